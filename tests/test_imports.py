@@ -275,7 +275,7 @@ def test_the_checker_can_fail(tmp_path, file, line):
         ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import canvases"),
         ("vizkit/ui/session/shown.py", "from vizkit.ui.sidebar import inputs"),
         ("vizkit/ui/widgets/tiles.py", "from vizkit.ui.pages.explore import page"),
-        ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages.relevance.maps import tile"),
+        ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages.evaluate.browser import tile"),
         ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages import explore"),
     ],
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.scores import Case
     from vizkit.analysis.trust.truth_score import Truth
     from vizkit.datasets.image_set import ImageSet
+    from vizkit.datasets.insects import Sample
     from vizkit.models import Loaded
     from vizkit.models.probes.convolution.top_patches import Answers
     from vizkit.traces import Trace
@@ -179,12 +180,11 @@ def top_patches(
                             progress=progress)  # fmt: skip
 
 
-def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None":
-    """Where the insect and its deciding parts are in the model's input; None for other pictures."""
+def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":
+    """Where a drawn insect and its deciding parts are in the model's input; None for other pictures."""
     from vizkit.analysis.trust.truth_score import Truth, seen_mask
     from vizkit.datasets.insects import DECIDING, LABELS
 
-    sample = images.source.insect(index)
     if sample is None:
         return None
     deciding = np.logical_or.reduce([sample.mask(part) for part in DECIDING[LABELS[sample.label]]])
@@ -194,41 +194,55 @@ def truth_of(loaded: "Loaded", images: "ImageSet", index: int) -> "Truth | None"
 def cases(
     loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False, layer: str = ""
 ) -> "Iterator[Case]":
-    """Every picture with its trace and truth; the target is the class that the model gives it. NotApplicable for a
-    model that gives no probabilities: what is measured is how they fall and rise.
+    """Every picture with its trace and truth; the target is the class that the model gives it. NotApplicable as in
+    `scorable`.
 
     `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
     `layer`: where class activation maps are made.
     """
-    from vizkit.analysis.attribution.grad_cam import at_layer
-    from vizkit.analysis.trust.scores import Case
-    from vizkit.models import family, pixels_of, trace
-    from vizkit.models.probes.model_functions import logits_of_batch
     from vizkit.models.probes.model_functions import randomised as shuffled
+
+    scorable(loaded)
+    other = shuffled(loaded) if randomised else None
+    for index in range(len(images)):
+        yield case_of(loaded, images, index, other, again=again, layer=layer)
+
+
+def scorable(loaded: "Loaded") -> None:
+    """NotApplicable for a model that gives no probabilities: what is measured is how they fall and rise."""
     from vizkit.traces import NotApplicable
 
     if not loaded.classifies:
         raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}, so there is no probability to score maps by.")
-    other, logits = shuffled(loaded) if randomised else None, logits_of_batch(loaded)
-    for index in range(len(images)):
-        picture, _ = images[index]
-        target = loaded.head.target(logits(pixels_of(loaded, picture))[0])
-        random_trace = random_subject = None
-        if other is not None:
-            random_trace, random_subject = (
-                at_layer(trace(other, picture, target=target), layer),
-                subject_of(other, picture, target),
-            )
 
-        def trace_again(pixels: "Tensor", target: int = target) -> "Trace":
-            return at_layer(family(loaded.model).trace(loaded, pixels, target=target), layer)
 
-        yield Case(
-            at_layer(trace(loaded, picture, target=target), layer),
-            subject_of(loaded, picture, target),
-            truth_of(loaded, images, index),
-            random_trace,
-            random_subject,
-            trace_again if again else None,
-            images.place(index),
-        )
+def case_of(
+    loaded: "Loaded",
+    images: "ImageSet",
+    index: int,
+    shuffled: "Loaded | None" = None,
+    *,
+    again: bool = False,
+    layer: str = "",
+) -> "Case":
+    """One picture of a set, as `cases` gives them. `shuffled`: the model with random weights."""
+    from vizkit.analysis.attribution.grad_cam import at_layer
+    from vizkit.analysis.trust.scores import Case
+    from vizkit.models import family, pixels_of, trace
+    from vizkit.models.probes.model_functions import logits_of_batch
+
+    picture, _ = images[index]
+    target = loaded.head.target(logits_of_batch(loaded)(pixels_of(loaded, picture))[0])
+
+    def trace_again(pixels: "Tensor") -> "Trace":
+        return at_layer(family(loaded.model).trace(loaded, pixels, target=target), layer)
+
+    return Case(
+        at_layer(trace(loaded, picture, target=target), layer),
+        subject_of(loaded, picture, target),
+        truth_of(loaded, images.source.insect(index)),
+        shuffled and at_layer(trace(shuffled, picture, target=target), layer),
+        shuffled and subject_of(shuffled, picture, target),
+        trace_again if again else None,
+        images.place(index),
+    )

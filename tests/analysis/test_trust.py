@@ -14,10 +14,9 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust import scores
 from vizkit.analysis.trust.deletion import Curves, curves, random_curves
-from vizkit.analysis.trust.quick import quick_trust
 from vizkit.analysis.trust.randomisation import spearman, survives
-from vizkit.analysis.trust.scores import Case, Score, score, score_case, score_many, undecided
-from vizkit.analysis.trust.table import FIGURES, Tally, signed, table
+from vizkit.analysis.trust.scores import Case, Score, merged, score, score_case, score_many, undecided
+from vizkit.analysis.trust.table import FIGURES, Tally, gain_of, signed, table
 from vizkit.analysis.trust.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
 from vizkit.models.probes.model_functions import randomised
@@ -319,21 +318,27 @@ def test_a_class_that_is_not_the_answer_is_not_ranked():
     assert "of the two that the model prefers" in undecided(replace(toy, target=1, against=0))
 
 
-def test_quick_trust_is_how_far_both_curves_are_from_chance():
+def test_the_gain_of_a_map_is_how_far_both_curves_are_from_chance():
     pixels = torch.ones(1, 3, 4, 8)
-    pixels[..., [2, 3, 6, 7]] = -1  # stripes of one cell: 9.6 and, blurred, 9.02, less 9.3
+    pixels[..., [2, 3, 6, 7]] = -1  # stripes of one cell
     toy = linear(pixels[0] / 10, pixels, batch=8)
-    toy = replace(toy, logits=lambda batch: linear(pixels[0] / 10, pixels).logits(batch) - torch.tensor([9.3, 0.0]))
     heat = torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 2)
-    maps = {"good": explanation(heat), "bad": explanation(-heat)}
-    found = quick_trust(toy, maps)
-    (good, bad), chance = curves(toy, [heat, -heat], CELLS, 10), random_curves(toy, CELLS, 2, 10)
-    for name, each in (("good", good), ("bad", bad)):
-        fall, rise = chance.deletion_area - each.deletion_area, each.insertion_area - chance.insertion_area
-        assert found.gains[name] == pytest.approx((fall + rise) / 2)
-    assert found.undecided == ""
-    refused = quick_trust(linear(torch.ones(3, 4, 8), picture(1) + 5), maps)
-    assert (refused.gains, refused.undecided[:26]) == ({}, "the model answers the same")
+    chance = random_curves(toy, CELLS, 2, 10)
+    for heats in (heat, -heat):
+        (own,) = curves(toy, [heats], CELLS, len(chance.share) - 1)
+        found = score(explanation(heats), toy, measures=["deletion"], chance=chance)
+        fall, rise = chance.deletion_area - own.deletion_area, own.insertion_area - chance.insertion_area
+        assert gain_of(found) == pytest.approx((fall + rise) / 2)
+    assert gain_of(Score("rollout", chance=chance)) is None
+
+
+def test_measures_of_one_map_become_one_score():
+    """What was measured and is 0 counts, and what was not measured hides nothing."""
+    parts = [Score("rollout", road=None, infidelity=0.2, notes=("a",), undecided="why"),
+             Score("rollout", randomisation=0.0, notes=("b",), undecided="why")]  # fmt: skip
+    whole = Score("rollout", infidelity=0.2, randomisation=0.0, notes=("a", "b"), undecided="why")
+    assert merged("rollout", parts) == whole
+    assert merged("rollout", []) == Score("rollout")
 
 
 def test_a_class_that_the_empty_picture_gets_is_not_ranked():

@@ -65,12 +65,21 @@ def test_the_most_faithful_and_those_that_fail():
         "worse than chance in deletion": ("wrong",),
         "nearly the same with shuffled weights": ("fixed",),
     }
-    assert judged.said() == (
-        "On one picture alone, by the mean difference to chance in deletion and insertion: good (+0.40) comes first, "
-        "then near (+0.35) and middle (+0.25); one picture gives no interval, so none is told apart from the "
-        "first. Fails: even (no better than chance); wrong (worse than chance in deletion); fixed (nearly the same "
-        "with shuffled weights)."
+    fails = (
+        "Fails: even (no better than chance); wrong (worse than chance in deletion); fixed (nearly the same with "
+        "shuffled weights)."
     )
+    ahead = (
+        "good wins on this picture: +0.40 by the mean difference to chance in deletion and insertion, then near (+0.35)"
+    )
+    assert judged.said() == f"{ahead} and middle (+0.25); one picture gives no interval. {fails}"
+    also = {name: row(name, deletion=0.3, insertion=0.7) for name in ("later", "last")}
+    judged = verdict([*rows[:3], also["later"]])
+    assert judged is not None
+    assert judged.said() == f"{ahead}, middle (+0.25) and later (+0.20); one picture gives no interval."
+    judged = verdict([*rows[:3], *also.values()])
+    assert judged is not None
+    assert judged.said() == f"{ahead}, middle (+0.25) and 2 more; one picture gives no interval."
 
 
 def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differences():
@@ -86,13 +95,12 @@ def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differenc
     judged = verdict(rows)
     assert judged is not None
     assert (judged.best, judged.images) == (pytest.approx({"first": 0.55, "varies": 0.45}), 4)
-    assert judged.said() == (
-        "Over 4 pictures, by the mean difference to chance in ROAD: first (+0.55) is the most faithful, not told apart "
-        "from varies (+0.45): their differences are within two standard errors."
-    )
+    assert judged.within == pytest.approx(2 * 0.0288675, rel=1e-4)  # of 0.5, 0.5, 0.6, 0.6
+    ahead = "first wins over 4 pictures: +0.55 ± 0.06 by the mean difference to chance in ROAD"
+    assert judged.said() == f"{ahead}; not told apart from varies (+0.45), within two standard errors."
     alone = verdict(rows[:2])
     assert alone is not None
-    assert alone.said().endswith("first (+0.55) is the most faithful.")
+    assert alone.said() == f"{ahead}."
 
 
 def test_gains_are_the_mean_difference_to_chance_of_each_picture():
@@ -113,7 +121,7 @@ def test_no_difference_beyond_chance_is_said():
     judged = verdict([row("one", deletion=0.48), row("other", deletion=0.6)])
     assert judged is not None
     assert judged.best == {}
-    assert judged.said() == "On one picture alone no map is reliably better than a random order."
+    assert judged.said() == "On this picture no map is reliably better than a random order."
 
 
 def test_without_ranks_or_without_a_measure_of_faithfulness_there_is_no_verdict():
@@ -131,13 +139,15 @@ def test_the_best_and_the_failing_cells():
     random = [row(name, randomisation=Summary(rho, 0.0, 1)) for name, rho in (("a", UNCHANGED), ("b", 0.1))]
     assert marks(random, "randomisation") == {"a": "fails"}
     assert marks(random, "deletion") == {}
+    most = [row(name, deletion=0.1) for name in "abc"] + [row("d", deletion=0.5)]
+    assert marks(most, "deletion") == {"d": "fails"}  # a colour that most have says nothing
 
 
 def test_one_map_on_one_picture():
     alone = verdict([row("only", deletion=0.25, insertion=0.75, randomisation=Summary(0.3, 0.0, 1))])
     assert alone is not None
     assert alone.said() == (
-        "On one picture alone, by the mean difference to chance in deletion and insertion: only (+0.25) comes first."
+        "only wins on this picture: +0.25 by the mean difference to chance in deletion and insertion."
     )
 
 

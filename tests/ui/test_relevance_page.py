@@ -6,11 +6,14 @@ import io
 import re
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from unittest import TestCase
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 
 import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, texts
@@ -21,14 +24,15 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
+from vizkit.ui.drawing import do
 from vizkit.ui.pages.relevance import trust_many, trust_table
-from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 from vizkit.ui.session import background, saved
 from vizkit.ui.session.background import Task
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.tiles import tile as tile_of
+from vizkit.views.blocks import Job
 from vizkit.views.subject import Subject
 
 INSECTS_VIT = "bundled:insects_vit"
@@ -342,6 +346,30 @@ def test_others_get_the_device_while_work_is_going_on():
         task.lock.release()
     assert got
     assert wait_for(task) == "stopped"
+
+
+def test_others_get_the_device_between_two_passes_of_a_job_of_a_view():
+    found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
+    assert not isinstance(found, tuple)
+    of = saved.inputs_of(found, inputs.sample("digit 3"))
+    locks, counted = background.cached.device_lock(), threading.Event()
+    work = Job("counted", "counting", partial(endless_passes, counted))
+    task = background.begin(partial(do, of, [work]))
+    assert counted.wait(10)
+    got = locks.acquire(timeout=5)
+    task.stopping.set()
+    if got:
+        locks.release()
+    assert got
+    assert wait_for(task) == "stopped"
+
+
+def endless_passes(counted: threading.Event, tell: Callable[[int, int], None]) -> None:
+    step = 0
+    while True:
+        step += 1
+        counted.set()
+        tell(step, 10**9)
 
 
 def test_a_failure_is_a_sentence():

@@ -85,7 +85,12 @@ def subject(name: str) -> Subject:
 def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
     """What `show` takes: the subject, or several of its picture."""
     name = of.loaded.name.removeprefix("bundled:")
-    return [of, *([subject(BESIDE[name])] if name in BESIDE else [])] if view.together else of
+    if not view.together:
+        return of
+    if name in BESIDE and not of.beside:
+        other = subject(BESIDE[name])
+        of.beside, other.beside = (other,), (of,)
+    return [of, *of.beside]
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------

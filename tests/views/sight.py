@@ -294,18 +294,22 @@ def not_a_setting(found: list[Seen]) -> list[str]:
         for block in one.blocks:
             told = [field for _, field in block.tells.values()] if isinstance(block, Canvas) else []
             fields = [name for field in told for name in ([field] if isinstance(field, str) else field)]
-            fields += [picks] if (picks := getattr(block, "picks", "")) else []
+            picks = getattr(block, "picks", "") or ()
+            several = not isinstance(picks, str)
+            fields += picks if several else [picks]
             broken += [f"{one}: {field} is no setting" for field in fields if field not in asked]
-            for value in getattr(block, "values", ()) if picks in asked else ():
-                if not kept(one, picks, value):
-                    broken.append(f"{one}: {picks} cannot be {value!r}")
+            for value in getattr(block, "values", ()) if not broken and picks else ():
+                for name, part in zip(picks, value, strict=True) if several else [(picks, value)]:
+                    if not kept(one, name, part):
+                        broken.append(f"{one}: {name} cannot be {part!r}")
     return broken
 
 
 def kept(one: Seen, name: str, value: Any) -> bool:
     cls = type(one.view)
+    of = given(one.view, one.of)
     try:
-        view = cls(**{name: setting(cls, name, value, [one.of])})
+        view = cls(**{name: setting(cls, name, value, of if isinstance(of, list) else [of])})
     except ControlError:
         return False
     return from_address(cls, to_address(view)) == view

@@ -22,6 +22,8 @@ CLASSES = (
 lack one kind of cones any two are about as far apart as those of Okabe & Ito (2008)."""
 OTHERS = "#8a8fa3"
 """Of what has no class: a rest, chance, a rule at the chosen place."""
+MARKS = {"best": "#4393c3", "fails": "#d6604d"}
+"""Of cells of a table."""
 REGIONS = (OTHERS, *CLASSES[:8])
 """One for each of the nine regions of a shifted grid."""
 SIGNED = "blue to red"

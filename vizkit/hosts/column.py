@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.figure.saved.listed import class_rows, glance, shares, table
 from vizkit.figure.saved.panels import chart_marks, panel_of, widest
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
@@ -185,7 +185,7 @@ def _chart(to: Column, block: Chart) -> None:
 
 def _table(to: Column, block: Table) -> None:
     if block.rows:
-        to.add(table(block.rows, to.y, to.width))
+        to.add(table(block.rows, to.y, to.width, {cell: MARKS[mark] for cell, mark in block.marks.items()}))
     to.text(block.caption, SMALL * 1.1, PALE)
 
 

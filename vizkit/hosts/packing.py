@@ -11,7 +11,7 @@ from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.canvas.tile_maps import Tile, tile_maps
-from vizkit.figure.palette import OPACITIES, SIGNED, colours
+from vizkit.figure.palette import MARKS, OPACITIES, SIGNED, colours, faint
 from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
@@ -228,7 +228,9 @@ def _matrix(pack: Packing, block: Matrix, of: Sequence[Subject]) -> Iterator[Pac
 def _table(pack: Packing, block: Table, of: Sequence[Subject]) -> Iterator[Packed]:
     names = list(block.rows[0]) if block.rows else []
     rows = [["–" if row.get(name) is None else str(row[name]) for name in names] for row in block.rows]
-    yield {"kind": "table", "names": names, "rows": rows, "caption": block.caption}
+    grounds = {f"{row},{names.index(name)}": faint(MARKS[mark], 0.36) for (row, name), mark in block.marks.items()}
+    helps = [block.helps.get(name, "") for name in names]
+    yield {"kind": "table", "names": names, "rows": rows, "caption": block.caption, "helps": helps, "grounds": grounds}
 
 
 def _metrics(pack: Packing, block: Metrics, of: Sequence[Subject]) -> Iterator[Packed]:

@@ -17,7 +17,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
 from vizkit.ui.session.address import go_to
 from vizkit.ui.session.shown import cursor
-from vizkit.ui.widgets import chart, known
+from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import VIEWS, Entry
@@ -33,6 +33,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Job,
     Later,
     Line,
     Link,
@@ -90,7 +91,7 @@ class Drawing:
         """On whose picture it lies."""
         return next(of for of in self.of if block.of in (None, of))
 
-    def pick(self, field: str, values: Sequence[Any]) -> Callable[[int], None] | None:
+    def pick(self, field: str | tuple[str, ...], values: Sequence[Any]) -> Callable[[int], None] | None:
         """What a click on number i does."""
         return (lambda index: self.put(field, values[index])) if field else None
 
@@ -167,9 +168,7 @@ def _chart(to: Drawing, block: Chart) -> None:
 
 
 def _table(to: Drawing, block: Table) -> None:
-    st.dataframe(
-        [dict(row) for row in block.rows], hide_index=True, height="content", placeholder="–", key=to.next_key("table")
-    )
+    table.show(to.next_key("table"), block)
     if block.caption:
         st.caption(plain(block.caption))
 
@@ -216,13 +215,6 @@ def _later(to: Drawing, block: Later) -> None:
     todo = [job for job in block.jobs if of.find(job.key) is None]
     task = to.next_key("later")
 
-    def work(at_work: background.Task) -> None:
-        for index, job in enumerate(todo):
-            progress = partial(_report, at_work, job.words, index, len(todo))
-            progress(0, 1)
-            of.kept(job.key, partial(job.work, progress))
-            at_work.results += 1
-
     begun = f"_begun_{task}"
     if todo and not background.at_work(task):
         asked = tuple(job.key for job in block.jobs)
@@ -232,15 +224,24 @@ def _later(to: Drawing, block: Later) -> None:
                 key=f"start_{task}",
                 icon=":material/play_arrow:",
                 on_click=background.start,
-                args=(task, work),
+                args=(task, partial(do, of, todo)),
             )
         else:
             st.session_state[begun] = asked
-            background.start(task, work)
+            background.start(task, partial(do, of, todo))
     found = st.container()  # above its progress, so that nothing in it moves when the work is done
     background.show(task)
     with found:
         show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+
+
+def do(of: saved.Kept, jobs: Sequence[Job], task: background.Task) -> None:
+    """In the task's thread, which holds the device once: between two passes others have it."""
+    for index, job in enumerate(jobs):
+        progress = partial(_report, task, job.words, index, len(jobs))
+        progress(0, 1)
+        of.keep(job.key, job.work(progress))
+        task.results += 1
 
 
 def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:

@@ -6,7 +6,7 @@ A block holds numbers and words, never elements of a page. Text is text: no host
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import UInt8
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vizkit.views.subject import Subject
 
 Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
+Verdict = Literal["best", "fails"]
 
 
 class Block:
@@ -107,13 +108,14 @@ class Map(Block):
 @dataclass(frozen=True, eq=False)
 class Tiles(Block):
     """Small maps beside one another, over the picture. `limits`: of every map. A click on number i sets the field
-    `picks` to `values[i]`; `chosen` is the one that is set. `tile_px`: the least width of a map."""
+    `picks` to `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width
+    of a map."""
 
     title: str
     maps: tuple[Tile, ...]
     limits: tuple[Limits, ...]
     alt: str
-    picks: str = ""
+    picks: str | tuple[str, ...] = ""
     values: tuple[Any, ...] = ()
     chosen: Any = None
     tile_px: int = 120
@@ -191,11 +193,14 @@ class Metrics(Block):
 
 @dataclass(frozen=True)
 class Table(Block):
-    """Rows by the names of their columns; numbers as they are to be read."""
+    """Rows by the names of their columns; numbers as they are to be read. `helps`: what a column tells, by its name.
+    `marks`: of cells, by the number of their row and the name of their column."""
 
     rows: tuple[Mapping[str, str | float | None], ...]
     alt: str
     caption: str = ""
+    helps: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[tuple[int, str], Verdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +328,7 @@ class Numbers(Block):
 
 @dataclass(frozen=True, eq=False)
 class Download(Block):
-    """One more file that can be saved (NPZ), made when somebody does."""
+    """One more file that can be saved, made when somebody does. `label` ends with its kind: (NPZ) or (CSV)."""
 
     label: str
     make: Callable[[], bytes]

@@ -106,8 +106,12 @@ def test_maps_that_agree():
     )
     assert maps.agreement({"A": left}) is None
     gains = {"A": 0.4, "B": 0.05, "C": -0.2}
-    assert words_of(maps.at_chance(gains, 0.05)) == "B and C are no better than a random order on this picture."
-    assert maps.at_chance({"A": 0.4}, 0.05) is None
+    ahead = "A knows best which places the model needs: 0.40 better than a random order."
+    assert words_of(maps.best_map(gains, 0.05)) == f"{ahead} B and C are no better than chance."
+    assert words_of(maps.best_map({"A": 0.4}, 0.05)) == ahead
+    none = "None of the 2 maps is better than a random order on this picture."
+    assert words_of(maps.best_map({"B": 0.05, "C": -0.2}, 0.05)) == none
+    assert maps.best_map({}, 0.05) is None
     assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence
 
 

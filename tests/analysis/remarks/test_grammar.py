@@ -364,8 +364,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         interventions.of_alignment(np.full((count, count), p), "ViT", other)
         for count, p, other in product((1, 2, 8), SHARES, ("", "Swin"))
     ),
-    maps.at_chance: lambda: (
-        maps.at_chance(dict(zip(LABELS, gains, strict=False)), 0.05) for gains in product((0.3, 0.0), repeat=3)
+    maps.best_map: lambda: (
+        maps.best_map(dict(zip(LABELS, gains, strict=False)), 0.05) for gains in product((0.3, 0.0), repeat=3)
     ),
     maps.agreement: lambda: (
         maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})

@@ -8,20 +8,24 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks.places import distance
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, joined, percent
 
 
-def at_chance(gains: Mapping[str, float], margin: float) -> Remark | None:
-    """Which maps know no better than a random order which places the model needs. `gains`: differences to chance, above
-    0 where better."""
-    none = [name for name, gain in gains.items() if gain <= margin]
-    if not none:
+def best_map(gains: Mapping[str, float], margin: float) -> Remark | None:
+    """Which map knows best which places the model needs, and which know no more than a random order. `gains`:
+    differences to chance, above 0 where better."""
+    if not gains:
         return None
+    best = max(gains, key=lambda name: gains[name])
+    none = [name for name, gain in gains.items() if gain <= margin]
     if len(none) == len(gains):
-        return Remark("None of them is better than a random order on this picture.", {"count": len(none)})
-    named = none[0] if len(none) == 1 else f"{', '.join(none[:-1])} and {none[-1]}"
+        words = f"None of the {len(gains)} maps is better than a random order on this picture."
+        return Remark(words, {"none": len(none)})
+    ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order."
+    if not none:
+        return Remark(ahead, {"gain": gains[best], "none": 0})
     verb = "is" if len(none) == 1 else "are"
-    return Remark(f"{named} {verb} no better than a random order on this picture.", {"count": len(none)})
+    return Remark(f"{ahead} {joined(none)} {verb} no better than chance.", {"gain": gains[best], "none": len(none)})
 
 
 def agreement(maps: Mapping[str, Float[Tensor, "row column"]]) -> Remark | None:

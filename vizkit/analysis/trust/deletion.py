@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 
-__all__ = ["Curves", "area", "curves", "order_of", "random_curves"]
+__all__ = ["Curves", "area", "curves", "order_of", "random_curves", "random_orders"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,12 @@ def curves(
     return _along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
 
 
+def random_orders(cells: tuple[int, int], count: int, seed: int = 0) -> list[Int[Tensor, " cell"]]:
+    """As many orders of the cells, the same for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(count)]
+
+
 def random_curves(
     subject: Subject,
     cells: tuple[int, int],
@@ -75,9 +81,7 @@ def random_curves(
     progress: Progress | None = None,
 ) -> Curves:
     """The mean over random orders: what a random map would get. It depends on nothing but the picture."""
-    generator = torch.Generator().manual_seed(seed)
-    drawn = [torch.randperm(cells[0] * cells[1], generator=generator) for _ in range(orders)]
-    by_order = _along(subject, drawn, cells, steps, fill, progress)
+    by_order = _along(subject, random_orders(cells, orders, seed), cells, steps, fill, progress)
     mean = {
         name: torch.stack([getattr(curves, name) for curves in by_order]).mean(0) for name in ("deletion", "insertion")
     }

@@ -10,8 +10,8 @@ was learned. `table.FIGURES` has one sentence for each.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float
@@ -25,7 +25,7 @@ from vizkit.analysis.trust.road import Road, road
 from vizkit.analysis.trust.truth_score import Placed, Truth, placed
 from vizkit.traces import NotApplicable, Trace
 
-__all__ = ["Case", "Measure", "Score", "again_of", "score", "score_case", "score_many", "undecided"]
+__all__ = ["Case", "Measure", "Score", "again_of", "merged", "score", "score_case", "score_many", "undecided"]
 
 Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "sensitivity"]
 
@@ -77,6 +77,15 @@ class Score:
             "road": self.road and 0.0,  # an order and its reverse are equally likely
         }
         return {name: value for name, value in values.items() if value is not None}
+
+
+def merged(method: str, parts: Sequence[Score]) -> Score:
+    """Scores of one map with other measures each, as one."""
+    known: dict[str, Any] = {
+        each.name: value for part in parts for each in fields(part) if (value := getattr(part, each.name)) is not None
+    }
+    notes = tuple(note for part in parts for note in part.notes)
+    return replace(Score(method), **known | {"method": method, "notes": notes})
 
 
 def undecided(subject: Subject, fill: Fill = "blur") -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
 
 import torch
 
@@ -10,7 +11,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
-__all__ = ["CHANCE", "FAITHFUL", "FIGURES", "SAME", "Row", "Summary", "Tally", "signed", "table"]
+__all__ = ["CHANCE", "FAITHFUL", "FIGURES", "SAME", "Row", "Summary", "Tally", "gain_of", "signed", "table"]
 
 CHANCE = "chance"
 Figures = dict[str, dict[int, tuple[dict[str, float], dict[str, float]]]]
@@ -127,6 +128,12 @@ class Row:
     nothing: int = 0
     gains: Mapping[int, float] = field(default_factory=dict)
 
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean gain; None of a single image."""
+        gains = [*self.gains.values()]
+        return stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else None
+
 
 def signed(difference: float, digits: int = 2) -> str:
     """A difference to chance in words: +0.12, −0.30, 0.00."""
@@ -207,13 +214,21 @@ def _nothing(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]
 
 
 def _gains(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[int, float]:
-    gains = {}
-    for image, (measured, by_chance) in each.items():
-        known = [(measured[name] - by_chance[name]) * (1 if FIGURES[name].larger_is_better else -1)
-                 for name in FAITHFUL if name in measured and name in by_chance]  # fmt: skip
-        if known:
-            gains[image] = sum(known) / len(known)
-    return gains
+    gains = {image: _gain(*figures) for image, figures in each.items()}
+    return {image: found for image, found in gains.items() if found is not None}
+
+
+def gain_of(score: Score) -> float | None:
+    """How much better than chance one map is on one picture: the mean difference over the figures of FAITHFUL that were
+    measured, −1 to 1; None where there is none."""
+    return _gain(score.figures(), score.by_chance())
+
+
+def _gain(measured: Mapping[str, float], by_chance: Mapping[str, float]) -> float | None:
+    names = [name for name in FAITHFUL if name in measured and name in by_chance]
+    signs = [1 if FIGURES[name].larger_is_better else -1 for name in names]
+    known = [(measured[name] - by_chance[name]) * sign for name, sign in zip(names, signs, strict=True)]
+    return sum(known) / len(known) if known else None
 
 
 def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:

@@ -18,6 +18,8 @@ MARGIN = 0.05
 ERRORS = 2.0
 """Over several images, differences up to so many standard errors of their mean count as none: of a map to chance, and
 of two maps."""
+NAMED = 2
+"""Of those that follow the winner on one picture, so many are named."""
 UNCHANGED = 0.8
 """Rank correlation with the map of shuffled weights from which a map does not depend on what was learned."""
 
@@ -28,27 +30,32 @@ Side = Literal["better", "chance", "worse"]
 class Verdict:
     """By titles of methods. `best`: the most faithful, and all that are not told apart from it, with their mean
     difference to chance over the figures `by`; empty where none is better than chance. `images`: how many it rests on.
-    `fails`: reason → titles."""
+    `fails`: reason → titles. `within`: so many standard errors as ERRORS of the first one's difference, None of a
+    single image."""
 
     best: Mapping[str, float]
     by: tuple[str, ...]
     images: int
     fails: Mapping[str, tuple[str, ...]]
+    within: float | None = None
 
     def said(self) -> str:
-        """The rule, what it finds, and what it does not allow to say."""
-        where = "On one picture alone" if self.images == 1 else f"Over {self.images} pictures"
+        """The winner, the rule, and what it does not allow to say."""
+        where = "on this picture" if self.images == 1 else f"over {self.images} pictures"
         if not self.best:
-            return f"{where} no map is reliably better than a random order."
-        first, *others = [f"{title} ({signed(beyond)})" for title, beyond in self.best.items()]
-        found = f"{first} {'comes first' if self.images == 1 else 'is the most faithful'}"
-        if others and self.images == 1:
-            found += f", then {_listed(others)}; one picture gives no interval, so none is told apart from the first"
-        elif others:
-            found += f", not told apart from {_listed(others)}: their differences are within two standard errors"
-        text = f"{where}, by the mean difference to chance in {_listed(self.by)}: {found}."
+            return f"{where.capitalize()} no map is reliably better than a random order."
+        winner, *others = self.best
+        won = signed(self.best[winner]) + ("" if self.within is None else f" ± {self.within:.2f}")
+        followed = [f"{title} ({signed(self.best[title])})" for title in others]
+        text = f"{winner} wins {where}: {won} by the mean difference to chance in {_listed(self.by)}"
+        if followed and self.images == 1:
+            rest = len(followed) - NAMED
+            more = [f"{rest} more"] if rest > 1 else followed[NAMED:]
+            text += f", then {_listed([*followed[:NAMED], *more])}; one picture gives no interval"
+        elif followed:
+            text += f"; not told apart from {_listed(followed)}, within two standard errors"
         failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())
-        return f"{text} Fails: {failed}." if failed else text
+        return f"{text}. Fails: {failed}." if failed else f"{text}."
 
 
 def _listed(titles: Sequence[str]) -> str:
@@ -115,7 +122,7 @@ def verdict(rows: Sequence[Row]) -> Verdict | None:
     first = passing[0]
     by = tuple(FIGURES[name].title for name in FAITHFUL if gain(name, first.figures.get(name)) is not None)
     best = {row.title: beyond_chance(row) or 0.0 for row in passing if row is first or not _apart(first, row)}
-    return Verdict(best, by, images, fails)
+    return Verdict(best, by, images, fails, None if first.error is None else ERRORS * first.error)
 
 
 def _apart(first: Row, other: Row) -> bool:
@@ -125,8 +132,8 @@ def _apart(first: Row, other: Row) -> bool:
 
 
 def marks(rows: Sequence[Row], name: str) -> dict[str, Literal["best", "fails"]]:
-    """Of one figure: the methods with the best mean, unless it is no better than chance, and those that fail: not
-    better than chance, or nearly unchanged by shuffled weights."""
+    """Of one figure: the methods with the best mean, unless it is no better than chance or that of most, and those that
+    fail: not better than chance, or nearly unchanged by shuffled weights."""
     there = {row.method: row.figures[name] for row in rows if row.method != CHANCE and name in row.figures}
     larger = FIGURES[name].larger_is_better
     if name == "randomisation":
@@ -141,4 +148,5 @@ def marks(rows: Sequence[Row], name: str) -> dict[str, Literal["best", "fails"]]
             marked[method] = "fails"
         elif abs((summary.mean if larger else -summary.mean) - best) <= SAME:
             marked[method] = "best"
-    return marked
+    distinct = 2 * sum(mark == "best" for mark in marked.values()) <= len(there)
+    return {method: mark for method, mark in marked.items() if distinct or mark == "fails"}

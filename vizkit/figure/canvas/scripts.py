@@ -40,6 +40,10 @@ _CUT = (
     "<section><label>Patch size <input type='range'><span></span></label>"
     "<canvas role='application' tabindex='0'></canvas><output></output></section>\n"
 )
+_RACE = (
+    "<section><div class='race'><div class='lanes'></div><div class='curves'><b></b>"
+    "<canvas tabindex='0' role='img'></canvas></div></div></section>\n"
+)
 _SLIDE = (
     "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
     "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
@@ -113,6 +117,7 @@ SCRIPTS = {
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
     ),
+    "vizkit_race": Script(_RACE, _HERE / "race.css", (SHORT, _HERE / "race.js")),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
     "vizkit_windows": Script(
@@ -123,7 +128,7 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
-TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias")
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race")
 """Those that the stage of a page draws at every step of a played field."""
 
 

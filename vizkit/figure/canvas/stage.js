@@ -53,15 +53,14 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     }
     const hear = (what, value) => {
       if (what === 'point') tell('point', { point: value, field: block.picks || '' })
-      else if (block.tells && what in block.tells) {
-        const fields = block.tells[what]                                  // several for the parts of a value
-        pick(Array.isArray(fields) ? fields.map((each, part) => [each, value[part]]).filter(([each]) => each) : [[fields, value]])
-      }
-      else if (what === 'pick' && block.values) pick([[block.picks, block.values[value]]])
+      else if (block.tells && what in block.tells) set(block.tells[what], value)
+      else if (what === 'pick' && block.values) set(block.picks, block.values[value])
     }
     const data = book.guided ? block.data : { ...block.data, guide: '' }
     script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
+  const set = (fields, value) => pick(Array.isArray(fields)                // several for the parts of a value
+    ? fields.map((each, part) => [each, value[part]]).filter(([each]) => each) : [[fields, value]])
   const pick = told => {                                                   // (field, value) pairs, told together
     const played = told.find(([each]) => field && each === field.name), rest = told.filter(each => each !== played)
     if (rest.length) tell('set', rest)
@@ -83,8 +82,14 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     Object.assign(place.element.firstChild, { role: 'figure', ariaLabel: block.alt })
   }
   const table = (place, block) => {
-    const row = (cells, tag) => make('tr', {}, ...cells.map(text => make(tag, { textContent: text })))
-    place.element.replaceChildren(make('table', {}, row(block.names, 'th'), ...block.rows.map(cells => row(cells, 'td'))),
+    const { helps = [], grounds = {} } = block
+    const cell = (text, row, column) => {
+      const made = make(row < 0 ? 'th' : 'td', { textContent: text, title: row < 0 ? helps[column] || '' : '' })
+      made.style.background = grounds[`${row},${column}`] || ''
+      return made
+    }
+    const row = (cells, at) => make('tr', {}, ...cells.map((text, column) => cell(text, at, column)))
+    place.element.replaceChildren(make('table', {}, ...[block.names, ...block.rows].map((cells, at) => row(cells, at - 1))),
       make('p', { className: 'line', textContent: block.caption }))
   }
   const side = (place, block) => {

@@ -1,11 +1,11 @@
 """The class's probability while places are taken away, or put back, in the order of each map."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, rule
 from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
@@ -13,16 +13,24 @@ if TYPE_CHECKING:
 
 
 def removal_curves(
-    lines: Mapping[str, np.ndarray], share: np.ndarray, chance: np.ndarray | None, x: str, title: str
+    lines: Mapping[str, np.ndarray],
+    share: np.ndarray,
+    chance: np.ndarray | None,
+    x: str,
+    title: str,
+    *,
+    colours: Sequence[str] = CLASSES,
+    at: float | None = None,
 ) -> "go.Figure":
     """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
 
-    Every line has the length of `share`, 0 to 1 of the places; values are probabilities, 0 to 1.
+    Every line has the length of `share`, 0 to 1 of the places; values are probabilities, 0 to 1. `at`: a place on the
+    axis that is marked.
     """
     import plotly.graph_objects as go
 
     drawn = [
-        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": CLASSES[i % len(CLASSES)], "width": 2})
+        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": colours[i % len(colours)], "width": 2})
         for i, (name, values) in enumerate(lines.items())
     ]
     if chance is not None:
@@ -30,5 +38,7 @@ def removal_curves(
                                 line={"color": OTHERS, "width": 3, "dash": "dash"}))  # fmt: skip
     figure = laid_out(drawn, x, "probability of the class", title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+    figure.update_yaxes(tickformat=".0%", range=[0, 1])
+    if at is not None:
+        rule(figure, at, "dot")
     return figure

@@ -2,6 +2,7 @@
 only names of classes are cut off."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from vizkit.figure.class_bars import ClassBars, distinct
 from vizkit.figure.palette import OTHERS
@@ -89,8 +90,14 @@ def glance(items: Sequence[tuple[str, str, str]], y: float, sheet: float = WIDTH
     return marks, y
 
 
-def table(rows: Sequence[Mapping[str, str | int | float | None]], y: float, sheet: float = WIDTH) -> Drawn:
-    """(rows below the names of their columns, each column as wide as it needs where there is room; where they end)."""
+def table(
+    rows: Sequence[Mapping[str, str | int | float | None]],
+    y: float,
+    sheet: float = WIDTH,
+    inks: Mapping[tuple[int, str], str] = MappingProxyType({}),
+) -> Drawn:
+    """(rows below the names of their columns, each column as wide as it needs where there is room; where they end).
+    `inks`: the ground of cells, by the number of their row and the name of their column."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[clean(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
     wide = _widths([max(font(SMALL).getlength(row[at]) for row in cells) + GAP for at in range(len(names))],
@@ -98,8 +105,11 @@ def table(rows: Sequence[Mapping[str, str | int | float | None]], y: float, shee
     marks: list[Mark] = []
     for number, row in enumerate(cells):
         x, lowest = MARGIN, y
-        for text, width in zip(row, wide, strict=True):
+        for name, text, width in zip(names, row, wide, strict=True):
             at = y
+            if ink := inks.get((number - 1, name)):
+                pale = (255 - 0.36 * (255 - flat(ink))).astype("uint8")
+                marks.append(Raster(pale, x - 3, y + 2, width - 4, SMALL * 1.5))
             for line in wrapped(text, SMALL, width - GAP / 2, MOST_LINES):
                 at += SMALL * 1.35
                 marks.append(Words(line, x, at, SMALL, INK if number else PALE))

@@ -5,8 +5,7 @@ from math import ceil, log10
 
 import numpy as np
 
-from vizkit.figure.palette import CLASSES
-from vizkit.figure.saved.panel import Line, Panel
+from vizkit.figure.saved.panel import INKS, Line, Panel
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
 from vizkit.figure.saved.text import clean, font, wrapped
@@ -59,7 +58,7 @@ def _bar(value: float, words: str, zero: float, times: float, y: float, colour: 
     long = abs(value) * times
     start, anchor = (zero - long, "end") if value < 0 else (zero, "start")
     at = start - 3 if value < 0 else start + long + 3
-    bar = [Raster(flat(CLASSES[colour % len(CLASSES)]), start, y + 1, long, THICK - 2)] if long > 0.25 else []
+    bar = [Raster(flat(INKS[colour % len(INKS)]), start, y + 1, long, THICK - 2)] if long > 0.25 else []
     return [*bar, Words(words, at, y + THICK - 3, SMALL, INK, anchor)]
 
 
@@ -81,7 +80,7 @@ def legend(lines: Sequence[Line], y: float, sheet: float = WIDTH) -> tuple[list[
         lowest = y
         for place, line in enumerate(lines[first : first + across]):
             x, at = MARGIN + wide * place, y
-            ink = CLASSES[line.colour % len(CLASSES)]
+            ink = INKS[line.colour % len(INKS)]
             marks.append(Stroke(((x, y + TEXT * 1.3 - 3), (x + 22, y + TEXT * 1.3 - 3)), ink, 1.6, line.dash))
             for words in wrapped(line.name, SMALL, wide - 30, 12) or [""]:
                 at += TEXT * 1.3

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["Line", "Numbers", "Panel", "cells_of", "panel_of"]
+__all__ = ["INKS", "Line", "Numbers", "Panel", "cells_of", "panel_of"]
 
 DIGITS = 6
+INKS = (*CLASSES, OTHERS)
 LATER = {"later": True}  # of fields that records of earlier versions lack
 Dash = Literal["solid", "dash", "dot"]
 Numbers = tuple[float | None, ...]
@@ -24,7 +25,7 @@ Numbers = tuple[float | None, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """`colour`: which one of CLASSES. A number that is not there is None. `words`: written at its places, which are
+    """`colour`: which one of INKS. A number that is not there is None. `words`: written at its places, which are
     dots then and not joined, "" for a dot alone."""
 
     name: str
@@ -136,7 +137,7 @@ def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 def _colour(line: Any, index: int) -> int:  # noqa: ANN401
     ink = (line.type != "bar" and line.line.color) or line.marker.color  # of dots a number for each
-    return CLASSES.index(ink) if isinstance(ink, str) and ink in CLASSES else index
+    return INKS.index(ink) if isinstance(ink, str) and ink in INKS else index
 
 
 def _few(values: Any) -> Numbers:  # noqa: ANN401

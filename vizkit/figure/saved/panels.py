@@ -8,7 +8,7 @@ from jaxtyping import UInt8
 
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
 from vizkit.figure.saved.lying_bars import bar_marks, legend
-from vizkit.figure.saved.panel import Line, Numbers, Panel, panel_of
+from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
@@ -99,7 +99,7 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
             marks.append(Stroke(((place, y), (place, y + tall)), OTHERS, 1.0, "dot"))
     for line in panel.lines:
         places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
-        ink = CLASSES[line.colour % len(CLASSES)]
+        ink = INKS[line.colour % len(INKS)]
         if not line.words:
             marks += [Stroke(part, ink, 1.6, line.dash) for part in _whole(places)]
             continue

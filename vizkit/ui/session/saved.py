@@ -70,6 +70,10 @@ class Kept(Shelved):
             return key, self.source, cached.weights_of(self.source), self.loaded.preprocessing
         return key, *explained.key_of(self._shown(), self.picture)
 
+    def keep(self, key: Hashable, value: object) -> None:
+        """What was made elsewhere."""
+        shelf().put(self._place(key), value)
+
     @property
     def weights(self) -> str:
         return _weights(self.source, cached.weights_of(self.source), self)

@@ -21,10 +21,12 @@ KINDS = (  # label, suffix, type
     ("Numbers (NPZ)", "npz", "application/zip"),
     ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
+TYPES = {"npz": "application/zip", "csv": "text/csv"}
 
 
 def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
-    """`items`: pictures by name, one of which is chosen where there are several. `more`: NPZ files by their labels.
+    """`items`: pictures by name, one of which is chosen where there are several. `more`: further files
+    by their labels, which end with (NPZ) or (CSV).
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
     """
@@ -44,7 +46,8 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
                                on_click="ignore")  # fmt: skip
         for label, make in (more or {}).items():
-            st.download_button(label, make, f"{stem}_all.npz", "application/zip", key=f"all_{key}_{label}",
+            suffix = label.rpartition("(")[2].rstrip(")").lower()
+            st.download_button(label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}",
                                on_click="ignore")  # fmt: skip
 
 

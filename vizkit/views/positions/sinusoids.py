@@ -80,9 +80,7 @@ class Sinusoids(View):
         halves = {"sine": (pairs, table[position, 0::2].numpy()), "cosine": (pairs, table[position, 1::2].numpy())}
         row = curves(halves, "pair of channels", "value", f"The row of position {position + 1}")
         cosine = {f"cosine = dot product ÷ {dim // 2}": (places, alike.numpy())}
-        like = curves(
-            cosine, "position", "similarity", f"Similarity to position {position + 1}", marked=here
-        )
+        like = curves(cosine, "position", "similarity", f"Similarity to position {position + 1}", marked=here)
         yield Columns(
             (
                 (

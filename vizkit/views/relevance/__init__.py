@@ -13,4 +13,13 @@ VIEWS = (
         name="relevance",
         page="relevance",
     ),
+    Entry(
+        "Trust",
+        "How far each map can be believed: the model is run on changed images.",
+        "relevance.trust:Trust",
+        "classes",
+        answers=True,
+        name="trust",
+        page="relevance",
+    ),
 )

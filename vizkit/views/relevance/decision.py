@@ -52,6 +52,7 @@ class Decision(View):
         "Explains the difference of two logits: red is evidence for the first class, blue for the second.",
         default=NOTHING,
         key="class_b",
+        more=True,
         listed=True,
         runs=True,
     )
@@ -59,6 +60,12 @@ class Decision(View):
     def asked(self, of: Subject) -> tuple[int, int | None]:
         """(class, rival) by their numbers. NotApplicable with a sentence where this model does not know one."""
         return asked(of.loaded, of.seen.logits, of.name, self.target, self.against)
+
+    def what(self, of: Subject) -> str:
+        """The class, and its rival."""
+        target, against = self.asked(of)
+        rival = "" if against is None else f" against {of.loaded.label(against)}"
+        return f"{of.loaded.label(target)}{rival}"
 
 
 def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:

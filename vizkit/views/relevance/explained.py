@@ -1,0 +1,166 @@
+"""Every map of one decision, and what is measured of it: what the views of Relevance share."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.datasets import samples
+from vizkit.scoring import Question, subject_of, truth_of
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Job
+from vizkit.views.controls import several
+from vizkit.views.relevance.decision import Decision
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.analysis.trust.scores import Measure, Score
+    from vizkit.datasets.insects import Sample
+
+__all__ = ["RACE", "SLOW", "STEPS", "TITLES", "Explained", "Found", "Progress", "drawn_insect"]
+
+TITLES = {name: method.title for name, method in METHODS.items()}
+SLOW = tuple(name for name, method in METHODS.items() if method.slow)
+STEPS = 20  # in which places are taken away and put back
+RANDOM_ORDERS = 2
+RACE: "tuple[Measure, ...]" = ("truth", "deletion")
+Found = Mapping[str, "Explanation"]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Explained(Decision):
+    """Views of the maps for a class, and of what they are worth."""
+
+    slow: tuple[str, ...] = several(
+        "More maps",
+        SLOW,
+        "They run the model on changed pictures, some dozen times each; Stop keeps what is ready.",
+        words=TITLES,
+        key="slow_maps",
+        more=True,
+        runs=True,
+    )
+
+    def place(self, of: Subject, method: str) -> tuple[str, str]:
+        """Where a class activation map is made: as a reader calls the layer, and in the trace; "" before the head."""
+        return "", ""
+
+    # ---- maps --------------------------------------------------------------------------------------------------------
+    def key(self, of: Subject, method: str) -> tuple[Hashable, ...]:
+        """What a map depends on."""
+        return (method, *self.asked(of), self.place(of, method)[0])
+
+    def explained(self, of: Subject, method: str, progress: Progress | None = None) -> "Explanation | str":
+        """The map, or the sentence why there is none."""
+        try:
+            return of.explanation(method, *self.asked(of), self.place(of, method)[1], progress)
+        except NotApplicable as sentence:
+            return str(sentence)
+
+    def made(self, of: Subject, method: str) -> "Explanation | str":
+        return of.kept(self.key(of, method), partial(self.explained, of, method))
+
+    def fast(self, of: Subject) -> "tuple[dict[str, Explanation], dict[str, str]]":
+        """(the maps that take no time, why there are no others)."""
+        every = {name: self.made(of, name) for name, method in METHODS.items() if not method.slow}
+        return (
+            {name: found for name, found in every.items() if not isinstance(found, str)},
+            {name: found for name, found in every.items() if isinstance(found, str)},
+        )
+
+    def slow_jobs(self, of: Subject) -> dict[str, Job]:
+        return {name: self.slow_job(of, name) for name in self.slow}
+
+    def slow_job(self, of: Subject, method: str) -> Job:
+        return Job(self.key(of, method), TITLES[method], partial(self.explained, of, method))
+
+    # ---- what is measured of them ------------------------------------------------------------------------------------
+    def chance(self, of: Subject) -> Job:
+        """What random orders get on this picture, as a Score of no method, and whether maps are ranked."""
+
+        def work(progress: Progress) -> "Score":
+            from vizkit.analysis.attribution.subject import cells_of
+            from vizkit.analysis.trust.deletion import random_curves
+            from vizkit.analysis.trust.scores import Score, undecided
+
+            subject, cells = subject_of(of.loaded, of.rgb, *self.asked(of)), cells_of(of.seen)
+            curves = random_curves(subject, cells, RANDOM_ORDERS, STEPS, progress=progress)
+            return Score("", chance=curves, undecided=undecided(subject))
+
+        return Job(("chance", *self.asked(of)), "Random orders", work)
+
+    def measured(self, of: Subject, methods: Sequence[str], measures: "Sequence[Measure]" = RACE) -> dict[str, Job]:
+        """For each method what gives a Score with these measures of its map; the same for all is computed once."""
+        again = Again(self, of)
+        return {
+            name: Job(("score", *measures, *self.key(of, name)), TITLES[name], partial(again.score, name, measures))
+            for name in methods
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """The model, asked again about one decision."""
+
+    view: Explained
+    of: Subject
+
+    def score(self, method: str, measures: "Sequence[Measure]", progress: Progress) -> "Score":
+        from vizkit.analysis.trust.scores import Score, again_of, score
+
+        of, view = self.of, self.view
+        start = now(of, view.chance(of))
+        found = of.find(view.key(of, method)) or view.made(of, method)
+        if isinstance(found, str):
+            return Score(method, notes=(found,), undecided=start.undecided)
+        options: dict[str, Any] = {"chance": start.chance, "steps": STEPS, "progress": progress}
+        try:
+            if "randomisation" in measures:
+                options["randomised"] = self._forgotten(method, progress)
+            if "sensitivity" in measures:
+                options["again"] = again_of(method, self._case())
+        except NotApplicable as sentence:
+            return Score(method, notes=(str(sentence),), undecided=start.undecided)
+        subject = subject_of(of.loaded, of.rgb, *view.asked(of))
+        truth = truth_of(of.loaded, drawn_insect(of))
+        return replace(score(found, subject, truth, measures=measures, **options), undecided=start.undecided)
+
+    def _forgotten(self, method: str, progress: Progress) -> "Explanation":
+        """The same method on random weights."""
+        question = self.of.kept(("shuffled", *self.view.asked(self.of)), self._shuffled)
+        try:
+            return question.explain(method, progress)
+        except NotApplicable as sentence:
+            raise NotApplicable(f"With shuffled weights: {sentence}") from None
+
+    def _shuffled(self) -> Question:
+        from vizkit.models.probes.model_functions import randomised
+
+        return Question.of(randomised(self.of.loaded), self.of.rgb, *self.view.asked(self.of))
+
+    def _case(self) -> Any:  # noqa: ANN401
+        from vizkit.analysis.trust.scores import Case
+        from vizkit.models import family
+
+        loaded, (target, against) = self.of.loaded, self.view.asked(self.of)
+        if against is not None:
+            raise NotApplicable("Sensitivity is measured for one class, not for the difference of two.")
+        question = Question.of(loaded, self.of.rgb, target)
+        return Case(
+            question.trace,
+            question.subject,
+            trace_again=lambda pixels: family(loaded.model).trace(loaded, pixels, target=target),
+        )
+
+
+def now(of: Subject, job: Job) -> Any:  # noqa: ANN401
+    """The result of a job, done here where it is not there."""
+    return of.kept(job.key, partial(job.work, lambda done, total: None))
+
+
+def drawn_insect(of: Subject) -> "Sample | None":
+    """The picture with its parts where it is one of the drawn insects, as it was drawn."""
+    return samples.insect(of.image) if of.image in samples.INSECTS and of.rgb is of.original else None

@@ -1,0 +1,167 @@
+"""The maps of one model: one large, all of them small in the order in which they are to be believed."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from vizkit.analysis.attribution.explaining import Explanation, quantile_of
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.remarks.maps import agreement, best_map
+from vizkit.analysis.trust.table import gain_of, signed
+from vizkit.analysis.trust.verdict import MARGIN
+from vizkit.figure.overlay import top_of
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Answered, Block, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
+from vizkit.views.controls import choice
+from vizkit.views.relevance.decision import in_words
+from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
+from vizkit.views.subject import Subject
+
+__all__ = ["SCALES", "Coloured", "OfOne", "lost"]
+
+LARGE_PX, SMALL_PX = 2000, 104  # the first is as wide as its place
+
+
+@dataclass(frozen=True)
+class Coloured(Explained):
+    """How the values of maps become colours."""
+
+    scale: Literal["from 0", "from lowest", "one per method"] = choice(
+        "Colours",
+        ("from 0", "from lowest", "one per method"),
+        "From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for a method "
+        "in all models. Different methods have different units, so no scale is right for all.",
+        key="relevance_scale",
+        more=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OfOne:
+    """The maps of the model `of`, one `among` several. `method`: of its large map, "" where that is another model's."""
+
+    view: Coloured
+    of: Subject
+    among: Sequence[Subject]
+    method: str
+
+    @property
+    def named(self) -> str:
+        """Before what is said of this model."""
+        return f"{self.of.name}: " if len(self.among) > 1 else ""
+
+    # ---- the large one -----------------------------------------------------------------------------------------------
+    def large(self) -> Iterator[Block]:
+        if self.method in SLOW:
+            job = self.view.slow_job(self.of, self.method)
+            yield Later(self.of, (job,), lambda found: self._large(found[job.key]) if found else ())
+        elif self.method:
+            yield from self._large(self.view.made(self.of, self.method))
+
+    def _large(self, found: Explanation | str) -> Iterator[Block]:
+        if isinstance(found, str):
+            yield Line(found)
+            return
+        method, (layer, place) = METHODS[self.method], self.view.place(self.of, self.method)
+        named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
+        unit = method.measures("logit" if self.of.loaded.head.probable else "value")
+        yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
+        words = [method.asks, method.caveat, method.differs, *found.notes]
+        yield Line(f"{' '.join(filter(None, words))} {method.source}.")
+
+    # ---- all of them -------------------------------------------------------------------------------------------------
+    def small(self) -> Iterator[Block]:
+        """In the order in which they are to be believed, once that is known."""
+        of, view = self.of, self.view
+        what = in_words(of.loaded, of.seen.logits, *view.asked(of))
+        yield Heading(f"{self.named}{what}") if self.named else Line(what)
+        fast, _ = view.fast(of)
+        slow = {name: view.slow_job(of, name) for name in view.slow}
+        race = {} if of.changes.model or not of.loaded.classifies else view.measured(of, [*fast, *slow])
+        jobs = (*slow.values(), *([view.chance(of), *race.values()] if race else ()))
+        yield Later(of, jobs, partial(self._small, fast, slow, race))
+
+    def _small(
+        self, fast: Found, slow: Mapping[str, Job], race: Mapping[str, Job], results: Mapping[Hashable, Any]
+    ) -> Iterator[Block]:
+        late = {name: results[job.key] for name, job in slow.items() if job.key in results}
+        maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
+        complete = all(job.key in results for job in race.values())  # so that the order changes once
+        scores = {name: results[job.key] for name, job in race.items()} if complete else {}
+        reason = next((each.undecided for each in scores.values() if each.undecided), "")
+        gains = {name: gap for name, each in scores.items() if not reason and (gap := gain_of(each)) is not None}
+        order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
+        names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
+        notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
+        best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
+        yield Said(best.words if best else self.alike(maps))
+        yield self._drawn(names, {name: maps[name] for name in order}, notes, SMALL_PX, pick=True)
+        if reason:
+            yield Line(f"No map is ranked here: {reason}.")
+        yield from (Line(each) for each in late.values() if isinstance(each, str))
+
+    def alike(self, maps: Found) -> str:
+        same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
+        return same.words if same else ""
+
+    def _drawn(
+        self, names: Sequence[str], maps: Found, notes: Sequence[str], tile_px: int, *, pick: bool = False
+    ) -> Tiles:
+        """`pick`: a click makes a map large."""
+        of, view = self.of, self.view
+        tiles = [
+            Tile(
+                name, each.heat.numpy(), note, METHODS[method].asks, each.signed, "%" if METHODS[method].shares else ""
+            )
+            for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
+        ]
+        limits = tuple(self._limits(method, each) for method, each in maps.items())
+        alt = f"Evidence for {view.what(of)}, colours {SCALES[view.scale]}"
+        model = of.name if len(self.among) > 1 else ""
+        if not pick:
+            return Tiles("", tuple(tiles), limits, alt, tile_px=tile_px, of=of)
+        values = tuple((method, model) for method in maps)
+        return Tiles("", tuple(tiles), limits, alt, ("method", "model"), values, (self.method, model), tile_px, of)
+
+    def _limits(self, method: str, found: Explanation) -> tuple[float, float]:
+        """The values at the two ends of the colours."""
+        every = [found, *(self._in_others(method) if self.view.scale == "one per method" else ())]
+        top = max(top_of(each.heat.numpy(), quantile_of(each)) for each in every)
+        low = min(float(found.heat.min()), top) if self.view.scale == "from lowest" else 0.0
+        return -top if found.signed else low, top
+
+    def _in_others(self, method: str) -> Iterator[Explanation]:
+        """The same map of the models beside it, as far as they have one."""
+        for other in self.among:
+            try:
+                slow = METHODS[method].slow
+                made = other.find(self.view.key(other, method)) if slow else self.view.made(other, method)
+            except NotApplicable:
+                continue
+            if isinstance(made, Explanation):
+                yield made
+
+    # ---- beside them -------------------------------------------------------------------------------------------------
+    def more(self) -> Iterator[Block]:
+        """Which maps are alike, and why some are not there."""
+        fast, without = self.view.fast(self.of)
+        for words in filter(None, (self.alike(fast), *self.of.loaded.notes)):
+            yield Line(f"{self.named}{words}")
+        yield from lost(without, self.of.name if self.named else "this model")
+        yield Answered(self.of.loaded)
+        yield Proof(self.of.seen)
+
+
+def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:
+    """Why there are no maps of some methods, each reason once."""
+    for sentence in dict.fromkeys(without.values()):
+        names = ", ".join(TITLES[name] for name, reason in without.items() if reason == sentence)
+        yield Line(f"Not for {model}: {names}. {sentence}")
+
+
+SCALES = {
+    "from 0": "from 0 to each map's own largest value",
+    "from lowest": "from each map's lowest value to its largest",
+    "one per method": "of a method the same in all models",
+}
