@@ -168,14 +168,14 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ({"line": ""}, "give it a line, the second field"),
         ({"line": "no sentence"}, "give it a line, the second field"),
         ({"needs": "luck"}, "it needs 'luck'; add that to NEEDS in vizkit/ui/session/needs.py"),
-        ({"module": "nowhere"}, "add the file vizkit/ui/pages/convolution/nowhere.py with view"),
-        ({"module": "fields_of"}, "add the function view(page) to vizkit/ui/pages/convolution/fields_of.py"),
+        ({"module": "nowhere"}, "add the file vizkit/ui/pages/train/nowhere.py with view"),
+        ({"module": "fields"}, "add the function view(page) to vizkit/ui/pages/train/fields.py"),
     ],
 )
 def test_a_missing_part_is_named_with_its_place(part: dict[str, str], sentence: str):
-    whole = views_of("convolution")[0]
-    assert not list(missing("convolution", whole))
-    assert [sentence in said for said in missing("convolution", replace(whole, **part))] == [True]
+    whole = views_of("train")[0]
+    assert not list(missing("train", whole))
+    assert [sentence in said for said in missing("train", replace(whole, **part))] == [True]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Chosen:
 
 
 def kernels(of: Sequence[Subject]) -> list[str]:
-    return [*KERNELS, *POOLS, *dict.fromkeys(f"{OF_MODEL}{each.name}" for each in of)]
+    return [*KERNELS, *POOLS, *dict.fromkeys(f"{OF_MODEL}{called(each)}" for each in of)]
 
 
 def most_filters(of: Sequence[Subject]) -> int:
@@ -148,7 +148,7 @@ class Slide(View):
         if self.kernel in KERNELS:
             return Chosen(self.kernel, "convolution", {f: KERNELS[self.kernel](f)[None] for f in (3, 5, 7)})
         name = self.kernel.removeprefix(OF_MODEL)
-        owner = next((each for each in of if each.name == name), None)
+        owner = next((each for each in of if called(each) == name), None)
         if owner is None:
             raise NotApplicable(f"No model here is called {name[:60]!r}.")
         return filter_of(owner, self.filter)
@@ -177,6 +177,11 @@ class Slide(View):
     def at(self, rows: int, columns: int) -> tuple[int, int]:
         row, column = self.place if isinstance(self.place, tuple) else (rows // 3, columns // 3)
         return min(row, rows - 1), min(column, columns - 1)
+
+
+def called(of: Subject) -> str:
+    """A model in an option: without the colon of its source, which a button writes with a backslash."""
+    return of.name.replace(":", " ")
 
 
 def filter_of(of: Subject, number: int) -> Chosen:
