@@ -24,6 +24,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_look": lambda data: {"point": POINT} if data["key_grid"] else None,
     "vizkit_walk": lambda data: {"step": 5, "token": 20, "point": POINT},
     "vizkit_heads": lambda data: {"pick": [1, 2]},
+    "vizkit_matrix": lambda data: {"point": POINT},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
     "vizkit_super_resolution": lambda data: {"at": [2, 3]},

@@ -151,16 +151,19 @@ def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
 
 # ---- all heads -------------------------------------------------------------------------------------------------------
 def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
-    """The head that attends nearest and the one that attends farthest, of heads that have a distance."""
+    """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that all
+    attend about as far."""
     heads = [(float(px), head, layer) for layer, each in enumerate(statistics, 1)
              for head, px in enumerate(each.distance_px.tolist(), 1) if math.isfinite(px)]  # fmt: skip
     if len(heads) < 2:
         return None
     (near, *local), (far, *wide) = min(heads), max(heads)
-    if far < FARTHER * near:
-        return None
-    words = (f"Most local is head {local[0]} of layer {local[1]}, {counted(round(near), 'pixel')} far on average; most "
-             f"global is head {wide[0]} of layer {wide[1]}, {counted(round(far), 'pixel')}.")  # fmt: skip
+    closest, farthest = counted(round(near), "pixel"), counted(round(far), "pixel")
+    between = farthest if closest == farthest else f"{near:.0f} to {farthest}"
+    words = f"All heads attend about as far, {between} on average."
+    if far >= FARTHER * near:
+        words = (f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
+                 f"{wide[0]} of layer {wide[1]}, {farthest}.")  # fmt: skip
     return Remark(words, {"nearest": near, "farthest": far})
 
 

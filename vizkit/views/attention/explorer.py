@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import Query, find_query, layers
-from vizkit.analysis.attention.fusion import fuse
+from vizkit.analysis.attention.fusion import Fusion, fuse
 from vizkit.analysis.attention.value_weighted import value_weighted
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import DECADES, matrix, on_axis, with_names
@@ -28,7 +28,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 MOST_ON_AXES = 1600  # tokens; a matrix of more is no picture that can be read
-FUSED = {
+FUSED: dict[Fusion, str] = {
     "mean": "the mean of all heads",
     "max": "the largest weights of any head",
     "min": "the smallest weights of all heads",
@@ -97,8 +97,9 @@ class Explorer(View):
         line = Line(f"{self.called(trace, number)}{window}")
         yield Columns(((line, over), tuple(self.whole(of, shown, rows, query_id))))
         yield Heading(f"All layers and heads: attention of {name_of(shown.query, query_id)}")
-        head = self.head(shown)
-        yield heads_of(trace, asked, number, None if head is None else head + 1, False, ("layer", "fusion"))
+        way = self.way(shown)
+        framed = way + 1 if isinstance(way, int) else None
+        yield heads_of(trace, asked, number, framed, shared=False, picks=("layer", "fusion"))
         yield Proof(trace)
         yield Numbers(partial(numbers, rows, query_id))
 
@@ -111,21 +112,21 @@ class Explorer(View):
             raise NotApplicable(f"{trace.no_attention}.")
         return trace, min(self.layer, len(layers(trace))), asked
 
-    def head(self, shown: Attention) -> int | None:
-        """From 0; None of all heads fused, and where their mean alone is recorded."""
+    def way(self, shown: Attention) -> Fusion | int:
+        """How heads become one matrix, or which one it is, from 0. Of very many weights the mean alone is recorded."""
         alone = shown.weights.shape[1] < shown.heads
-        return None if alone or self.fusion in FUSED else min(int(self.fusion), shown.heads) - 1
+        fused: Fusion = "max" if self.fusion == "max" else "min" if self.fusion == "min" else "mean"
+        return fused if alone or self.fusion in FUSED else min(int(self.fusion), shown.heads) - 1
 
     def called(self, trace: Trace, number: int) -> str:
         shown = layers(trace)[number - 1]
-        head = self.head(shown)
-        fused = self.fusion if self.fusion in FUSED else "mean"
-        which = f"{fused} of {shown.heads} heads" if head is None else f"head {head + 1} of {shown.heads}"
+        way = self.way(shown)
+        which = f"head {way + 1} of {shown.heads}" if isinstance(way, int) else f"{way} of {shown.heads} heads"
         return f"layer {number} of {len(layers(trace))} · {which}"
 
     def weights(self, of: Subject, shown: Attention, number: int, group: int) -> Float[Tensor, "query key"]:
         """NotApplicable where what a weight brings is not known."""
-        heads, head = shown.weights[group].float(), self.head(shown)
+        heads, way = shown.weights[group].float(), self.way(shown)
         if self.by_values:
             kept = "parts", number, group
             parts = of.kept(kept, partial(attention_parts, of.loaded, of.pixels, number - 1, window=group))
@@ -134,21 +135,19 @@ class Explorer(View):
                     "This layer normalises or gates its heads before the projection; the norm has no meaning."
                 )
             heads = value_weighted(parts.weights, parts.value, parts.out_weight)
-        if head is not None:
-            return heads[head]
-        return fuse(heads, "max" if self.fusion == "max" else "min" if self.fusion == "min" else "mean")
+        return heads[way] if isinstance(way, int) else fuse(heads, way)
 
     def sentences(self, of: Subject, shown: Attention, number: int, rows: Rows) -> tuple[str, dict[int, str]]:
         """(what stands out over all queries; by the id of each query what stands out in its row): of the mean and of a
         head by the rules of a layer, of others by where they lie."""
         if shown.key.grid is None:
             return "", {}
-        head, asked = self.head(shown), np.asarray(rows.query_ids).tolist()
-        if not self.by_values and self.fusion not in ("max", "min"):
-            key = "said", number, head, tuple(asked)
-            return of.kept(key, partial(sentences, of, shown, number, head))
+        way, asked = self.way(shown), np.asarray(rows.query_ids).tolist()
+        if not self.by_values and way not in ("max", "min"):
+            head = way if isinstance(way, int) else None
+            return of.kept(("said", number, head, tuple(asked)), partial(sentences, of, shown, number, head))
         covered = of.covered(shown.key.grid)
-        subject = FUSED.get(self.fusion, FUSED["mean"]) if head is None else f"the attention of head {head + 1}"
+        subject = f"the attention of head {way + 1}" if isinstance(way, int) else FUSED[way]
         subject += ", weighted by values," if self.by_values else ""
         maps = {query: torch.from_numpy(rows.row_of(query)[0]) for query in asked if query >= 0}
         return "", {query: first_said(places.where(row, covered, subject)) for query, row in maps.items()}

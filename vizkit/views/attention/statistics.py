@@ -163,7 +163,7 @@ class Statistics(View):
 def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, str, str]]:
     """(name, which number of a layer, unit, what stands out) of all statistics that have a meaning here."""
     high, wide = of.loaded.preprocessing.size_hw
-    far = first_said(attention.extremes(mean), attention.most_alike(of.seen), attention.evenest(mean))
+    far = first_said(attention.extremes(mean), attention.most_alike(of.seen))
     yield "Mean attention distance", lambda layer: layer.distance_px, f"pixels of the {wide} × {high} input", far
     yield "Entropy", lambda layer: layer.entropy, "entropy ÷ log N", first_said(attention.evenest(mean))
     given: list[tuple[str, Pick, str]] = [
