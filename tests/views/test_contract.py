@@ -94,7 +94,7 @@ def shared(name):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_nonsense_in_an_address_is_left_out(view, data):
     cls = class_of(view)
