@@ -410,7 +410,7 @@ def test_distances_and_power_laws():
     lines = {"a": (sides, np.array([2.0, 3.0, 8.0]), 1.5), "b": (sides, np.array([1.0, 1.0, 1.0]), None)}
     drawn = power_laws(lines, "x", "y", chosen=120)
     shown = [(each.name, each.mode) for each in drawn.data if each.mode == "lines"]
-    assert shown == [("a: ∝ tokens<sup>1.50</sup>", "lines"), ("b", "lines")]
+    assert shown == [("a: as tokens to the power 1.50", "lines"), ("b", "lines")]
     assert [(list(dot.x), list(dot.y)) for dot in drawn.data if dot.mode == "markers"] == [([120], [3]), ([120], [1])]
     assert [(each.text[0], each.y[0]) for each in drawn.data if each.mode == "text"] == [("a", 8), ("b", 1)]
     assert list(drawn.layout.xaxis.tickvals) == [100, 200]  # 120 would stand on the 100

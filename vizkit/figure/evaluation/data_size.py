@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
-TEACHERS = ("soft", "hard")
+TEACHERS = {"soft": CLASSES[1], "hard": CLASSES[2]}
 DODGE = 1.08  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
@@ -60,7 +60,7 @@ def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float
                                    line={"color": CLASSES[0], "width": 1.5, "dash": "dash"})]  # fmt: skip
     for place, line in enumerate(lines):
         at = [images * DODGE ** (place - (len(lines) - 1) / 2) for images in line.images]
-        colour = CLASSES[1 + TEACHERS.index(line.family)]
+        colour = TEACHERS.get(line.family, CLASSES[3 + place])
         spans = [[low, high, None] for low, high in zip(line.low, line.high, strict=True)]
         drawn += [
             go.Scatter(x=[x for each in at for x in (each, each, None)], y=[y for span in spans for y in span],

@@ -100,8 +100,8 @@ def panel_of(figure: "go.Figure") -> Panel:
         return Panel(title, *((y, x) if lying else (x, y)), tuple(map(_bars, kinds, range(len(kinds)))), bars=True,
                      span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
     lines = tuple(
-        Line(unescape(line.name or ""), _few(line.x), _few(line.y), _colour(line, index), line.line.dash or "solid",
-             _words(line))
+        Line("" if line.showlegend is False else unescape(line.name or ""), _few(line.x), _few(line.y),
+             _colour(line, index), line.line.dash or "solid", _words(line))
         for index, line in enumerate(drawn) if line.mode != "markers" or any(x is not None for x in line.x)
     )  # fmt: skip
     ends = layout.yaxis.range
@@ -137,6 +137,7 @@ def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 def _colour(line: Any, index: int) -> int:  # noqa: ANN401
     ink = (line.type != "bar" and line.line.color) or line.marker.color  # of dots a number for each
+    ink = line.textfont.color if line.type != "bar" and line.mode == "text" else ink
     return INKS.index(ink) if isinstance(ink, str) and ink in INKS else index
 
 

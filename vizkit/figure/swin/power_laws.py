@@ -31,7 +31,7 @@ def power_laws(
     for index, (name, (xs, ys, power)) in enumerate(lines.items()):
         words, ink = literal(name), CLASSES[index]
         if power is not None:
-            words += f": ∝ tokens<sup>{power:.2f}</sup>"
+            words += f": as tokens to the power {power:.2f}"
         figure.update_traces(name=words, selector=index)
         here = xs == chosen
         marker = {"size": 11, "color": ink}

@@ -45,14 +45,14 @@ def reach(
 def growth(
     names: Sequence[str], shares: Sequence[float], holding: Sequence[float], words: tuple[str, str], x: str = "block"
 ) -> "go.Figure":
-    """Share of the image (0 to 1) after every block: a bar in the block's colour, and a dot for a second share."""
+    """Share of the image (0 to 1) after every block: a bar in the block's colour, and beside it one for a second
+    share."""
     import plotly.graph_objects as go
 
-    fill = {"color": ramp(SCALE, *ENDS, len(names))}
-    bars = go.Bar(x=list(names), y=[100 * s for s in shares], marker=fill, name=words[0])
-    dots = go.Scatter(x=list(names), y=[100 * s for s in holding], mode="markers+lines",
-                      marker={"color": CLASSES[0], "size": 9}, name=words[1])  # fmt: skip
-    figure = laid_out([bars, dots], x, "% of the image", height=260)
+    fills = (ramp(SCALE, *ENDS, len(names)), CLASSES[2])
+    kinds = zip(words, (shares, holding), fills, strict=True)
+    bars = [go.Bar(x=list(names), y=[100 * s for s in each], marker={"color": ink}, name=name)
+            for name, each, ink in kinds]  # fmt: skip
+    figure = laid_out(bars, x, "% of the image", height=260, barmode="group")
     figure.update_yaxes(range=[0, 105])
-    figure.update_xaxes(type="category")
-    return figure
+    return figure.update_xaxes(type="category")

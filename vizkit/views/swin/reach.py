@@ -42,7 +42,7 @@ class Reach(View):
         "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
         "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
         "token, whatever the weights are. The bars give, after every block, the field of all tokens that are merged "
-        "into this one, the dots how much of the image holds nine tenths of what rollout traces back from the one in "
+        "into this one, and how much of the image holds nine tenths of what rollout traces back from the one in "
         "their middle.",
         r"\begin{gathered} S_{l-1} = S_l \cup \{\, j : \exists\, i \in S_l \text{ that may see } j \,\} \\ "
         r"R = \hat A_L \cdots \hat A_1 \end{gathered}",
