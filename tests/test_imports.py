@@ -62,7 +62,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     },
     "vizkit.figure": {
         "": 0, "canvas": 1, "attention": 2, "convolution": 2, "distillation": 2, "evaluation": 2, "saved": 2, "swin": 2,
-        "training": 2,
+        "training": 2, "sequences": 3,
     },
     "vizkit.report": {"kinds": 2, "item": 3, "": 4},
     "vizkit.training": {
