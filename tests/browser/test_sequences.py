@@ -51,7 +51,7 @@ def test_a_head_is_chosen_and_stays_in_the_link(page: Page, server: str):
 
 def test_a_typed_date_is_rewritten_and_anything_else_gets_a_sentence(page: Page, server: str):
     open_translate(page, server)
-    text = page.get_by_role("textbox", name="Any date")
+    text = page.get_by_role("textbox", name="Text")
     text.fill("20 july 1969")
     text.press("Enter")
     expect(page.locator(f"{MAIN} .translate")).to_have_attribute("data-written", "1 9 6 9 - 0 7 - 2 0 [END]")
@@ -72,7 +72,7 @@ def open_view(page: Page, server: str, title: str, more: str = "") -> None:
 
 def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
     open_view(page, server, "Masks", "&mask=BERT")
-    text = page.get_by_role("textbox", name="Any date")
+    text = page.get_by_role("textbox", name="Text")
     text.fill("20 july 1969")
     text.press("Enter")
     canvas = page.locator(f"{MAIN} .predict")
@@ -89,17 +89,20 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     open_view(page, server, "Step by step")
     canvas = page.locator(f"{MAIN} .strips")
-    expect(canvas).to_have_attribute("data-title", "Word")
+    expect(canvas).to_have_attribute("data-title", "Softmax")
+    canvas.get_by_role("button", name="Word", exact=True).click()
     for title in ("× √d + position", "Q, K, V", "Scores"):
         canvas.get_by_role("button", name="Next ▶").click()
         expect(canvas).to_have_attribute("data-title", title)
     expect(page).to_have_url(re.compile("step=4"))
-    canvas.get_by_role("button", name="november").click()
+    canvas.get_by_role("button", name="of", exact=True).click()
     expect(canvas.locator(".says")).to_contain_text("The query is multiplied with every key")
-    expect(page).to_have_url(re.compile("steps_token=6"))
+    expect(page).to_have_url(re.compile("steps_token=5"))
+    canvas.get_by_role("combobox", name="Layer").select_option("encoder 2")
+    expect(page).to_have_url(re.compile("steps_layer=encoder"))
     page.goto(page.url)
     ready(page)
-    expect(canvas).to_have_attribute("data-title", "Scores")
+    expect(canvas).to_have_attribute("data-title", "Softmax")  # step 4 of a layer without the embedding
 
 
 def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
@@ -131,5 +134,10 @@ def test_a_word_stands_beside_a_patch_of_an_own_photograph(page: Page, server: s
     canvas = page.locator(f"{MAIN} .strips")
     canvas.get_by_role("button", name="Residual").click()
     expect(canvas).to_have_attribute("data-part", "What stays")
-    page.get_by_role("slider", name="Word").press("ArrowRight")
+    canvas.get_by_role("button", name=",", exact=True).click()
     expect(canvas.get_by_text("“,” in a sentence")).to_be_visible()
+    canvas.locator(".picture").click(position={"x": 5, "y": 5})
+    expect(canvas.get_by_text("patch 1 of an image")).to_be_visible()
+    expect(page).to_have_url(re.compile("bridge_patch=1"))
+    page.get_by_role("button", name="Translate: the sentence’s model at work").click()
+    expect(page.locator(f"{MAIN} .translate")).to_be_visible()

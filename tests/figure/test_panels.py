@@ -12,7 +12,7 @@ from tests.figure.test_saved import captions
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule
 from vizkit.figure.palette import CLASSES, SIGNED, colours
 from vizkit.figure.saved.panel import cells_of
-from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, panel_of, panels
+from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, chart_marks, panel_of, panels
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.svg import svg
@@ -172,3 +172,13 @@ def test_bars_of_two_kinds_lie_beside_one_another_and_are_named():
     assert drawn[1].width == pytest.approx(3 * drawn[0].width)
     assert {"one", "two", "0.25", "0.75", "0", "1"} <= set(words(plate))
     assert all(mark.x + mark.width < plate.width for mark in drawn)
+
+
+def test_words_that_would_lie_over_one_another_are_dots_alone():
+    panel = Panel("", "x", "y", (Line("words", (0.0, 0.001, 1.0), (0.0, 0.0, 1.0), words=("first", "second", "far")),))
+    marks, _ = chart_marks(panel, 0.0)
+    texts = [mark.text for mark in marks if isinstance(mark, Words)]
+    assert "first" in texts
+    assert "far" in texts
+    assert "second" not in texts
+    assert sum(isinstance(mark, Stroke) and len(mark.points) == 1 for mark in marks) == 3

@@ -18,6 +18,7 @@ from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
 from vizkit.views import VIEWS, Entry, class_of
 from vizkit.views.controls import ControlError, checked, controls, setting
+from vizkit.views.sequences.known import trained_texts
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.views.view import View
 
@@ -56,10 +57,8 @@ def show(
     pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
     subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
-    for name, control in controls(view).items():
-        if control.kind == "text model" and Path(folder := getattr(view, name)).is_dir():
-            for subject in subjects:
-                subject.texts = {**subject.texts, folder: folder}
+    for subject in subjects:
+        subject.texts = _texts(view)
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
 
@@ -79,6 +78,12 @@ def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
         raise ControlError(f"{entry.title} has no setting {strange!r}; {_nearest(strange, asked)}.")
     clicked = {name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None}
     return cls(**clicked | {name: setting(cls, name, _python(value)) for name, value in settings.items()})
+
+
+def _texts(view: View) -> dict[str, str]:
+    """Models of texts at hand: finished runs by their names, and the folder that was named."""
+    chosen = [getattr(view, name) for name, control in controls(view).items() if control.kind == "text model"]
+    return {**(trained_texts() if chosen else {}), **{folder: folder for folder in chosen if Path(folder).is_dir()}}
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from vizkit.models import Loaded, load
 from vizkit.models.by_name import named
 from vizkit.report.document import Report
 from vizkit.report.item import Item, Other, complete
+from vizkit.views.sequences.known import trained_texts
 from vizkit.views.subject import Subject, no_model, no_picture
 
 __all__ = ["changed", "inputs_for"]
@@ -59,6 +60,7 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     all_inputs = []
     for entry in report.entries:
         inputs = subject(entry.item, entry.item)
+        inputs.texts = trained_texts()
         inputs.beside = tuple(subject(entry.item, other) for other in entry.item.others)
         all_inputs.append(inputs)
     return all_inputs

@@ -15,9 +15,9 @@ from vizkit.ui.asking import held, key_of
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
-from vizkit.ui.session.address import go_to
 from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known, table
+from vizkit.ui.widgets.controls import go_on
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
 from vizkit.views import VIEWS, Entry
@@ -190,13 +190,6 @@ def _bars(to: Drawing, block: Bars) -> None:
     chart.bars(block.bars.html(), to.next_key("bars"), block.alt)
 
 
-def _link(to: Drawing, block: Link) -> None:
-    entry, key = VIEWS[block.view], to.next_key("link")
-    if st.button(block.words, key=key, icon=":material/arrow_forward:"):
-        st.session_state[f"{entry.page}_view"] = entry.title  # the picker of that page, which is not drawn yet
-        go_to(f"pages/{entry.page}.py")
-
-
 def _columns(to: Drawing, block: Columns) -> None:
     for column, part in zip(st.columns(block.widths or len(block.parts)), block.parts, strict=True):
         with column:
@@ -272,13 +265,6 @@ def _folded(to: Drawing, block: Folded) -> None:
             show(to, block.make())
 
 
-def _proof(to: Drawing, block: Proof) -> None:
-    if block.trace is None:
-        st.caption(reading.badge(plain(block.words), block.holds))
-    else:
-        reading.proof(block.trace, block.words, holds=block.holds)
-
-
 def _said(to: Drawing, block: Said) -> None:
     st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
 
@@ -299,14 +285,14 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Bars: _bars,
     Matrix: lambda to, block: chart.bars(block.matrix.html(), to.next_key("matrix"), block.alt),
     Paper: lambda to, block: None,  # of files alone
-    Link: _link,
+    Link: lambda to, block: go_on(block.words, VIEWS[block.view], to.next_key("link")),
     Table: _table,
     Metrics: _metrics,
     Columns: _columns,
     Part: _part,
     Folded: _folded,
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
-    Proof: _proof,
+    Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
     Download: lambda to, block: to.files.update({block.label: block.make}),
 }

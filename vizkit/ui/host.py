@@ -14,7 +14,8 @@ from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, asked_there, show
-from vizkit.ui.session import saved, texts
+from vizkit.ui.session import saved
+from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
@@ -47,7 +48,7 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     others = (
         [saved.subject_of(shown, page.picture) for shown in page.shown if shown is not page.focus] if cls.alone else []
     )
-    texts.give(cls, without, *(of for _, of in able))
+    give_texts(cls, without, *(of for _, of in able))
     for _, of in able:
         of.beside = (*(other for _, other in able if other is not of), *others)
     with asking:

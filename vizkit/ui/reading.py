@@ -28,10 +28,13 @@ squares of a picture are changed, the tokens change that are said to lie there.
 **The largest differences:** """
 
 
-def proof(trace: "Trace", own: str = "", *, holds: bool = True) -> None:
+def proof(trace: "Trace | None", own: str = "", *, holds: bool = True) -> None:
     """The badge: what was checked for this very picture, and what once at its size; red where it does not agree. The
     numbers of all comparisons stand in its help, and where one fails in the badge. `own`: what else was compared, in
-    its place while the trace itself agrees."""
+    its place while the trace itself agrees, and alone where there is no trace."""
+    if trace is None:
+        st.caption(badge(plain(own), holds))
+        return
     check = trace.check
     for note in trace.notes:
         if note != check.failure:  # that one stands above the picture, see `shown.accepted`

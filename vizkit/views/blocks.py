@@ -47,8 +47,7 @@ class Line(Block):
 
 @dataclass(frozen=True)
 class Said(Block):
-    """The sentence that says what is to be seen, computed for this very picture; "" where nothing stands out, and its
-    place is kept."""
+    """What is to be seen, computed for this very picture; "" where nothing stands out, and its place is kept."""
 
     text: str
 
@@ -77,7 +76,6 @@ def first_said(*remarks: "Remark | None") -> str:
 class Map(Block):
     """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
-
     `said_by`: that sentence for each query that can be asked here, by the id of its token, so that hovering changes it
     too. `guide`: first steps are explained once in a browser, and these words say what to do next.
     `tour`: then the query goes once along these points of the picture, in shares, by itself. `elsewhere`: grids of
@@ -208,7 +206,6 @@ class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
     sends the rule that the value has to keep, and the field that is set to it, or several for the parts of a tuple, ""
     for a part that is left. `still`: what is on paper in its place.
-
     `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
     answers. A click that tells `point` sets the field `picks` to "patch", and the cursor, as that on a map.
@@ -223,18 +220,16 @@ class Canvas(Block):
     picks: str = ""
 
 
-# ---- of other blocks -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Paper(Block):
-    """What a canvas shows, drawn for paper alone: `draw(width)` gives marks from the top left, and how high they are
-    together."""
+    """Of a canvas, for paper alone: `draw(width)` gives marks from the top left, and how high they are."""
 
     draw: "Callable[[float], tuple[Sequence[Mark], float]]"
 
 
 @dataclass(frozen=True)
 class Link(Block):
-    """Another view to go on with, by its name in `VIEWS`; on a page a button with these words."""
+    """A button of a page with these words, to a view by its name in `VIEWS`."""
 
     words: str
     view: str
@@ -242,8 +237,7 @@ class Link(Block):
 
 @dataclass(frozen=True, eq=False)
 class Part(Block):
-    """Blocks that may have no meaning for this model while the rest has: `make` may raise NotApplicable, whose sentence
-    then stands in their place."""
+    """Blocks that may have no meaning for this model: `make` may raise NotApplicable, whose sentence stands there."""
 
     make: Callable[[], Iterable[Block]]
 
@@ -273,9 +267,8 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Later(Block):
-    """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs:
-    a page draws it again with each that comes in, other hosts wait for all. `button`: what starts them on a page, ""
-    where they start by themselves. `only_asked`: other hosts start nothing and show what is there."""
+    """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs.
+    `button`: what starts them on a page, if anything; `only_asked`: other hosts do not wait for all."""
 
     of: "Subject"
     jobs: tuple[Job, ...]
@@ -308,8 +301,7 @@ class Process(Block):
 
 @dataclass(frozen=True, eq=False)
 class Proof(Block):
-    """Why the pictures are true: the check of a trace; or what else has been computed again, in words of its own, and
-    whether it agrees, where `trace` may be None."""
+    """Why the pictures are true: the check of a trace; or, `trace` may be None, what else was computed again."""
 
     trace: "Trace | None"
     words: str = ""

@@ -39,7 +39,6 @@ class OfModel:
 
 class Subject:
     """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights.
-
     `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
     `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
     `image`: the name of the picture, and `model` what people call the model; "" of one without. `point`: where the
@@ -62,6 +61,7 @@ class Subject:
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
+        self.texts: Mapping[str, str] = {}  # the same of models of texts
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
         self._traces: dict[Keep, Trace] = {}
@@ -148,13 +148,6 @@ class Subject:
 
         loaded = load(source, pretrained=True, device=self.loaded.device)
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
-
-    @cached_property
-    def texts(self) -> Mapping[str, str]:
-        """Folders of models of texts at hand, by the names that people see; hosts may know more."""
-        from vizkit.views.sequences.known import trained_texts
-
-        return trained_texts()
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property

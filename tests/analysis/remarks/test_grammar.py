@@ -379,6 +379,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         masks.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
         for count, right, p in product((0, 1, 2, 8), (0, 1, 2), SHARES)
     ),
+    masks.strongest: lambda: (
+        masks.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
+    ),
     masks.certain: lambda: (masks.certain("ant", p, "bee") for p in SHARES),
     patches.tokens: lambda: (
         patches.tokens((rows, columns), special, windows)
@@ -463,6 +466,14 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         positions.fading(torch.exp(-(torch.arange(20) - at).abs() / width), at)
         for at, width in product((0, 8), (0.1, 1, 5))
     ),
+    sequences.of_states: lambda: (
+        sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
+    ),
+    sequences.of_written: lambda: (
+        sequences.of_written("LSTM", "2026", "2", 1, ("ant", p, count), how)
+        for p, count, how in product(SHARES, COUNTS, ("", "whose gradient is largest"))
+        if count
+    ),
     sequences.of_beams: lambda: (
         sequences.of_beams(["a"], [["a"], ["b"]][::order], [math.log(max(p, 1e-9)), math.log(1e-9)])
         for order, p in product((1, -1), SHARES)
@@ -525,6 +536,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
                        [(0, 1), (1, 0), (2, 3)][:count], "abcd", "days")
         for p, count in product((-0.3, 0.3), (1, 2, 3))
     ),
+    words.explained: lambda: (words.explained(p) for p in SHARES),
+    words.nearest: lambda: (words.nearest(torch.tensor([[1, p], [p, 1]]), ["ant", "bee"]) for p in SHARES),
     words.twins: lambda: (words.twins("ant", (1, 8), (1.0, p, q - 0.5)) for p, q in product(SHARES, SHARES)),
 }  # fmt: skip
 

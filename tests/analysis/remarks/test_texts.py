@@ -62,7 +62,8 @@ def test_partners_are_nearest_of_all():
     said = words.partners(alike, [(0, 1), (2, 3)], ["may", "mai", "june", "jun"], "months")
     assert said
     assert said.numbers == {"near": 1, "pairs": 2}
-    assert "1 of 2 words of the months: “may” and “mai”, cosine 0.90" in said.words
+    assert said.words.startswith("Of all 4 words “mai” is nearest to “may”, cosine 0.90; ")
+    assert said.words.endswith("nearest to 1 of 2 words of the months.")
     assert words.partners(alike, [(2, 3)], ["may", "mai", "june", "jun"], "months") is None
     many = [(0, 1), (2, 3), (2, 0), (3, 1)]
     assert words.partners(alike, many, ["may", "mai", "june", "jun"], "months") is None
@@ -73,3 +74,20 @@ def test_one_word_at_two_places():
     assert said.words == (
         "“2” at places 2 and 8: one word vector, cosine 1.00; with their positions 0.50; after the encoder −0.10."
     )
+
+
+def test_the_strongest_weight_and_its_place_are_named():
+    said = masks.strongest(torch.tensor([[0.9, 0.1], [0.02, 0.98]]), ["a", "b"], ["c", "d"])
+    assert said.words == "The largest weight is 98 %: “b” at place 2 looks at “d”."
+
+
+def test_the_two_words_most_alike_are_named():
+    alike = torch.tensor([[1.0, 0.2, 0.7], [0.2, 1.0, 0.1], [0.7, 0.1, 1.0]])
+    assert words.nearest(alike, ["a", "b", "c"]).words == "Of these words “a” and “c” are most alike: cosine 0.70."
+
+
+def test_a_plane_says_how_little_it_holds():
+    assert words.explained(0.12).words == (
+        "The two components hold 12 % of the variance: most of what tells the words apart is not in this plane."
+    )
+    assert words.explained(0.6).words == "The two components hold 60 % of the variance."

@@ -9,7 +9,8 @@ from vizkit.datasets.sequences.dates import VOCABULARY
 from vizkit.models.networks.sequence_models import build
 from vizkit.models.sequences import SequenceModel
 from vizkit.models.sequences.loaded import Task
-from vizkit.ui.pages.sequences import typed
+from vizkit.views.sequences import masks, typed
+from vizkit.views.sequences.known import BUNDLED
 
 KINDS: dict[str, tuple[str, Task]] = {
     "dates_transformer": ("seq2seq_transformer", "translate"),
@@ -28,8 +29,9 @@ def random_model(source: str) -> SequenceModel:
 
 @pytest.fixture
 def random_models(monkeypatch: pytest.MonkeyPatch):
-    kept = {f"bundled:{name}": random_model(f"bundled:{name}") for name in KINDS}
-    monkeypatch.setattr(typed, "opened", kept.__getitem__)
+    kept = {name: random_model(f"bundled:{name}") for name in KINDS}
+    for module in (typed, masks):
+        monkeypatch.setattr(module, "opened", lambda of, title: (kept[BUNDLED[title]], ("random", title)))
 
 
 def opened(view: str, **query: str) -> AppTest:

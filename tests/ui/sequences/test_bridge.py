@@ -33,10 +33,12 @@ def test_what_changes_comes_first_then_what_stays():
         *(("What changes", title) for title in ("Embedding", "Position", "Class token", "Norm")),
         *(("What stays", title) for title in ("Attention", "Residual", "FFN", "Block out")),
     ]
-    assert data["columns"] == ["“november” in a sentence", "patch 37 of an image"]
-    assert "The numbers are the models’ own" in texts(test)
-    buttons = [button.key for button in test.button]
-    assert buttons == ["texts_open", "bridge_patches", "bridge_translate", "report_bridge"]
+    assert [column["title"] for column in data["columns"]] == ["“november” in a sentence", "patch 37 of an image"]
+    assert data["columns"][1]["patch"] == 36
+    assert "the logits are the model’s own" in texts(test)
+    labels = [button.label for button in test.button]
+    assert "Patches: how an image is cut" in labels
+    assert "Translate: the sentence’s model at work" in labels
 
 
 def test_numbers_of_both_sides_belong_together():
@@ -53,12 +55,3 @@ def test_numbers_of_both_sides_belong_together():
     np.testing.assert_allclose(embedding["W · patch + b"] + positions["position"], positions["x"], atol=1e-5)
     assert not strips(data, "Class token", 0)
     assert strips(data, "Class token", 1)
-
-
-def test_the_link_to_translate_opens_it(monkeypatch: pytest.MonkeyPatch):
-    from vizkit.ui.pages.sequences import bridge
-
-    state: dict = {}
-    monkeypatch.setattr(bridge.st, "session_state", state)
-    bridge._to_translate()
-    assert state == {"sequences_view": "Translate"}

@@ -9,23 +9,16 @@ from tests.ui.conftest import fine, texts
 from tests.ui.sequences.conftest import opened, random_model
 from vizkit.datasets.sequences import dates
 from vizkit.models.sequences.vectors import word_vectors
-from vizkit.ui.pages.sequences import typed
 
 pytestmark = pytest.mark.usefixtures("random_models")
 
 
 def charts(test) -> dict[str, dict]:
-    """Every chart by its title."""
-    drawn = [json.loads(element.proto.spec) for element in test.main.get("plotly_chart")]
-    return {chart["layout"]["title"]["text"]: chart for chart in drawn}
+    """Every chart by what a screen reader says."""
+    drawn = test.main.get("plotly_chart")
+    return {element.proto.alt: json.loads(element.proto.spec) for element in drawn}
 
 
-@pytest.fixture
-def transformer_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(typed, "LANGUAGE", {"bundled:dates_bert": "BERT, tiny"})
-
-
-@pytest.mark.usefixtures("transformer_alone")
 def test_words_on_a_plane_and_their_cosines():
     test = opened("Words")
     fine(test)
@@ -47,7 +40,7 @@ def test_words_on_a_plane_and_their_cosines():
 def test_a_text_without_a_word_twice_says_so():
     test = opened("Words", words_kind="digits", sequence_text="may first")
     fine(test)
-    assert "No word stands twice" in test.info[0].value
+    assert "No word stands twice" in texts(test)
 
 
 def test_partners_say_the_same():

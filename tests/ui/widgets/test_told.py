@@ -79,10 +79,10 @@ TELL = {
     "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}, steps=False),
     "vizkit_translate": Told("sequences", "Translate", {
         "at": 2,
-        "force": {"step": 0, "word": "", "of": ""},
+        "force": {"step": 0, "word": ""},
         "pick": {"encoder": [0, None], "decoder": [0, 1], "cross": [0, 0]},
     }),
-    "vizkit_strips": Told("sequences", "Step by step", {"at": 1, "word": 2}),
+    "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
     "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
@@ -96,7 +96,7 @@ TELL = {
         "switched": {"number": 1, "hidden": [0, 3], "off": ["0.1"], "tool": "Hide", "painted": []},
     }),
     "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
-    "vizkit_predict": Told("sequences", "Masks", {}),
+    "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }  # fmt: skip
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {"vizkit_evaluated"}  # needs an evaluation: tests/ui/test_evaluate_page.py
@@ -229,7 +229,7 @@ def test_no_place_in_a_link_breaks_a_page(page: str, value: str):
 
 
 def test_a_text_that_reads_as_no_number_may_be_typed():
-    test = opened("sequences", "Masks", [])
+    test = opened("sequences", "Translate", [])
     test.text_input[0].set_value("inf").run()
     test.run()
     assert not test.exception

@@ -88,7 +88,7 @@ def of_forget_gates(left: Sequence[float], words: Sequence[str]) -> Remark:
 def of_states(mean: float, words: Sequence[str]) -> Remark:
     """`mean`: the size of a number of the states, over all units and words; an RNN has no gate that would keep it."""
     return Remark(
-        f"After each of {len(words)} words all states are made anew: a number of them is {mean:.2f} in size on "
+        f"After every word of {len(words)} all states are made anew: a number of them is {mean:.2f} in size on "
         "average, and no gate keeps any of it.",
         {"mean": mean},
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, percent
+from vizkit.analysis.remarks.remark import Remark, of_all, percent
 
 LITTLE = 0.02  # of a cosine
 MANY = 1 / 3
@@ -45,8 +45,9 @@ def partners(
     if len(near) < MANY * len(pairs) or not near:
         return None
     word, other = near[-1]
-    words = (f"Among all {len(alike)} words, {len(near)} of {len(pairs)} {name} lie nearest to the word that says the "
-             f"same, such as “{names[word]}” to “{names[other]}”, cosine {float(alike[word, other]):.2f}.")  # fmt: skip
+    words = (f"Of all {len(alike)} words “{names[other]}” is nearest to “{names[word]}”, cosine "
+             f"{float(alike[word, other]):.2f}; a word that says the same is nearest to "
+             f"{of_all(len(near), len(pairs), 'word')} of the {name}.")  # fmt: skip
     return Remark(words, {"near": len(near), "pairs": len(pairs)})
 
 

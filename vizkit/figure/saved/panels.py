@@ -12,8 +12,9 @@ from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
+from vizkit.geometry import Box
 
-__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "panel_of", "panels"]
+__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "meet", "panel_of", "panels"]
 
 HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
 TALLEST = 0.8  # of its width
@@ -97,6 +98,7 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
         if begin == end and left is not None and low <= left <= high:
             place = x0 + (left - low) / (high - low) * width
             marks.append(Stroke(((place, y), (place, y + tall)), OTHERS, 1.0, "dot"))
+    written: list[Box] = []
     for line in panel.lines:
         places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
         ink = INKS[line.colour % len(INKS)]
@@ -105,7 +107,12 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
             continue
         for place, word in zip(places, line.words, strict=True):
             if place is not None:
-                marks += [Stroke((place,), ink, 4.0), Words(word, place[0], place[1] - 4, SMALL, INK, "middle")]
+                marks.append(Stroke((place,), ink, 4.0))
+                half = font(SMALL).getlength(word) / 2
+                box = place[0] - half, place[1] - 4 - SMALL, place[0] + half, place[1] - 4
+                if word and not any(meet(box, other) for other in written):  # a dot says more than two words in one
+                    written.append(box)
+                    marks.append(Words(word, place[0], place[1] - 4, SMALL, INK, "middle"))
     return _named(panel, marks, y + tall + SMALL + 4, sheet)
 
 
@@ -113,6 +120,11 @@ def widest(panel: Panel) -> float:
     """How wide a sheet has to be so that no name of a column is cut; 0 without names."""
     names = [font(SMALL).getlength(clean(name)) + 4 for name in panel.columns]
     return 2 * MARGIN + ROWS + len(names) * max(names) if names else 0.0
+
+
+def meet(one: Box, other: Box) -> bool:
+    """Whether two boxes (x0, y0, x1, y1) lie over one another."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:

@@ -16,7 +16,7 @@ __all__ = ["Arcs"]
 ROW, SIZE, FAINT = 15.0, 9.0, 0.03
 FOCUS = "#4338ca"
 CURVE = np.linspace(0, 1, 24)[:, None]
-Weights = Float[np.ndarray, "query key"]
+Weights = Float[np.ndarray, "_ _"]
 
 
 @dataclass(frozen=True, eq=False)

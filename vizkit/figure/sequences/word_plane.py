@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from vizkit.figure.charts import laid_out
 from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.figure.saved.panels import meet
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -81,17 +82,17 @@ def _beside(places: Float[np.ndarray, "word 2"], words: Sequence[str], size_px: 
     """On which side of its place each word is written; none where on every side it would lie over another."""
     spread = np.ptp(places, axis=0)
     spread[spread == 0] = 1.0
-    at = (places - places.min(0)) / spread / (1.2, 1.12) * size_px
+    at = ((places - places.min(0)) / spread / (1.2, 1.12) * size_px).tolist()
     written = [at[i] for i, word in enumerate(words) if word]
     taken = [(x - 3.0, y - 3.0, x + 3.0, y + 3.0) for x, y in written]  # dots, which no name may hide
     found: dict[int, str] = {}
-    for index in sorted((i for i, word in enumerate(words) if word), key=lambda i: -at[i, 1]):
+    for index in sorted((i for i, word in enumerate(words) if word), key=lambda i: -at[i][1]):
         wide, tall = 0.6 * FONT_PX * len(words[index]), 1.25 * FONT_PX
         for side in SIDES:
-            x = at[index, 0] + {"center": -wide / 2, "right": GAP_PX, "left": -wide - GAP_PX}[side.split()[1]]
-            y = at[index, 1] + {"top": GAP_PX, "middle": -tall / 2, "bottom": -tall - GAP_PX}[side.split()[0]]
+            x = at[index][0] + {"center": -wide / 2, "right": GAP_PX, "left": -wide - GAP_PX}[side.split()[1]]
+            y = at[index][1] + {"top": GAP_PX, "middle": -tall / 2, "bottom": -tall - GAP_PX}[side.split()[0]]
             box = (x, y, x + wide, y + tall)
-            if not any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
+            if not any(meet(box, other) for other in taken):
                 taken.append(box)
                 found[index] = side
                 break

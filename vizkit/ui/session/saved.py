@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import streamlit as st
 
 from vizkit.image import RGB, Picture
-from vizkit.ui.session import cached, explained, texts
+from vizkit.ui.session import cached, explained
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
+from vizkit.ui.session.uploads import give_texts
 from vizkit.views.subject import OfModel, Subject, no_model, no_picture, proven
 from vizkit.views.view import View
 
@@ -207,7 +208,7 @@ def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None 
         inputs = _again(item, item, picture, named)
         inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
     if isinstance(item.shows, View):
-        texts.give(item.shows, inputs)
+        give_texts(item.shows, inputs)
     return inputs
 
 

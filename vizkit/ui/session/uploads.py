@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -27,6 +28,10 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session.allowed import upload_mib
 from vizkit.ui.session.evaluations import evaluations
 from vizkit.ui.session.jobs import jobs
+from vizkit.views.controls import controls
+from vizkit.views.sequences.known import trained_texts
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
 from vizkit.writing import name_of_file, write
 
 
@@ -215,3 +220,24 @@ def size_of(place: Path) -> int:
             with suppress(OSError):  # gone in the meantime
                 total += os.stat(os.path.join(folder, name)).st_size
     return total
+
+
+# ---- models of texts that were opened -------------------------------------------------------------------------------
+class Brought(NamedTuple):
+    """`title`: what it is, and which of those that were opened; `path`: its folder, of this session alone."""
+
+    title: str
+    path: str
+
+
+def brought() -> dict[str, Brought]:
+    """By the digests of their files."""
+    return st.session_state.setdefault("_texts_brought", {})
+
+
+def give_texts(view: type[View] | View, *subjects: Subject) -> None:
+    """To a view that chooses among models of texts: the folders of what was opened and of runs, by their names."""
+    if any(control.kind == "text model" for control in controls(view).values()):
+        at_hand = trained_texts() | {each.title: each.path for each in brought().values()}
+        for of in subjects:
+            of.texts = at_hand

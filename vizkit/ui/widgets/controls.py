@@ -5,7 +5,9 @@ from typing import Any
 import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
+from vizkit.ui.session.address import go_to
 from vizkit.ui.session.shown import keep_valid
+from vizkit.views import Entry
 
 
 def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:
@@ -14,6 +16,16 @@ def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> 
     keep_valid(key, options)
     head = st.selectbox(label, options, key=key, bind="query-params", width=width)
     return None if head == "mean" else int(head) - 1
+
+
+def go_on(words: str, entry: Entry, key: str) -> None:
+    """A button that opens another view."""
+
+    def chosen() -> None:
+        st.session_state[f"{entry.page}_view"] = entry.title
+
+    if st.button(words, key=key, icon=":material/arrow_forward:", on_click=chosen):
+        go_to(f"pages/{entry.page}.py")
 
 
 def more() -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter

@@ -10,8 +10,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from vizkit.datasets.image_set import digest_of
 from vizkit.ui.plain import plain
-from vizkit.ui.session.texts import Brought, brought
-from vizkit.ui.session.uploads import UploadError, keep_checkpoint, uploader
+from vizkit.ui.session.uploads import Brought, UploadError, brought, keep_checkpoint, uploader
 
 TYPES = ["safetensors", "bin", "json"]
 KINDS = {
