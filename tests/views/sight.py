@@ -30,6 +30,7 @@ from vizkit.views.blocks import (
     Grid,
     Heading,
     Line,
+    Link,
     Map,
     Numbers,
     Picture,
@@ -43,7 +44,7 @@ from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
 NAMED = re.compile(r"\d|“[^”]+”")
-NOT_ON_PAPER = (Answered, Download, Folded, Formula, Numbers, Process, Proof)
+NOT_ON_PAPER = (Answered, Download, Folded, Formula, Link, Numbers, Process, Proof)
 """What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
 
 

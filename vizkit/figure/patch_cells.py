@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, UInt8
 
 from vizkit.figure.charts import laid_out, lying, squared
 from vizkit.figure.palette import CEILING, CLASSES, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
@@ -45,6 +45,20 @@ def class_cells(
                         marker={"symbol": "square", "size": 12, "color": colour})
              for name, colour in zip(words, colours, strict=False)]  # fmt: skip
     return _over(seen, size_hw, said.shape, [heat, *marks])
+
+
+def painted_cells(
+    picture: UInt8[np.ndarray, "height width 3"], colours: Sequence[Sequence[str]], opacity: float = OPACITY
+) -> UInt8[np.ndarray, "height2 width2 3"]:
+    """A picture under cells of these colours, row by row, at least 320 pixels wide."""
+    from PIL import ImageColor
+
+    zoom = max(1, -(-320 // picture.shape[1]))
+    large = picture.repeat(zoom, 0).repeat(zoom, 1)
+    cells = np.array([[ImageColor.getrgb(colour)[:3] for colour in row] for row in colours], float)
+    sides = zip(large.shape[:2], cells.shape[:2], strict=True)
+    down, right = (np.arange(side) * count // side for side, count in sides)
+    return np.rint((1 - opacity) * large + opacity * cells[down[:, None], right]).astype(np.uint8)
 
 
 def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str) -> "go.Figure":

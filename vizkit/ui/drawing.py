@@ -19,7 +19,7 @@ from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
-from vizkit.views import Entry
+from vizkit.views import Entry, entry
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -34,6 +34,7 @@ from vizkit.views.blocks import (
     Heading,
     Later,
     Line,
+    Link,
     Map,
     Metrics,
     Numbers,
@@ -261,6 +262,19 @@ def _folded(to: Drawing, block: Folded) -> None:
             show(to, block.make())
 
 
+def _link(to: Drawing, block: Link) -> None:
+    st.button(block.label, icon=":material/arrow_forward:", key=to.next_key("link"), on_click=_open, args=(block.view,))
+
+
+def _open(view: View) -> None:
+    """Another view of this page, with all its settings."""
+    other = entry(view)
+    for name, control in controls(view).items():
+        if (value := getattr(view, name)) is not None:
+            st.session_state[key_of(other, name, control)] = held(control, value)
+    st.session_state[f"{other.page}_view"] = other.title
+
+
 def _said(to: Drawing, block: Said) -> None:
     st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
 
@@ -284,6 +298,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
+    Link: _link,
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
+    from vizkit.views.view import View
 
 Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
 
@@ -252,6 +253,14 @@ class Folded(Block):
     make: Callable[[], Iterable[Block]]
 
 
+@dataclass(frozen=True, eq=False)
+class Link(Block):
+    """A button that opens another view of the page, as it is set; not on paper."""
+
+    label: str
+    view: "View"
+
+
 @dataclass(frozen=True)
 class Process(Block):
     """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
@@ -278,7 +287,7 @@ class Numbers(Block):
 
 @dataclass(frozen=True, eq=False)
 class Download(Block):
-    """One more file that can be saved (NPZ), made when somebody does."""
+    """One more file that can be saved, made when somebody does: NPZ, or CSV where its label ends so."""
 
     label: str
     make: Callable[[], bytes]

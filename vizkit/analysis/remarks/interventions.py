@@ -99,12 +99,22 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
     return Remark(f"Read off {read}, the answer {name} is there {when}{lost}.", numbers)
 
 
-def of_patches(name: str, saying: int, patches: int, layer: int, others: Sequence[tuple[str, int]]) -> Remark:
-    """How many patches say a class after a layer, from 1, and which other class most of the others say."""
+def of_patches(
+    name: str,
+    saying: int,
+    patches: int,
+    layer: int,
+    others: Sequence[tuple[str, int]],
+    parts: Sequence[tuple[str, str, int, int]] = (),
+) -> Remark:
+    """How many patches say a class after a layer, from 1, and which other class most of the others say. `parts`: of
+    places in the picture, such as ("on the insect", the class that most patches there say, how many, of how many)."""
     numbers = {"saying": saying, "patches": patches, "layer": layer}
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
-    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.", numbers)
+    where = ", ".join(f"{place} most say {said} ({count:,} of {all_:,})" for place, said, count, all_ in parts)
+    where = f" {where[:1].upper()}{where[1:]}." if where else ""
+    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}", numbers)
 
 
 def of_contributions(

@@ -24,7 +24,7 @@ KINDS = (  # label, suffix, type
 
 
 def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
-    """`items`: pictures by name, one of which is chosen where there are several. `more`: NPZ files by their labels.
+    """`items`: pictures by name, one of which is chosen where there are several. `more`: files by their labels.
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
     """
@@ -44,8 +44,8 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
                                on_click="ignore")  # fmt: skip
         for label, make in (more or {}).items():
-            st.download_button(label, make, f"{stem}_all.npz", "application/zip", key=f"all_{key}_{label}",
-                               on_click="ignore")  # fmt: skip
+            suffix, kind = ("csv", "text/csv") if label.endswith("(CSV)") else ("npz", "application/zip")
+            st.download_button(label, make, f"{stem}_all.{suffix}", kind, key=f"all_{key}_{label}", on_click="ignore")
 
 
 def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Shown = tuple[Rows, Tensor]  # all rows, and the places of the one that is shown
 
-__all__ = ["compared", "image_of", "of_layer", "one_scale", "rolled", "trace_of"]
+__all__ = ["agreeing", "compared", "image_of", "of_layer", "one_scale", "rolled", "trace_of"]
 
 DIFFERENCE = "Difference"
 
@@ -85,12 +85,17 @@ def compared(
     yield Columns(tuple(parts))
 
 
+def agreeing(error: float) -> str:
+    """How far something agrees, in words."""
+    return "exactly" if error == 0 else f"within {error:.0e}"
+
+
 def difference(before: "Tensor", after: "Tensor") -> Iterator[Block]:
     moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
     ends = float(np.abs(moved).max())
     yield Tiles(
         "",
-        (Tile("After − before", moved, "", signed=True, unit="%"),),
+        (Tile("", moved, "", signed=True, unit="%"),),
         ((-(ends or 1.0), ends or 1.0),),
         "What has become more (red) and less (blue)",
         tile_px=200,

@@ -75,7 +75,7 @@ class Steer(View):
         listed=True,
         runs=True,
     )
-    block: int | None = layer("After block", "Where it is added.", default=3, low=1, high=depth, key="steer_block",
+    block: int | None = layer("After block", "Where it is added.", default=4, low=1, high=depth, key="steer_block",
                               runs=True)  # fmt: skip
     factor: float = number(
         "λ", FACTORS[0], FACTORS[-1], 2.0, "How much of it is added; below 0 it is taken away.", at=FACTORS, plays=True,
