@@ -70,15 +70,13 @@ def of_heads(
     best = max(range(len(lost)), key=lost.__getitem__)
     idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
     layer, head = names[best]
+    faint = ", which may be next to nothing" if lost[best] < 2 * half[best] else ""
     words = (
         f"Head {head + 1} of layer {layer + 1} matters most: without it the answer loses {lost[best]:.2f} ± "
-        f"{half[best]:.2f} nats. {idle} of {len(lost)} heads cannot be told from no loss at all"
+        f"{half[best]:.2f} nats{faint}. {idle} of {len(lost)} heads cannot be told from no loss at all"
     )
-    words += (
-        f"; the gradient orders them alike to {correlation:.2f} (1 would be the same order)."
-        if correlation == (correlation)
-        else "."
-    )
+    alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
+    words += f"{alike if correlation == correlation else ''}."
     return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})
 
 

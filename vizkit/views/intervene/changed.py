@@ -11,6 +11,7 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import on_cells
+from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Shown = tuple[Rows, Tensor]  # all rows, and the places of the one that is shown
 
-__all__ = ["agreeing", "compared", "image_of", "of_layer", "one_scale", "rolled", "trace_of"]
+__all__ = ["agreeing", "compared", "image_of", "of_layer", "one_scale", "others", "picture_of", "rolled", "trace_of"]
 
 DIFFERENCE = "Difference"
 
@@ -68,6 +69,12 @@ def refused() -> Iterator[None]:
 def picture_of(of: Subject, name: str) -> RGB:
     """Another picture at hand, from which patches are pasted."""
     return of.uploads[name] if name in of.uploads else (of.picture_of or bundled_picture)(name)
+
+
+def others(of: Sequence[Subject]) -> list[str]:
+    """Other pictures at hand, by their names."""
+    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
+    return list(dict.fromkeys(names))
 
 
 # ---- before, after, difference ---------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import choice, number, switch
-from vizkit.views.intervene.changed import agreeing
+from vizkit.views.intervene.changed import agreeing, others, picture_of
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -65,9 +65,9 @@ class Patching(Decision):
     how_corrupted: str = choice(
         "Corrupted by", kinds, "What takes the evidence away.", default="blur", key="patching_how", runs=True
     )
-    other: str = choice(
+    other: str | None = choice(
         "Picture",
-        samples.names(),
+        others,
         key="patching_other",
         listed=True,
         when=lambda view: view.how_corrupted == OTHER,
@@ -99,22 +99,25 @@ class Patching(Decision):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Patching: what restores {of.loaded.label(self.asked(of)[0])}, corrupted by {self.named()}"
+        return f"Patching: what restores {of.loaded.label(self.asked(of)[0])}, corrupted by {self.named(of)}"
 
-    def named(self) -> str:
-        return f"{OTHER}, {self.other}" if self.how_corrupted == OTHER else self.how_corrupted
+    def named(self, of: Subject) -> str:
+        return f"{OTHER}, {self.name(of)}" if self.how_corrupted == OTHER else self.how_corrupted
+
+    def name(self, of: Subject) -> str:
+        return self.other or others([of])[0]
 
     def show(self, of: Subject) -> Iterator[Block]:
         self.asked(of)
         most = FINE if self.fine else COARSE
         rgb = self.corrupted(of)
         work = partial(measured, of, rgb, most)
-        job = Job(("patching", self.named(), most), "Regions are put in, block by block", work)
+        job = Job(("patching", self.named(of), most), "Regions are put in, block by block", work)
         yield Later(of, (job,), lambda found: self.drawn(of, rgb, found[job.key]) if found else self.waiting(of, rgb))
 
     def corrupted(self, of: Subject) -> RGB:
         if self.how_corrupted == OTHER:
-            return samples.picture(self.other)
+            return picture_of(of, self.name(of))
         if self.how_corrupted == ERASED:
             return erased(of.rgb, samples.insect(of.image).insect)
         return corrupted(of.rgb, self.how_corrupted)
@@ -123,7 +126,7 @@ class Patching(Decision):
     def pictures(self, of: Subject, rgb: RGB, made: "Patched | None" = None) -> Iterator[Block]:
         """Both; what the model says of them as soon as that is known."""
         loaded = of.loaded
-        both = (("Clean", of.rgb, made and made.clean), (f"Corrupted: {self.named()}", rgb, made and made.corrupted))
+        both = (("Clean", of.rgb, made and made.clean), (f"Corrupted: {self.named(of)}", rgb, made and made.corrupted))
         for words, picture, logits in both:
             if logits is not None:
                 (label, value), *_ = loaded.head.top(logits)

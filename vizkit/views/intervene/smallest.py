@@ -113,15 +113,12 @@ class Smallest(View):
 def searched(
     of: Subject, parts: str, goal: Goal, fill: Fill, so_far: list[Search], progress: Callable[[int, int], None]
 ) -> Search:
-    def tried(done: int, total: int) -> None:
-        progress(len(so_far) * total + done, (len(so_far) + 1) * total)
-
     so_far.clear()
     try:
         if parts == "heads":
-            return smallest.heads(of.loaded, of.rgb, goal, most=MOST, tell=so_far.append, tried=tried)[0]
+            return smallest.heads(of.loaded, of.rgb, goal, most=MOST, tell=so_far.append, tried=progress)[0]
         grid = cells_of(of.seen)
-        return smallest.patches(of.loaded, of.rgb, grid, goal, fill=fill, most=MOST, tell=so_far.append, tried=tried)
+        return smallest.patches(of.loaded, of.rgb, grid, goal, fill=fill, most=MOST, tell=so_far.append, tried=progress)
     except EditError as sentence:
         raise NotApplicable(str(sentence)) from None
 

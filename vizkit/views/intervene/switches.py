@@ -12,7 +12,6 @@ from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.subject import cells_of
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
 from vizkit.analysis.remarks.interventions import of_answers
-from vizkit.datasets import samples
 from vizkit.figure.class_bars import Axis, ClassBars, reach
 from vizkit.figure.palette import class_colours
 from vizkit.image import RGB, data_url
@@ -41,7 +40,7 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import choice, layer, text
-from vizkit.views.intervene.changed import compared, image_of, of_layer, rolled, trace_of
+from vizkit.views.intervene.changed import compared, image_of, of_layer, others, rolled, trace_of
 from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -86,11 +85,6 @@ def tools(of: Sequence[Subject]) -> list[str]:
 
 def maps(of: Sequence[Subject]) -> list[str]:
     return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
-
-
-def others(of: Sequence[Subject]) -> list[str]:
-    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
-    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
