@@ -11,7 +11,7 @@ import streamlit as st
 from vizkit.hosts.packing import on_picture
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
-from vizkit.ui.asking import held, key_of
+from vizkit.ui.asking import held, key_of, open_view
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
@@ -19,7 +19,7 @@ from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.tiles import matrix, tiles
-from vizkit.views import Entry, entry
+from vizkit.views import Entry
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -262,19 +262,6 @@ def _folded(to: Drawing, block: Folded) -> None:
             show(to, block.make())
 
 
-def _link(to: Drawing, block: Link) -> None:
-    st.button(block.label, icon=":material/arrow_forward:", key=to.next_key("link"), on_click=_open, args=(block.view,))
-
-
-def _open(view: View) -> None:
-    """Another view of this page, with all its settings."""
-    other = entry(view)
-    for name, control in controls(view).items():
-        if (value := getattr(view, name)) is not None:
-            st.session_state[key_of(other, name, control)] = held(control, value)
-    st.session_state[f"{other.page}_view"] = other.title
-
-
 def _said(to: Drawing, block: Said) -> None:
     st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
 
@@ -298,7 +285,9 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Link: _link,
+    Link: lambda to, block: st.button(
+        block.label, icon=":material/arrow_forward:", key=to.next_key("link"), on_click=open_view, args=(block.view,)
+    ),
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
-    from vizkit.views.view import View
 
 Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
 
@@ -258,7 +257,7 @@ class Link(Block):
     """A button that opens another view of the page, as it is set; not on paper."""
 
     label: str
-    view: "View"
+    view: Any
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
-from vizkit.views.subject import OfModel, Subject, no_model, no_picture, proven
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject, no_model, no_picture, proven
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query

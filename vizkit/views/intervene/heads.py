@@ -1,16 +1,15 @@
 """Heads: what every head does and what the answers lose without it, over many pictures."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vizkit.analysis.attention.attention_map import head_map, layers
-from vizkit.analysis.attention.head_atlas import HeadAtlas, from_json, table
+from vizkit.analysis.attention.head_atlas import HeadAtlas, table
 from vizkit.analysis.attention.head_importance import grid_of, rank_correlation
 from vizkit.analysis.attention.pruning import Pruning, band, still
 from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
@@ -18,9 +17,8 @@ from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.image import RGB, unprepare
-from vizkit.models import EditError, family
+from vizkit.models import family
 from vizkit.traces import NotApplicable
-from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Chart,
@@ -39,21 +37,32 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import choice
+from vizkit.views.intervene.heads_known import (
+    BEHAVIOURS,
+    IMAGES,
+    IMPORTANCE,
+    PRUNING,
+    WITHOUT,
+    data_for,
+    first_kind,
+    measured,
+    measured_here,
+    names_of,
+    pruned,
+    shipped,
+    values_of,
+)
 from vizkit.views.intervene.switches import Switches
-from vizkit.views.subject import OfModel, Subject
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 from vizkit.writing import csv_of
 
-SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "heads"
-IMAGES = 200
 SIDE_PX = 160
 LARGEST = "the largest"
-BEHAVIOURS, PRUNING = "behaviours", "pruning"
 ORDERS = {"measured": "least important first", "estimate": "by the gradient's estimate", "random": "at random"}
 ANSWERS = {"own": "its own answers", "right": "right answers"}
 ENOUGH = 0.9
-WITHOUT = {"mean": "its mean", "zero": "nothing"}
-IMPORTANCE = ("lost", "flipped", "estimate")
 
 
 @dataclass(frozen=True)
@@ -100,10 +109,6 @@ def kinds(of: Sequence[Subject]) -> list[str]:
 def heads_of(of: Sequence[Subject]) -> list[str]:
     names = (name for each in of for name in names_of(each))
     return [LARGEST, *dict.fromkeys(f"{layer + 1}.{head + 1}" for layer, head in names)]
-
-
-def names_of(of: Subject) -> tuple[tuple[int, int], ...]:
-    return tuple((at, head) for at, layer in enumerate(of.layers) for head in range(layer.heads))
 
 
 @dataclass(frozen=True)
@@ -240,73 +245,6 @@ class Heads(View):
         for name in ORDERS:
             columns |= {f"{name} {at + 1}": list(curve) for at, curve in enumerate(getattr(result, share)[name])}
         yield Download("Answers with fewer heads (CSV)", lambda: csv_of(columns).encode())
-
-
-# ---- what is known ---------------------------------------------------------------------------------------------------
-@cache
-def shipped(name: str) -> HeadAtlas | None:
-    """Of a model that comes with vizkit, as `python -m vizkit heads` measured it; a page calls it by its title."""
-    source = next((each for each in bundled.names() if name in (each, bundled.title(each))), "")
-    file = SHIPPED / f"{source.removeprefix('bundled:')}.json"
-    return from_json(file.read_text(encoding="utf-8")) if source and file.is_file() else None
-
-
-def first_kind(atlas: HeadAtlas) -> str:
-    return next((kind for kind in WITHOUT if kind in atlas.importance), "mean")
-
-
-def values_of(atlas: HeadAtlas, what: str, kind: str) -> tuple[float, ...] | None:
-    if what in IMPORTANCE:
-        importance = atlas.importance.get(kind)
-        return None if importance is None else getattr(importance, what)
-    values = atlas.behaviours.get(what)
-    return None if values is None or all(map(math.isnan, values)) else values
-
-
-def data_for(of: Subject) -> str:
-    return "digits" if of.loaded.preprocessing.channels == 1 else "insects"
-
-
-def measured_here(of: Subject) -> HeadAtlas:
-    """Everything that is known so far."""
-    from vizkit.evaluation.inside.head_behaviour import means
-    from vizkit.evaluation.inside.head_importance import ABLATIONS, gathered
-
-    so_far = {kind: of.find(OfModel(("heads so far", kind))) or () for kind in (BEHAVIOURS, *ABLATIONS)}
-    importance = {kind: gathered(so_far[kind]) for kind in ABLATIONS if so_far[kind]}
-    behaviours = means(list(so_far[BEHAVIOURS])) if so_far[BEHAVIOURS] else {}
-    images = max([len(so_far[BEHAVIOURS]), *(each.images for each in importance.values())])
-    pruning = {kind: found for kind, each in importance.items()
-               if (found := of.find(OfModel(("heads", kind, PRUNING, each.images)))) is not None}  # fmt: skip
-    return HeadAtlas(names_of(of), data_for(of), images, behaviours, importance, pruning)
-
-
-def measured(of: Subject, kind: str, parts: list[Any], progress: Callable[[int, int], None]) -> int:
-    """Fills `parts`, batch by batch, and goes on with those that are there; gives how many there are."""
-    from vizkit.evaluation.inside.head_behaviour import behaviours_of
-    from vizkit.evaluation.inside.head_importance import heads_of as importance_of
-
-    def tell(share: float) -> None:
-        progress(round(1000 * share), 1000)
-
-    given = of.loaded, data_for(of), IMAGES
-    try:
-        if kind == BEHAVIOURS:
-            behaviours_of(*given, tell=tell, parts=parts)
-        else:
-            importance_of(*given, ablation="zero" if kind == "zero" else "mean", tell=tell, parts=parts)
-    except EditError as sentence:
-        raise NotApplicable(str(sentence)) from None
-    return len(parts)
-
-
-def pruned(of: Subject, atlas: HeadAtlas, kind: str, progress: Callable[[int, int], None]) -> Pruning:
-    from vizkit.evaluation.inside.head_pruning import pruned as fewer
-
-    importance = atlas.importance[kind]
-    parts: list[Any] = of.kept(OfModel(("heads so far", kind, PRUNING, importance.images)), list)
-    return fewer(of.loaded, atlas.data, IMAGES, importance, ablation="zero" if kind == "zero" else "mean",
-                 tell=lambda share: progress(round(1000 * share), 1000), parts=parts)  # fmt: skip
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
