@@ -37,7 +37,7 @@ from vizkit.commands import (
 )
 from vizkit.commands.detection import detect
 from vizkit.commands.explaining import explain
-from vizkit.commands.interventions import cka, deciding, heads, patching, smallest, steer
+from vizkit.commands.interventions import cka, deciding, heads
 from vizkit.commands.model_options import add_model_options, load
 from vizkit.commands.output import refuse_output, writing_to
 from vizkit.commands.parser import Parser
@@ -106,9 +106,6 @@ def parser() -> Parser:
     enlarge.add(commands)
     detect.add(commands)
     heads.add(commands)
-    patching.add(commands)
-    steer.add(commands)
-    smallest.add(commands)
     deciding.add(commands)
     cka.add(commands)
     explain.add(commands)

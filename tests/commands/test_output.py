@@ -56,7 +56,6 @@ def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
 
 
 CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4"]
-STEER = ["steer", "p.png", "--model", "bundled:digits_vit", "--data", "digits", "--images", "24", "--block", "2"]
 
 
 @pytest.mark.parametrize(("given", "name", "first"), [
@@ -64,8 +63,8 @@ STEER = ["steer", "p.png", "--model", "bundled:digits_vit", "--data", "digits", 
     (CKA, "all.NPZ", b"PK"),
     (["heads", "bundled:digits_vit", "--data", "digits", "--images", "3"], "all.CSV", b"layer,head,"),
     (["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1"], "all.JSON", b"{"),
-    ([*STEER, "--towards", "3"], "all.NPZ", b"PK"),
-    (["patching", "p.png", "--model", "bundled:digits_vit"], "all.NPZ", b"PK"),
+    (["show", "steer", "p.png", "--model", "bundled:digits_vit", "--towards", "3"], "all.NPZ", b"PK"),
+    (["show", "patching", "p.png", "--model", "bundled:digits_vit"], "all.NPZ", b"PK"),
 ])  # fmt: skip
 def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -60,7 +60,6 @@ EXAMPLES = {
             "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]
         )
     ],
-    "patch_cells.norm_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, np.eye(3, dtype=bool))],
     "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1))],
     "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],

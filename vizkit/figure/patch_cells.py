@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import laid_out, lying, squared
-from vizkit.figure.palette import CEILING, CLASSES, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -47,6 +47,20 @@ def class_cells(
     return _over(seen, size_hw, said.shape, [heat, *marks])
 
 
+def painted_cells(
+    picture: UInt8[np.ndarray, "height width 3"], colours: Sequence[Sequence[str]], opacity: float = OPACITY
+) -> UInt8[np.ndarray, "height2 width2 3"]:
+    """A picture under cells of these colours, row by row, at least 320 pixels wide."""
+    from PIL import ImageColor
+
+    zoom = max(1, -(-320 // picture.shape[1]))
+    large = picture.repeat(zoom, 0).repeat(zoom, 1)
+    cells = np.array([[ImageColor.getrgb(colour)[:3] for colour in row] for row in colours], float)
+    sides = zip(large.shape[:2], cells.shape[:2], strict=True)
+    down, right = (np.arange(side) * count // side for side, count in sides)
+    return np.rint((1 - opacity) * large + opacity * cells[down[:, None], right]).astype(np.uint8)
+
+
 def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str) -> "go.Figure":
     """The probability of one class at each patch, 0 to 1 in every layer."""
     import plotly.graph_objects as go
@@ -57,27 +71,6 @@ def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "
     bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
     heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
     return _over(seen, size_hw, shares.shape, [heat])
-
-
-def norm_cells(
-    seen: str,
-    size_hw: tuple[int, int],
-    norms: Float[np.ndarray, "row column"],
-    outliers: Bool[np.ndarray, "row column"],
-) -> "go.Figure":
-    """How long the vector of each patch is; those far longer than the others are framed."""
-    import plotly.graph_objects as go
-
-    opacity = np.linspace(FLOOR, CEILING, STEPS)
-    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(steps=STEPS), opacity, strict=True)]
-    heat = go.Heatmap(z=norms, zmin=0, colorscale=scale, colorbar=lying("norm") | {"len": 0.9},
-                      hovertemplate="%{z:.3g}<extra></extra>")  # fmt: skip
-    rows, columns = np.nonzero(outliers)
-    figure = _over(seen, size_hw, norms.shape, [heat])
-    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                         line={"color": CLASSES[0], "width": 2})  # fmt: skip
-    return figure
 
 
 def restored_cells(

@@ -269,6 +269,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Canvas: _canvas,
     Columns: _columns,
     Folded: _nothing,
+    Link: _nothing,
     Process: _nothing,
     Proof: _proof,
     Numbers: _nothing,

@@ -16,7 +16,7 @@ from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import texts
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import scrubber
-from vizkit.views import Entry
+from vizkit.views import Entry, entry
 from vizkit.views.address import as_text, from_text, key_of
 from vizkit.views.controls import Control, ControlError, controls, options, setting
 from vizkit.views.subject import Subject
@@ -161,6 +161,15 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
 def held(control: Control, value: Any) -> Any:  # noqa: ANN401
     """A value as the widget of its field has it."""
     return str(value) if control.kind in ("head", "choice") else value
+
+
+def open_view(view: View) -> None:
+    """Another view of this page, with all its settings."""
+    other = entry(view)
+    for name, control in controls(view).items():
+        if (value := getattr(view, name)) is not None:
+            st.session_state[key_of(other, name, control)] = held(control, value)
+    st.session_state[f"{other.page}_view"] = other.title
 
 
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:

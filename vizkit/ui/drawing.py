@@ -11,7 +11,7 @@ import streamlit as st
 from vizkit.hosts.packing import on_picture, point_of, said_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
-from vizkit.ui.asking import held, key_of
+from vizkit.ui.asking import held, key_of, open_view
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
@@ -291,6 +291,9 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
+    Link: lambda to, block: st.button(
+        block.label, icon=":material/arrow_forward:", key=to.next_key("link"), on_click=open_view, args=(block.view,)
+    ),
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone

@@ -292,6 +292,14 @@ class Folded(Block):
     make: Callable[[], Iterable[Block]]
 
 
+@dataclass(frozen=True, eq=False)
+class Link(Block):
+    """A button that opens another view of the page, as it is set; not on paper."""
+
+    label: str
+    view: Any
+
+
 @dataclass(frozen=True)
 class Process(Block):
     """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""

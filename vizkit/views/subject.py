@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -22,19 +21,12 @@ if TYPE_CHECKING:
     from vizkit.models import Keep, Loaded
     from vizkit.traces import Attention, Tokens, Trace
 
-__all__ = ["CENTRE", "FULL_TRACE_BYTES", "OfModel", "Subject", "no_model", "no_picture"]
+__all__ = ["CENTRE", "FULL_TRACE_BYTES", "Subject", "no_model", "no_picture"]
 
 CENTRE = (0.5, 0.5)
 P = ParamSpec("P")
 T = TypeVar("T")
 FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
-
-
-@dataclass(frozen=True)
-class OfModel:
-    """A key of what depends on the model alone, whatever the picture is."""
-
-    what: Hashable
 
 
 class Subject:

@@ -112,7 +112,7 @@ def test_the_head_that_matters_most() -> None:
     said = of_heads([(0, 0), (2, 3), (1, 1)], [0.25, 2.0, -0.5], [0.25, 0.1, 0.25], 0.5)
     assert said.words == (
         "Head 4 of layer 3 matters most: without it the answer loses 2.00 ± 0.10 nats. 1 of 3 heads cannot be told "
-        "from no loss at all; the gradient orders them alike to 0.50 (1 would be the same order)."
+        "from no loss at all; the gradient's estimate ranks them with a correlation of 0.50."
     )
     assert said.numbers == {"most": 2.0, "idle": 1, "correlation": 0.5}
     assert of_heads([(0, 0)], [1.0], [0.1], math.nan).words.endswith("0 of 1 heads cannot be told from no loss at all.")

@@ -15,7 +15,7 @@ def test_a_link_with_edits_shows_them_and_stays():
     test = opened("intervene", models=VIT, image="digit 3", edits=edits)
     fine(test)
     assert content_of(test)["hidden"] == [2, 3]
-    assert test.query_params["edits"] == [edits]
+    assert test.query_params["edits"] == edits
     assert "With 2 patches hidden and head 2 of layer 1 off, the answer" in texts(test)
     assert "blind:" not in texts(test)
 

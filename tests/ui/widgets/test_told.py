@@ -93,7 +93,10 @@ TELL = {
         "set": [["query", "mean"]], "point": {"point": [0.25, 0], "field": "query"},
     }),
     "vizkit_switches": Told("intervene", "Switches", {
-        "switched": {"number": 1, "hidden": [0, 3], "off": ["0.1"], "tool": "Hide", "painted": []},
+        "switched": {
+            "number": 1, "back": None, "hidden": [0, 3], "off": ["0.1"], "hot": [1, 1, 1, 1, 1, 1], "tool": "Hide",
+            "painted": [],
+        },
     }),
     "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
@@ -108,9 +111,9 @@ FORGED: tuple[Any, ...] = (
     *({name: value} for name in ("encoder", "step", "number", "of") for value in (0, math.nan, [], [-1, None], {})),
     {"step": 1e9, "word": "", "of": ""}, {"step": -1, "word": []}, {"encoder": 0, "decoder": 0, "cross": 0},
     {"encoder": [0, -1], "decoder": [0.5, 0], "cross": [math.nan, 0]}, {"of": "", "places": [-1]},
-    {"number": 1, "hidden": [1e9], "off": ["0.0"], "tool": "Hide", "painted": []},
-    {"number": 1, "hidden": [], "off": ["9.9", "x", None], "tool": "Hide", "painted": []},
-    {"number": math.nan, "hidden": [], "off": [], "tool": "../x", "painted": [[0]]},
+    {"number": 1, "back": None, "hot": [1], "hidden": [1e9], "off": ["0.0"], "tool": "Hide", "painted": []},
+    {"number": 1, "back": 3, "hot": [], "hidden": [], "off": ["9.9", "x", None], "tool": "Hide", "painted": []},
+    {"number": math.nan, "back": None, "hot": [-1], "hidden": [], "off": [], "tool": "../x", "painted": [[0]]},
 )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.interventions import Changes
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Canvas, Map, Said, Tiles
-from vizkit.views.intervene.changed import one_scale
-from vizkit.views.intervene.switches import NONE, Switches, place
+from vizkit.views.intervene.changed import one_scale, place
+from vizkit.views.intervene.switches import NONE, Switches
 from vizkit.views.rules import RefusedError
 from vizkit.views.settled import settled
 

@@ -70,15 +70,13 @@ def of_heads(
     best = max(range(len(lost)), key=lost.__getitem__)
     idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
     layer, head = names[best]
+    faint = ", which may be next to nothing" if lost[best] < 2 * half[best] else ""
     words = (
         f"Head {head + 1} of layer {layer + 1} matters most: without it the answer loses {lost[best]:.2f} ± "
-        f"{half[best]:.2f} nats. {idle} of {len(lost)} heads cannot be told from no loss at all"
+        f"{half[best]:.2f} nats{faint}. {idle} of {len(lost)} heads cannot be told from no loss at all"
     )
-    words += (
-        f"; the gradient orders them alike to {correlation:.2f} (1 would be the same order)."
-        if correlation == (correlation)
-        else "."
-    )
+    alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
+    words += f"{alike if correlation == correlation else ''}."
     return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})
 
 
@@ -99,12 +97,22 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
     return Remark(f"Read off {read}, the answer {name} is there {when}{lost}.", numbers)
 
 
-def of_patches(name: str, saying: int, patches: int, layer: int, others: Sequence[tuple[str, int]]) -> Remark:
-    """How many patches say a class after a layer, from 1, and which other class most of the others say."""
+def of_patches(
+    name: str,
+    saying: int,
+    patches: int,
+    layer: int,
+    others: Sequence[tuple[str, int]],
+    parts: Sequence[tuple[str, str, int, int]] = (),
+) -> Remark:
+    """How many patches say a class after a layer, from 1, and which other class most of the others say. `parts`: of
+    places in the picture, such as ("on the insect", the class that most patches there say, how many, of how many)."""
     numbers = {"saying": saying, "patches": patches, "layer": layer}
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
-    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.", numbers)
+    where = ", ".join(f"{place} most say {said} ({count:,} of {all_:,})" for place, said, count, all_ in parts)
+    where = f" {where[:1].upper()}{where[1:]}." if where else ""
+    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}", numbers)
 
 
 def of_contributions(

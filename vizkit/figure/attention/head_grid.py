@@ -21,15 +21,16 @@ def head_grid(
     signed: bool = False,
     share: bool = False,
     chosen: tuple[int, int] | None = None,
+    quantity: str = "",
 ) -> "go.Figure":
     """`share`: written in percent; `chosen`: (layer, head) from 0, framed. NaN
-    where a layer has fewer heads. A point on every cell, which carries (layer, head), takes the clicks."""
+    where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1, takes the clicks."""
     import plotly.graph_objects as go
 
     layers, heads = values.shape
     figure = heat_map(values, "head", "layer", signed=signed, square=False, height=150 + CELL_PX * layers)
     form = ".0%" if share else ".3g"
-    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("", form))
+    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying(quantity, form.replace("g", "~g")))
     at = np.argwhere(np.isfinite(values)).tolist()
     top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
     low = 0.0 if signed else float(np.nanmin(values, initial=top))
@@ -49,7 +50,7 @@ def head_grid(
             marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
-            customdata=at,
+            customdata=[f"{row + 1}.{column + 1}" for row, column in at],
             hovertemplate=[f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}<extra></extra>" for r, c in at],
             showlegend=False,
         )

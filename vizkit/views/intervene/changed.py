@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vizkit.analysis.attention.attention_map import attention_map, layers
+from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
-from vizkit.analysis.attribution.subject import on_cells
+from vizkit.analysis.attribution.subject import cells_of, on_cells
+from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB, seen
 from vizkit.interventions import Changes, bundled_picture
+from vizkit.models import family
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Tile, Tiles
 from vizkit.views.rows_of import layer_for_browser
@@ -29,9 +32,26 @@ if TYPE_CHECKING:
 
     Shown = tuple[Rows, Tensor]  # all rows, and the places of the one that is shown
 
-__all__ = ["compared", "image_of", "of_layer", "one_scale", "rolled", "trace_of"]
-
 DIFFERENCE = "Difference"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the switches of a model are: its heads by layer; the grid that is painted on; how many tokens stand before
+    its patches; and whether patches can be hidden, because all layers see the same ones."""
+
+    heads: tuple[int, ...]
+    grid: tuple[int, int]
+    special: int
+    hides: bool
+
+
+def place(of: Subject) -> Place:
+    learned = layers(of.seen)
+    first = learned[0].key if learned else None
+    grid = first.grid if first is not None and family(of.loaded.model).SAME_ROWS else None
+    special = len(first.special) if first is not None else 0
+    return Place(tuple(each.heads for each in learned), grid or cells_of(of.seen), special, grid is not None)
 
 
 def trace_of(of: Subject, changes: Changes) -> "Trace":
@@ -70,6 +90,12 @@ def picture_of(of: Subject, name: str) -> RGB:
     return of.uploads[name] if name in of.uploads else (of.picture_of or bundled_picture)(name)
 
 
+def others(of: Sequence[Subject]) -> list[str]:
+    """Other pictures at hand, by their names."""
+    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
+    return list(dict.fromkeys(names))
+
+
 # ---- before, after, difference ---------------------------------------------------------------------------------------
 def compared(
     of: Subject, traces: "Sequence[Trace]", shown: "Callable[[Trace], Shown]", words: Sequence[str], quantity: str,
@@ -85,12 +111,17 @@ def compared(
     yield Columns(tuple(parts))
 
 
+def agreeing(error: float) -> str:
+    """How far something agrees, in words."""
+    return "exactly" if error == 0 else f"within {error:.0e}"
+
+
 def difference(before: "Tensor", after: "Tensor") -> Iterator[Block]:
     moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
     ends = float(np.abs(moved).max())
     yield Tiles(
         "",
-        (Tile("After − before", moved, "", signed=True, unit="%"),),
+        (Tile("", moved, "", signed=True, unit="%"),),
         ((-(ends or 1.0), ends or 1.0),),
         "What has become more (red) and less (blue)",
         tile_px=200,
@@ -130,3 +161,28 @@ def rolled_from(trace: "Trace") -> "Tokens":
     """The tokens whose rows a rollout gives: those of the last layer that has a grid."""
     every = layers(trace)
     return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
+
+
+def relevance(of: Subject, before: "Trace", after: "Trace") -> Iterator[Block]:
+    """Of the answer before the changes, in both."""
+    loaded = of.loaded
+    if not loaded.classifies:
+        raise NotApplicable(f"{of.name} gives {loaded.head.gives}: there is no answer to explain.")
+    missing = why_not(before)
+    # Of a class, and from the trace alone: a changed model is not run again.
+    usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
+    name = next((each for each in usable if each not in missing), None)
+    if name is None:
+        raise NotApplicable(next(iter(missing.values())))
+    was, now = (explain(name, trace).heat for trace in (before, after))
+    target = loaded.label(loaded.head.target(before.logits))
+    top, moved = float(max(was.max(), now.max())), (now - was).numpy()
+    ends = float(np.abs(moved).max()) or 1.0
+    tiles = (Tile("Before", was.numpy()), Tile("After", now.numpy()), Tile("Difference", moved, signed=True))
+    yield Tiles(
+        f"{METHODS[name].title} for {target}: before and after on one scale, their difference on its own, red: more",
+        tiles,
+        ((0.0, top), (0.0, top), (-ends, ends)),
+        f"Evidence for {target} before and after",
+        tile_px=300,
+    )

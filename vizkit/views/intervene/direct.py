@@ -13,6 +13,7 @@ from vizkit.figure.contributions import contributions
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
 from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
+from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -69,7 +70,7 @@ class Direct(Decision):
         )
         yield Columns(tuple((chart,) for chart in charts))
         yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before).words)
-        yield Proof(of.seen, f"the parts add up to the model's own logit within {made.error:.0e}")
+        yield Proof(of.seen, f"the parts add up to the model's own logit {agreeing(made.error)}")
         if made.places is not None:
             yield from carried(of, made)
         yield Numbers(partial(numbers, made))

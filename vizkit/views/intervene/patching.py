@@ -34,6 +34,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import choice, number, switch
+from vizkit.views.intervene.changed import agreeing, others, picture_of
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 ERASED, OTHER = "erased insect", "another picture"
 COARSE, FINE = 8, 16  # rows of regions at most
+WIDTHS = (3, 8, 6)
 SHOWN = 4  # classes of an opened run
 LITTLE = 0.02  # of the logit; where a region restores less after every block, no best one is written
 
@@ -63,9 +65,9 @@ class Patching(Decision):
     how_corrupted: str = choice(
         "Corrupted by", kinds, "What takes the evidence away.", default="blur", key="patching_how", runs=True
     )
-    other: str = choice(
+    other: str | None = choice(
         "Picture",
-        samples.names(),
+        others,
         key="patching_other",
         listed=True,
         when=lambda view: view.how_corrupted == OTHER,
@@ -97,22 +99,25 @@ class Patching(Decision):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Patching: what restores {of.loaded.label(self.asked(of)[0])}, corrupted by {self.named()}"
+        return f"Patching: what restores {of.loaded.label(self.asked(of)[0])}, corrupted by {self.named(of)}"
 
-    def named(self) -> str:
-        return f"{OTHER}, {self.other}" if self.how_corrupted == OTHER else self.how_corrupted
+    def named(self, of: Subject) -> str:
+        return f"{OTHER}, {self.name(of)}" if self.how_corrupted == OTHER else self.how_corrupted
+
+    def name(self, of: Subject) -> str:
+        return self.other or others([of])[0]
 
     def show(self, of: Subject) -> Iterator[Block]:
         self.asked(of)
         most = FINE if self.fine else COARSE
         rgb = self.corrupted(of)
         work = partial(measured, of, rgb, most)
-        job = Job(("patching", self.named(), most), "Regions are put in, block by block", work)
-        yield Later(of, (job,), lambda found: self.drawn(of, rgb, found[job.key]) if found else self.pictures(of, rgb))
+        job = Job(("patching", self.named(of), most), "Regions are put in, block by block", work)
+        yield Later(of, (job,), lambda found: self.drawn(of, rgb, found[job.key]) if found else self.waiting(of, rgb))
 
     def corrupted(self, of: Subject) -> RGB:
         if self.how_corrupted == OTHER:
-            return samples.picture(self.other)
+            return picture_of(of, self.name(of))
         if self.how_corrupted == ERASED:
             return erased(of.rgb, samples.insect(of.image).insect)
         return corrupted(of.rgb, self.how_corrupted)
@@ -121,12 +126,15 @@ class Patching(Decision):
     def pictures(self, of: Subject, rgb: RGB, made: "Patched | None" = None) -> Iterator[Block]:
         """Both; what the model says of them as soon as that is known."""
         loaded = of.loaded
-        both = (("Clean", of.rgb, made and made.clean), (f"Corrupted: {self.named()}", rgb, made and made.corrupted))
+        both = (("Clean", of.rgb, made and made.clean), (f"Corrupted: {self.named(of)}", rgb, made and made.corrupted))
         for words, picture, logits in both:
             if logits is not None:
                 (label, value), *_ = loaded.head.top(logits)
                 words = f"{words}: {loaded.label(label)}, {loaded.head.text(value)}"
             yield Picture(seen(picture, loaded.preprocessing), words, words)
+
+    def waiting(self, of: Subject, rgb: RGB) -> Iterator[Block]:
+        yield Columns((tuple(self.pictures(of, rgb)), (), ()), WIDTHS)
 
     def drawn(self, of: Subject, rgb: RGB, made: "Patched") -> Iterator[Block]:
         loaded, (target, against) = of.loaded, self.asked(of)
@@ -140,7 +148,10 @@ class Patching(Decision):
         picture = seen(of.rgb, loaded.preprocessing)
         over = data_url(picture), (picture.shape[0], picture.shape[1])
         clean, worse = (float(loaded.head.values(logits)[target]) for logits in (made.clean, made.corrupted))
-        chosen = "" if against is not None or rival is None else ", which the corrupted picture is closest to"
+        taken = (
+            "which the corrupted picture is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
+        )
+        chosen = "" if against is not None or rival is None else f", {taken}"
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")
         large = restored_cells(*over, regions[block - 1].numpy(), cell, top)
         here = f"What each region restores after block {block}; click one to see its run"
@@ -160,10 +171,10 @@ class Patching(Decision):
             block,
             105,
         )
-        yield Columns((tuple(self.pictures(of, rgb, made)), first, (small,)), (3, 8, 6))
-        yield Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names).words)
+        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names).words)
+        yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
-        yield Proof(of.seen, f"everything put in restores 1, nothing 0, within {error:.0e}")
+        yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
         if cell is not None:
             yield opened(of, made, block - 1, cell)
         heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]

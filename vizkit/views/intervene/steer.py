@@ -20,7 +20,8 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Block, Chart, Heading, Job, Later, Numbers, Part, Said
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.intervene.changed import compared, of_layer
-from vizkit.views.subject import OfModel, Subject
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Steer(View):
         listed=True,
         runs=True,
     )
-    block: int | None = layer("After block", "Where it is added.", default=3, low=1, high=depth, key="steer_block",
+    block: int | None = layer("After block", "Where it is added.", default=4, low=1, high=depth, key="steer_block",
                               runs=True)  # fmt: skip
     factor: float = number(
         "λ", FACTORS[0], FACTORS[-1], 2.0, "How much of it is added; below 0 it is taken away.", at=FACTORS, plays=True,

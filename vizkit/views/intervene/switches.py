@@ -5,43 +5,41 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
-from vizkit.analysis.attribution.subject import cells_of
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
 from vizkit.analysis.remarks.interventions import of_answers
-from vizkit.datasets import samples
-from vizkit.figure.class_bars import Axis, ClassBars, reach
-from vizkit.figure.palette import class_colours
 from vizkit.image import RGB, data_url
 from vizkit.interventions import Changes, smallest
 from vizkit.interventions.switched import Switched, edits_from, followed, in_words, paint, painted, switched
-from vizkit.models import family
 from vizkit.models.recording.edits import Edit
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Answered,
-    Bars,
     Block,
     Canvas,
     Columns,
     Heading,
     Job,
     Later,
-    Line,
     Numbers,
     Part,
     Picture,
     Proof,
     Said,
-    Tile,
-    Tiles,
     first_said,
 )
 from vizkit.views.controls import choice, layer, text
-from vizkit.views.intervene.changed import compared, image_of, of_layer, rolled, trace_of
+from vizkit.views.intervene.answers import CLASSES, Row, answers, bars, beside
+from vizkit.views.intervene.changed import (
+    Place,
+    compared,
+    image_of,
+    of_layer,
+    others,
+    place,
+    relevance,
+    rolled,
+    trace_of,
+)
 from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -56,28 +54,8 @@ MAPS = {RELEVANCE: "Relevance of the answer", ROLLOUT: "Rollout", ATTENTION: "At
 NONE = "none"
 TEMPERATURES = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 MOST_CHARACTERS = 100_000
-CLASSES, CLASSES_BESIDE = 5, 3
 AT_ONCE = 10_000_000  # parameters; of larger models the head that costs most is looked for while the page waits
 HIDDEN, FRAME = (128, 132, 150), (245, 158, 11)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the switches of a model are: its heads by layer; the grid that is painted on; how many tokens stand before
-    its patches; and whether patches can be hidden, because all layers see the same ones."""
-
-    heads: tuple[int, ...]
-    grid: tuple[int, int]
-    special: int
-    hides: bool
-
-
-def place(of: Subject) -> Place:
-    learned = layers(of.seen)
-    first = learned[0].key if learned else None
-    grid = first.grid if first is not None and family(of.loaded.model).SAME_ROWS else None
-    special = len(first.special) if first is not None else 0
-    return Place(tuple(each.heads for each in learned), grid or cells_of(of.seen), special, grid is not None)
 
 
 def tools(of: Sequence[Subject]) -> list[str]:
@@ -86,11 +64,6 @@ def tools(of: Sequence[Subject]) -> list[str]:
 
 def maps(of: Sequence[Subject]) -> list[str]:
     return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
-
-
-def others(of: Sequence[Subject]) -> list[str]:
-    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
-    return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -266,48 +239,6 @@ class Switches(View):
         yield from compared(of, (before, after), shown, ("Before", "After"), self.map, image)
 
 
-# ---- answers ---------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Row:
-    """An answer before and after, and by how much its logit differs."""
-
-    name: str
-    before: float
-    after: float
-    logit: float
-
-    def sent(self, head: Any) -> tuple:  # noqa: ANN401
-        shares = (self.before, self.after) if head.probable else (0.0, 0.0)
-        return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
-
-
-def strongest(of: Subject, before: "Trace", after: "Trace", count: int) -> list[int]:
-    """The likeliest classes before, and those after."""
-    top = of.loaded.head.top
-    return list(dict.fromkeys(at for trace in (before, after) for at, _ in top(trace.logits, count)))
-
-
-def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
-    first, then = (of.loaded.head.values(each.logits) for each in (before, after))
-    moved = after.logits - before.logits
-    return [
-        Row(of.loaded.label(at), float(first[at]), float(then[at]), float(moved[at]))
-        for at in strongest(of, before, after, CLASSES)
-    ]
-
-
-def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
-    """Bars after, ticks before."""
-    head, indices = of.loaded.head, strongest(of, before, after, count)
-    first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
-    top = 1.0 if head.probable else reach(first, then)
-    colours = class_colours(indices, max(len(of.loaded.labels), 1 + max(indices, default=0)))
-    names = [of.loaded.label(at) for at in indices]
-    title = "probability after, tick: before" if head.probable else "value after, tick: before"
-    axis = Axis(top, signed=not head.probable)
-    return Bars(ClassBars(names, then, colours, first, axis, title), "Answers after the changes, ticks before")
-
-
 # ---- where it opens --------------------------------------------------------------------------------------------------
 COSTLIEST = ("costliest",)
 
@@ -326,31 +257,6 @@ def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None)
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
-def relevance(of: Subject, before: "Trace", after: "Trace") -> Iterator[Block]:
-    """Of the answer before the changes, in both."""
-    loaded = of.loaded
-    if not loaded.classifies:
-        raise NotApplicable(f"{of.name} gives {loaded.head.gives}: there is no answer to explain.")
-    missing = why_not(before)
-    # Of a class, and from the trace alone: a changed model is not run again.
-    usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
-    name = next((each for each in usable if each not in missing), None)
-    if name is None:
-        raise NotApplicable(next(iter(missing.values())))
-    was, now = (explain(name, trace).heat for trace in (before, after))
-    target = loaded.label(loaded.head.target(before.logits))
-    top, moved = float(max(was.max(), now.max())), (now - was).numpy()
-    ends = float(np.abs(moved).max()) or 1.0
-    tiles = (Tile("Before", was.numpy()), Tile("After", now.numpy()), Tile("Difference", moved, signed=True))
-    yield Tiles(
-        f"{METHODS[name].title} for {target}: before and after on one scale, their difference on its own, red: more",
-        tiles,
-        ((0.0, top), (0.0, top), (-ends, ends)),
-        f"Evidence for {target} before and after",
-        tile_px=300,
-    )
-
-
 def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trace", after: "Trace") -> Iterator[Block]:
     """The picture as it is painted, the heads that are off, and the answers."""
     now = switched(changes.model, at.heads, at.special)
@@ -372,31 +278,6 @@ def edited(at: Place, changes: Changes) -> tuple[int, ...]:
 
 def framed(pixels: RGB) -> None:
     pixels[[0, 1, -2, -1]] = pixels[:, [0, 1, -2, -1]] = FRAME
-
-
-def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
-    """The same changes in the other models that are shown."""
-    if not of.beside or not changes:
-        return
-    yield Heading("The same changes in every model: bars after, ticks before")
-    yield Columns(tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
-                        for each in (of, *of.beside)))  # fmt: skip
-
-
-def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
-    own = changes if each is of else of_another(place(each), at, changes)
-    yield bars(each, trace_of(each, Changes()), trace_of(each, own), CLASSES_BESIDE)
-    missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))
-    if missing:
-        yield Line(f"Not in this model: {in_words(missing, at.heads, at.special)}.")
-
-
-def of_another(their: Place, at: Place, changes: Changes) -> Changes:
-    """Changes of the image go everywhere, those of heads where there are such heads, hidden patches where the tokens
-    lie alike."""
-    alike = their.hides and (their.grid, their.special) == (at.grid, at.special)
-    texts = [str(edit) for edit in changes.model if edit.kind != "blind" or alike]
-    return Changes(changes.pixels, followed(texts, their.heads).model)
 
 
 def words(longest: int) -> Rule[str]:

@@ -1,0 +1,228 @@
+"""The other views of the page Intervene: where they open, what they say, and their numbers."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.views.contract import counted, everything, model, subject
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Chart, Columns, Line, Link, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.intervene.deciding import DecidingParts
+from vizkit.views.intervene.direct import Direct
+from vizkit.views.intervene.heads import Heads
+from vizkit.views.intervene.lenses import Lenses
+from vizkit.views.intervene.patching import Patching
+from vizkit.views.intervene.similarity import LayerSimilarity
+from vizkit.views.intervene.smallest import Smallest
+from vizkit.views.intervene.steer import FACTORS, Steer
+from vizkit.views.settled import flat
+from vizkit.views.subject import Subject
+
+
+def shown(view, of) -> list:
+    return list(flat(view.show(of)))
+
+
+def said(blocks: list) -> str:
+    return " ".join(block.text for block in blocks if isinstance(block, Said | Line))
+
+
+def numbers(blocks: list) -> dict:
+    (made,) = [block.make() for block in blocks if isinstance(block, Numbers)]
+    return dict(made)
+
+
+def chart(blocks: list, word: str):
+    return next(block.figure for block in blocks if isinstance(block, Chart) and word in block.alt)
+
+
+# ---- patching --------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def patched():
+    of = subject("digits_vit")
+    return of, shown(Patching(how_corrupted="noise"), of)
+
+
+def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
+    _, blocks = patched
+    regions = numbers(blocks)["regions"]
+    best, top = int(regions.reshape(len(regions), -1).max(1).argmax()) + 1, float(np.abs(regions).max())
+    tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
+    assert f"after block {best} restores most" in said(blocks)
+    assert tiles.chosen == best
+    assert set(tiles.limits) == {(-top, top)}
+    heat = chart(blocks, f"after block {best}; click").data[1]
+    assert (heat.zmin, heat.zmax) == (-top, top)
+
+
+def test_the_class_token_alone_restores_all_after_the_last_block(patched):
+    _, blocks = patched
+    found = numbers(blocks)
+    assert found["special"][-1, 0] == pytest.approx(1, abs=1e-4)
+    assert int(found["heads_by_layer"].sum()) == len(found["heads"])
+
+
+def test_a_region_opens_its_run_without_running_the_model(patched):
+    of, _ = patched
+    with counted(of.loaded.model) as calls:
+        blocks = shown(Patching(how_corrupted="noise", block=2, region=10), of)
+    assert not calls
+    columns = numbers(blocks)["regions"].shape[2]
+    row, column = divmod(9, columns)
+    opened = chart(blocks, f"Row {row + 1}, column {column + 1} put in after block 2")
+    assert [bars.name for bars in opened.data] == ["corrupted", "with the region", "clean"]
+
+
+def test_another_picture_can_be_the_corrupted_one():
+    blocks = shown(Patching(how_corrupted="another picture", other="digit 7"), subject("digits_vit"))
+    assert any("Corrupted: another picture, digit 7" in block.alt for block in blocks if isinstance(block, Picture))
+
+
+# ---- steering --------------------------------------------------------------------------------------------------------
+def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
+    of = subject("insects_deit")
+    second = of.loaded.label(int(of.seen.logits.argsort(descending=True)[1]))
+    view = Steer()
+    blocks = shown(view, of)
+    assert view.name(of) == second
+    assert f"no longer mayfly nymph but {second}" in said(blocks)
+    found = numbers(blocks)
+    at = {float(factor): logits for factor, logits in zip(found["factors"], found["logits"], strict=True)}
+    assert of.loaded.label(int(at[view.factor].argmax())) == second
+    assert at[0.0] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
+
+
+def test_the_factor_runs_no_model():
+    of = subject("digits_vit")
+    shown(Steer(towards="7"), of)
+    with counted(of.loaded.model) as calls:
+        blocks = shown(Steer(towards="7", factor=FACTORS[0]), of)
+    assert not calls
+    assert "Towards 7: " in said(blocks)
+
+
+# ---- the answer as a sum, and read off every layer -------------------------------------------------------------------
+def test_a_logit_is_the_sum_of_its_parts_on_one_scale():
+    of = subject("digits_vit")
+    blocks = shown(Direct(against="5"), of)
+    found = numbers(blocks)
+    total = found["embedding"] + found["attention"].sum() + found["mlp"].sum() + found["bias"]
+    assert total == pytest.approx(float(of.seen.logits[3] - of.seen.logits[5]), abs=1e-3)
+    tiles = next(block for block in blocks if isinstance(block, Tiles))
+    assert len(set(tiles.limits)) == 1
+    assert tiles.maps[0].values == pytest.approx(found["places"].sum(0))
+    assert "against 5" in said(blocks)
+
+
+def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():
+    *_, so_far = chart(shown(Direct(), subject("digits_swin")), "MLP of every layer").data
+    assert list(so_far.x[:2]) == ["up to 2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("digits_vit", "the class token"), ("insects_deit", "the class and the distillation token")]
+)
+def test_the_answer_is_read_off_every_layer(name: str, read: str):
+    of = subject(name)
+    blocks = shown(Lenses(layer=3), of)
+    assert f"Read off {read}, the answer" in said(blocks)
+    assert "After layer 3, " in said(blocks)
+    assert ("On the insect most say" in said(blocks)) is (name == "insects_deit")
+    assert numbers(blocks)["logits_by_layer"][-1] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
+    assert any(block.words.startswith("after the last layer") for block in blocks if isinstance(block, Proof))
+
+
+def test_a_swin_whose_vectors_change_their_length_says_so():
+    with pytest.raises(NotApplicable, match=r"[Ss]win"):
+        shown(Lenses(), subject("digits_swin"))
+
+
+# ---- the smallest set ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "parts"), [("digits_vit", "heads"), ("digits_cnn", "patches")])
+def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str):
+    blocks = shown(Smallest(parts=parts, goal="flip"), subject(name))
+    assert "the answer is no longer 3" in said(blocks)
+    found = numbers(blocks)
+    assert len(found["probability"]) == len(found["order"]) + 1
+
+
+def test_what_was_taken_before_a_stop_is_shown():
+    of = subject("digits_cnn")
+    (later,) = Smallest(goal="flip").show(of)
+    (job,) = later.jobs
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def progress(done: int, total: int) -> None:
+        if len(of.find((*job.key, "so far"))) == 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        job.work(progress)
+    blocks = list(later.show({}))
+    assert "not enough yet" in said(blocks)
+    assert any(isinstance(block, Columns) for block in blocks)
+
+
+# ---- heads, similarity, deciding parts -------------------------------------------------------------------------------
+def titled(name: str) -> Subject:
+    """As a page names a bundled model."""
+    of = subject(name)
+    return Subject(lambda: of.loaded, of.original, image=of.image)
+
+
+def test_heads_open_with_shipped_numbers_and_lead_to_switches():
+    blocks = shown(Heads(), titled("insects_deit"))
+    assert "matters most" in said(blocks)
+    assert "200 test pictures of insects" in said(blocks)
+    assert "heads can go" in said(blocks)
+    assert sum(isinstance(block, Picture) for block in blocks) == 6
+    (link,) = [block for block in blocks if isinstance(block, Link)]
+    values, heads = numbers(blocks)["values"], numbers(blocks)["heads"]
+    layer, head = heads[values.argmax()]
+    assert link.view.changes == f"heads:{layer}.{head}=0"
+
+
+def test_a_behaviour_and_a_head_that_are_chosen():
+    blocks = shown(Heads(what="distance", head="4.2"), titled("insects_deit"))
+    assert "How far it looks: the most in head" in said(blocks)
+    assert any(block.view.changes == "heads:4.2=0" for block in blocks if isinstance(block, Link))
+
+
+def test_another_model_is_measured_when_it_is_asked_for():
+    of = subject("stranger")
+    *_, later = Heads().show(of)
+    assert later.button == "Measure on 200 pictures"
+    assert list(later.show({})) == []
+
+
+def test_a_bundled_model_with_itself_and_with_another_one():
+    of = titled("digits_vit")
+    blocks = shown(LayerSimilarity(), of)
+    assert "layers next to each other agree" in said(blocks)
+    assert "256 test pictures of digits" in said(blocks)
+    assert chart(blocks, "CKA").data[0].customdata[0][5] == ["blocks.0", "blocks.5"]
+    values = numbers(blocks)["cka"]
+    assert np.diagonal(values) == pytest.approx(1)
+    other = shown(LayerSimilarity("Swin · digits"), of)
+    assert "The most alike are layer" in said(other)
+    assert chart(other, "CKA").data[0].customdata[0][5] == ["blocks.0", "layers.1.blocks.3"]
+
+
+def test_deciding_parts_compare_drawing_by_drawing():
+    of = subject("insects_deit")
+    blocks = shown(DecidingParts(), [of])
+    assert "models surely lose more by the deciding parts" in said(blocks)
+    found = numbers(blocks)
+    assert found["difference"] == pytest.approx(found["deciding"] - found["others"])
+    alone = shown(DecidingParts("cased caddisfly larva"), [])
+    assert "here of cased caddisfly larva alone" in said(alone)
+
+
+def test_the_models_are_let_alone():
+    """No view leaves its changes in the model."""
+    before = model("digits_vit").model.state_dict()
+    kept = {name: value.clone() for name, value in before.items()}
+    list(everything(Patching().show(subject("digits_vit"))))
+    assert all(torch.equal(value, kept[name]) for name, value in model("digits_vit").model.state_dict().items())

@@ -1,0 +1,86 @@
+"""What models answer before and after changes: the one in focus, and the others that are shown."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vizkit.figure.class_bars import Axis, ClassBars, reach
+from vizkit.figure.palette import class_colours
+from vizkit.interventions import Changes
+from vizkit.interventions.switched import followed, in_words
+from vizkit.views.blocks import Bars, Block, Columns, Heading, Line, Part
+from vizkit.views.intervene.changed import Place, place, trace_of
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from vizkit.traces import Trace
+
+CLASSES, CLASSES_BESIDE = 5, 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """An answer before and after, and by how much its logit differs."""
+
+    name: str
+    before: float
+    after: float
+    logit: float
+
+    def sent(self, head: Any) -> tuple:  # noqa: ANN401
+        shares = (self.before, self.after) if head.probable else (0.0, 0.0)
+        return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
+
+
+def strongest(of: Subject, before: "Trace", after: "Trace", count: int) -> list[int]:
+    """The likeliest classes before, and those after."""
+    top = of.loaded.head.top
+    return list(dict.fromkeys(at for trace in (before, after) for at, _ in top(trace.logits, count)))
+
+
+def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
+    first, then = (of.loaded.head.values(each.logits) for each in (before, after))
+    moved = after.logits - before.logits
+    return [
+        Row(of.loaded.label(at), float(first[at]), float(then[at]), float(moved[at]))
+        for at in strongest(of, before, after, CLASSES)
+    ]
+
+
+def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
+    """Bars after, ticks before."""
+    head, indices = of.loaded.head, strongest(of, before, after, count)
+    first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
+    top = 1.0 if head.probable else reach(first, then)
+    colours = class_colours(indices, max(len(of.loaded.labels), 1 + max(indices, default=0)))
+    names = [of.loaded.label(at) for at in indices]
+    title = "probability after, tick: before" if head.probable else "value after, tick: before"
+    axis = Axis(top, signed=not head.probable)
+    return Bars(ClassBars(names, then, colours, first, axis, title), "Answers after the changes, ticks before")
+
+
+# ---- other models ----------------------------------------------------------------------------------------------------
+def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+    """The same changes in the other models that are shown."""
+    if not of.beside or not changes:
+        return
+    yield Heading("The same changes in every model: bars after, ticks before")
+    yield Columns(tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
+                        for each in (of, *of.beside)))  # fmt: skip
+
+
+def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+    own = changes if each is of else of_another(place(each), at, changes)
+    yield bars(each, trace_of(each, Changes()), trace_of(each, own), CLASSES_BESIDE)
+    missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))
+    if missing:
+        yield Line(f"Not in this model: {in_words(missing, at.heads, at.special)}.")
+
+
+def of_another(their: Place, at: Place, changes: Changes) -> Changes:
+    """Changes of the image go everywhere, those of heads where there are such heads, hidden patches where the tokens
+    lie alike."""
+    alike = their.hides and (their.grid, their.special) == (at.grid, at.special)
+    texts = [str(edit) for edit in changes.model if edit.kind != "blind" or alike]
+    return Changes(changes.pixels, followed(texts, their.heads).model)

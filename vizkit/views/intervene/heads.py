@@ -1,0 +1,283 @@
+"""Heads: what every head does and what the answers lose without it, over many pictures."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from vizkit.analysis.attention.attention_map import head_map, layers
+from vizkit.analysis.attention.head_atlas import HeadAtlas, table
+from vizkit.analysis.attention.head_importance import grid_of, rank_correlation
+from vizkit.analysis.attention.pruning import Pruning, band, still
+from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
+from vizkit.figure.attention.head_grid import head_grid
+from vizkit.figure.overlay import overlay
+from vizkit.figure.sequences.repeated import Repeated, repeated_lines
+from vizkit.image import RGB, unprepare
+from vizkit.models import family
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import (
+    Block,
+    Chart,
+    Columns,
+    Download,
+    Folded,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Link,
+    Numbers,
+    Picture,
+    Said,
+    Table,
+    first_said,
+)
+from vizkit.views.controls import choice
+from vizkit.views.intervene.heads_known import (
+    BEHAVIOURS,
+    IMAGES,
+    IMPORTANCE,
+    PRUNING,
+    WITHOUT,
+    data_for,
+    first_kind,
+    measured,
+    measured_here,
+    names_of,
+    pruned,
+    shipped,
+    values_of,
+)
+from vizkit.views.intervene.switches import Switches
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+from vizkit.writing import csv_of
+
+SIDE_PX = 160
+LARGEST = "the largest"
+ORDERS = {"measured": "least important first", "estimate": "by the gradient's estimate", "random": "at random"}
+ANSWERS = {"own": "its own answers", "right": "right answers"}
+ENOUGH = 0.9
+
+
+@dataclass(frozen=True)
+class What:
+    """What is shown of every head: its name in the list and in the address, and a line with its unit."""
+
+    name: str
+    line: str
+    unit: str = "share"
+
+
+WHATS = {
+    "lost": What("what the answer loses", "what log p of the answer loses without the head", "nats"),
+    "flipped": What("answers flipped", "share of pictures whose answer becomes another"),
+    "estimate": What("gradient's estimate", "the gradient's estimate |∂ log p / ∂ξ|", "nats"),
+    "distance": What("how far it looks", "distance from a patch to what it attends to", "patches"),
+    "entropy": What("how evenly it looks", "entropy of the weights, H / log N"),
+    "own": What("own patch", "weight of a patch on itself"),
+    "neighbours": What("neighbours", "weight of a patch on the 8 around it"),
+    "row": What("same row", "weight of a patch on the others of its row"),
+    "column": What("same column", "weight of a patch on the others of its column"),
+    "border": What("border", "weight of a patch on the border of the picture"),
+    "colour": What("same colour", "weight of a patch on the quarter nearest in colour", "× chance"),
+    "class": What("class token", "weight of a patch on the class token"),
+    "registers": What("registers", "weight of a patch on the registers"),
+}
+
+
+def known(of: Sequence[Subject]) -> list[str]:
+    """What can be shown of all these models."""
+    names = [*WHATS]
+    for each in of:
+        atlas = shipped(each.loaded.name)
+        names = [name for name in names if atlas is None or values_of(atlas, name, first_kind(atlas)) is not None]
+        names = [name for name in names if each.loaded.classifies or name not in IMPORTANCE]
+    return names
+
+
+def kinds(of: Sequence[Subject]) -> list[str]:
+    atlases = [atlas for each in of if (atlas := shipped(each.loaded.name)) is not None]
+    return [kind for kind in WITHOUT if all(kind in atlas.importance for atlas in atlases)]
+
+
+def heads_of(of: Sequence[Subject]) -> list[str]:
+    names = (name for each in of for name in names_of(each))
+    return [LARGEST, *dict.fromkeys(f"{layer + 1}.{head + 1}" for layer, head in names)]
+
+
+@dataclass(frozen=True)
+class Heads(View):
+    """What each head looks at, and what the answers lose without it."""
+
+    what: str | None = choice(
+        "Of every head", known, words={name: each.name for name, each in WHATS.items()}, key="heads_what", listed=True,
+        runs=True,
+    )  # fmt: skip
+    without: str | None = choice(
+        "In its place",
+        kinds,
+        "What a head gives that is taken away: its mean over other pictures, or nothing.",
+        words=WITHOUT,
+        key="heads_without",
+        when=lambda view: view.what in (None, *IMPORTANCE),
+        runs=True,
+    )
+    share: Literal["own", "right"] = choice(
+        "Share of", tuple(ANSWERS), "What stays, when more and more heads go.", words=ANSWERS, key="heads_answers",
+        more=True,
+    )  # fmt: skip
+    head: str = choice(
+        "Head", heads_of, "The one whose pictures are shown, as layer.head.", default=LARGEST, key="head", inside=True,
+        runs=True,
+    )  # fmt: skip
+
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "A cell is a head; click it for the pictures where it matters most. Taken away, a head gives its mean over "
+        "other pictures, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
+        "surer. The estimate needs one backward pass for all heads instead of one pass for each.",
+        r"I_h = \mathbb{E}_x\left[\log p(x) - \log p(x; \xi_h = 0)\right], \quad "
+        r"\hat I_h = \mathbb{E}_x \left| \frac{\partial \log p}{\partial \xi_h} \right|",
+        "pairs of heads that do the same: either can go, not both. Where patches look says nothing of the class token, "
+        "which alone counts in the last layer.",
+        "Michel et al. 2019; Voita et al. 2019; Wang et al. 2022",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Heads: {WHATS[self.of_heads(of)].line}"
+
+    def of_heads(self, of: Subject) -> str:
+        return self.what or known([of])[0]
+
+    def kind(self, of: Subject) -> str:
+        return self.without or kinds([of])[0]
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        if not names_of(of):
+            raise NotApplicable(f"{of.seen.no_attention}: there is no head.")
+        if (atlas := shipped(of.loaded.name)) is not None:
+            yield from self.drawn(of, atlas)
+            return
+        what = self.of_heads(of)
+        kind = self.kind(of) if what in IMPORTANCE else BEHAVIOURS
+        parts: list[Any] = of.kept(OfModel(("heads so far", kind)), list)
+        often = "each once" if kind == BEHAVIOURS else "once for every head"
+        words = f"{IMAGES} pictures of {data_for(of)} go through {of.name}, {often}"
+        job = Job(OfModel(("heads", kind)), words, partial(measured, of, kind, parts))
+        done = sum(1 if kind == BEHAVIOURS else len(part.plain) for part in parts)
+        if done < IMAGES and of.find(job.key) is None:
+            yield Line(f"{words}.")
+        button = f"Go on after {done} pictures" if done else f"Measure on {IMAGES} pictures"
+        yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if parts else (), button)
+
+    def drawn(self, of: Subject, atlas: HeadAtlas) -> Iterator[Block]:
+        what, kind = self.of_heads(of), self.kind(of)
+        values = values_of(atlas, what, kind)
+        if values is None:
+            raise NotApplicable(f"{of.name} has no {WHATS[what].name}.")
+        shown, index = WHATS[what], self.chosen(atlas, values)
+        figure = head_grid(grid_of(atlas.names, values), signed=what == "lost", share=shown.unit == "share",
+                           chosen=atlas.names[index], quantity=f"{shown.line}, {shown.unit}")  # fmt: skip
+        images = atlas.importance[kind].images if what in IMPORTANCE else atlas.images
+        grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
+        few = Line(f"Mean of {images} test pictures of {atlas.data}. Click a head for its pictures.")
+        yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
+        yield Said(sentence(atlas, what, kind, values))
+        yield from self.pruning(of, atlas, kind)
+        columns = table(atlas)
+        yield Folded("All heads as a table", lambda: (Table(rows_of(columns), "All heads with all that was measured"),))
+        yield Numbers(lambda: {"heads": np.array(atlas.names) + 1, "values": np.nan_to_num(np.array(values))})
+        yield Download("All heads (CSV)", lambda: csv_of(columns).encode())
+
+    def chosen(self, atlas: HeadAtlas, values: Sequence[float]) -> int:
+        """The place in the atlas of the head that is chosen, else of the one with the largest number."""
+        layer, _, head = self.head.partition(".")
+        name = (int(layer) - 1, int(head) - 1) if head else None
+        if name in atlas.names:
+            return atlas.names.index(name)
+        return max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
+
+    def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Iterator[Block]:
+        """The pictures where a head matters most, with where it looks."""
+        layer, head = atlas.names[index]
+        yield Heading(f"Layer {layer + 1}, head {head + 1}")
+        importance = atlas.importance.get(self.kind(of))
+        if importance is not None and importance.examples:
+            rows = importance.examples[index]
+            key = OfModel(("where a head looks", atlas.data, rows, layer, head))
+            maps = of.kept(key, partial(looks_at, of, atlas.data, rows, layer, head))
+            for start in range(0, len(maps), 3):
+                yield Columns(tuple((Picture(rgb, label, label),) for rgb, label in maps[start : start + 3]))
+            who = "the class token looks" if "cls" in of.special else "patches look on average"
+            yield Line(f"The test pictures whose answer loses the most without it: where {who} in this head.")
+        yield Link("Switch it off in Switches", Switches(f"heads:{layer + 1}.{head + 1}=0"))
+
+    def pruning(self, of: Subject, atlas: HeadAtlas, kind: str) -> Iterator[Block]:
+        """What is left of the answers when more and more heads go."""
+        result, importance = atlas.pruning.get(kind), atlas.importance.get(kind)
+        if result is not None:
+            yield from self.curves(result)
+        elif importance is not None and shipped(of.loaded.name) is None:
+            yield Heading("How many heads can go")
+            key = OfModel(("heads", kind, PRUNING, importance.images))
+            work = partial(pruned, of, atlas, kind)
+            words = f"{IMAGES} pictures go through with more and more heads taken away, in five orders"
+            yield Later(of, (Job(key, words, work),), lambda found: self.curves(found[key]) if found else (), "Measure")
+
+    def curves(self, result: Pruning) -> Iterator[Block]:
+        share = self.share if getattr(result, self.share) else "own"
+        lines = [Repeated(ORDERS[name], result.counts, getattr(result, share)[name]) for name in ORDERS]
+        figure = repeated_lines(lines, "heads taken away", ANSWERS[share])
+        yield Heading("How many heads can go")
+        yield Chart(figure, f"Share of {ANSWERS[share]} against the number of heads taken away")
+        can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
+        yield Said(of_pruning(result.heads, can_go, ENOUGH).words)
+        yield Line(f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their "
+                   "mean.")  # fmt: skip
+        columns = {"heads": [float(count) for count in result.counts]}
+        for name in ORDERS:
+            columns |= {f"{name} {at + 1}": list(curve) for at, curve in enumerate(getattr(result, share)[name])}
+        yield Download("Answers with fewer heads (CSV)", lambda: csv_of(columns).encode())
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------
+def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) -> str:
+    importance = atlas.importance.get(kind)
+    if what in IMPORTANCE and importance is not None:
+        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation).words
+    correlation = None
+    if importance is not None:
+        pairs = [pair for pair in zip(values, importance.lost, strict=True) if not math.isnan(pair[0])]
+        correlation = rank_correlation(*map(list, zip(*pairs, strict=True)))
+    return first_said(of_behaviour(WHATS[what].name, atlas.names, values, correlation))
+
+
+def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int) -> list[tuple[RGB, str]]:
+    """Pictures with the map of a head over each, and what they show."""
+    from vizkit.evaluation.inside.few_pictures import few_pictures
+
+    pictures, found = few_pictures(of.loaded, data, IMAGES), []
+    for row in (row for row in rows if row < len(pictures)):
+        pixels = pictures.pixels(range(row, row + 1))
+        attention = layers(family(of.loaded.model).trace(of.loaded, pixels))[layer]
+        rgb = unprepare(pixels[0].numpy(), of.loaded.preprocessing)
+        zoom = max(1, -(-SIDE_PX // min(rgb.shape[:2])))
+        rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)
+        box = (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0]))
+        map_ = head_map(attention, head)
+        label = pictures.images.labels[pictures.images.targets[row]]
+        found.append((rgb if map_ is None else overlay(rgb, map_.numpy(), box), label))
+    return found
+
+
+def rows_of(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float | None], ...]:
+    rows = zip(*columns.values(), strict=True)
+    return tuple({name: None if math.isnan(value) else float(f"{value:.3g}")
+                  for name, value in zip(columns, row, strict=True)} for row in rows)  # fmt: skip

@@ -1,0 +1,150 @@
+"""Lenses: the model's own head after every layer, on what it reads, and on every patch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from vizkit.analysis.attribution.logit_lens import frequent, runner_up
+from vizkit.analysis.remarks.interventions import of_lens, of_patches
+from vizkit.figure.charts import MOST_MARKED, curves
+from vizkit.figure.palette import OTHERS, class_colours
+from vizkit.figure.patch_cells import class_cells, painted_cells, share_cells
+from vizkit.image import data_url
+from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_logits
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
+from vizkit.views.controls import choice, layer
+from vizkit.views.intervene.changed import agreeing
+from vizkit.views.relevance.decision import Decision, in_words
+from vizkit.views.subject import Subject
+from vizkit.views.view import How
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models.probes.lenses.logit_lens import Lens
+
+MOST_NAMED = 6
+CLASS, SHARE = "its class", "the probability"
+
+
+def depth(of: Sequence[Subject]) -> int:
+    return max((len(each.seen.features) for each in of), default=1) or 1
+
+
+@dataclass(frozen=True)
+class Lenses(Decision):
+    """What the model would answer if it ended earlier: its head after every layer."""
+
+    layer: int | None = layer("After layer", "Which layer the patches are read after.", high=depth, plays=True,
+                              key="lens_layer")  # fmt: skip
+    kind: Literal["its class", "the probability"] = choice("Each patch shows", (CLASS, SHARE), key="lens_map")
+
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "The model's last normalisation and its head are put after every layer, as if it ended there. On the left they "
+        "read what they always do; on the right every patch by itself, in its place. Hover a patch for its class and "
+        "probability.",
+        r"p_l = \mathrm{softmax}\left(W\,\mathrm{LN}(x_l)\right)",
+        "what the layer computes with: earlier layers may write in another code, which the last head does not read. "
+        "Nor was the head ever trained to read a single patch.",
+        "nostalgebraist 2020",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"{of.loaded.label(self.asked(of)[0])} read off every layer, patches after layer {self.after(of)}"
+
+    def after(self, of: Subject) -> int:
+        count = len(of.seen.features)
+        return min(self.layer or count, count)
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        target, against = self.asked(of)
+        trace = of.whole()
+        lens: Lens = of.kept("logit lens", partial(logit_lens, of.loaded, trace))
+        number = self.after(of)
+        every: list[Tensor] = of.kept("patch lens", partial(by_patch, of))
+        values = of.loaded.head.values(every[number - 1])
+        rival = runner_up(of.loaded.head.values(of.seen.logits), target) if against is None else against
+        compared = [target] if rival is None else [target, rival]
+        yield Line(in_words(of.loaded, of.seen.logits, target, against))
+        answers, shares = lens.logits.argmax(-1).tolist(), of.loaded.head.values(lens.logits)[:, target].tolist()
+        first = Said(of_lens(of.loaded.label(target), answers, target, shares, lens.read).words)
+        curve, then = by_layer(of, lens, compared, number), Said(said(of, values, target, number))
+        right = Heading(f"Every patch after layer {number}"), self.patches(of, values, compared, number)
+        yield Columns(((Heading(f"Read off {lens.read}, after every layer"), curve, first, then), right))
+        yield Line(f"The head was trained on {lens.read} alone; what it reads off a patch is no answer of the model.")
+        yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")
+        arrays = {"logits_by_layer": lens.logits.numpy(), "patches": values[..., target].numpy()}
+        yield Numbers(lambda: arrays)
+
+    def patches(self, of: Subject, values: "Tensor", compared: Sequence[int], number: int) -> Chart:
+        target, loaded = compared[0], of.loaded
+        answers, shares = values.argmax(-1), values[..., target].numpy()
+        picture = of.seen_rgb
+        over = data_url(picture), (picture.shape[0], picture.shape[1])
+        if self.kind == SHARE:
+            name = loaded.label(target)
+            words = f"The probability of {name} at every patch after layer {number}"
+            still = Tiles("", (Tile(name, shares, unit="%"),), ((0.0, 1.0),), words, tile_px=400)
+            return Chart(share_cells(*over, shares, name), words, still=(still,))
+        order = [label for label, _ in frequent(answers, MOST_NAMED)]
+        named = list(dict.fromkeys([*compared, *order]))
+        colours = class_colours(named, values.shape[-1])
+        legend = [(label, loaded.label(label), colour) for label, colour in zip(named, colours, strict=True)
+                  if label in order]  # fmt: skip
+        names = [[loaded.label(label) for label in row] for row in answers.tolist()]
+        figure = class_cells(*over, answers.numpy(), names, values.amax(-1).numpy(), legend)
+        words = f"The likeliest class of every patch after layer {number}"
+        return Chart(figure, words, still=tuple(on_paper(picture, answers.numpy(), legend, words)))
+
+
+def by_patch(of: Subject) -> "list[Tensor]":
+    """The logits of every patch, (row, column, label), after each layer."""
+    trace = of.whole()
+    return [patch_logits(of.loaded, trace, at) for at in range(len(trace.features))]
+
+
+def by_layer(of: Subject, lens: "Lens", compared: Sequence[int], number: int) -> Chart:
+    """The probability of the class and of its rival after each layer."""
+    values = of.loaded.head.values(lens.logits)
+    steps = np.arange(1, len(values) + 1)
+    # Two classes of one name are two lines.
+    lines = {f"{of.loaded.label(label)}{' ' * at}": (steps, values[:, label].numpy())
+             for at, label in enumerate(compared)}  # fmt: skip
+    figure: Any = curves(lines, "layer", "probability", mode="lines+markers", marked={float(number): "dot"})
+    for at, colour in enumerate(class_colours(compared, values.shape[1])):  # those of the map
+        figure.update_traces(line_color=colour, selector=at)
+    figure.update_xaxes(dtick=1 if len(steps) <= MOST_MARKED else None, range=[0.6, len(steps) + 0.4])
+    figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
+    return Chart(figure, f"Probability of the answer read off {lens.read} after every layer")
+
+
+def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
+    """What the patches say, and of a drawn insect how those on it differ from the others."""
+    answers, loaded = values.argmax(-1), of.loaded
+    others = [(loaded.label(label), count) for label, count in frequent(answers, 2) if label != target]
+    saying = int((answers == target).sum())
+    covered = of.covered((answers.shape[0], answers.shape[1]))
+    parts = []
+    if covered is not None:
+        for on, words in ((covered >= 0.5, "on the insect"), (covered == 0, "beside it")):
+            if int(on.sum()):
+                ((label, count), *_) = frequent(answers[on][None], 1)
+                parts.append((words, loaded.label(label), count, int(on.sum())))
+    return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts).words
+
+
+def on_paper(
+    picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str
+) -> Iterator[Block]:
+    """The same cells in their colours, and which class has which."""
+    colours = {label: colour for label, _, colour in legend}
+    yield Picture(
+        painted_cells(picture, [[colours.get(int(label), OTHERS) for label in row] for row in answers]), words
+    )
+    yield Columns(tuple((Picture(painted_cells(np.full((12, 48, 3), 255, np.uint8), [[colour]], 1.0), name, name),)
+                        for _, name, colour in legend))  # fmt: skip

@@ -1,0 +1,169 @@
+"""Similarity: how alike the layers of one model, or of two, represent the same pictures."""
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from vizkit.analysis.remarks.interventions import of_alignment
+from vizkit.figure.charts import heat_map
+from vizkit.views import bundled
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
+from vizkit.views.controls import choice
+from vizkit.views.distillation.labelled import subject_called
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "similarity"
+IMAGES = 256
+MOST_NUMBERED = 12
+ITSELF = "itself"
+
+
+class Alike(NamedTuple):
+    """CKA of every layer of one model (rows) with every layer of another one."""
+
+    values: np.ndarray
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    data: str
+    images: int
+
+
+def partners(of: Sequence[Subject]) -> list[str]:
+    """The others that are shown, and the bundled models that were measured with it."""
+    own = called(of[0]) if of else ""
+    names = [called(each) for each in (*of[1:], *(of[0].beside if of else ()))]
+    return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
+
+
+@dataclass(frozen=True)
+class LayerSimilarity(View):
+    """How alike layers represent the same pictures, in one model or in two."""
+
+    other: str = choice(
+        "Compared with",
+        partners,
+        "Of bundled models of the same data it is known; others are measured when that is wanted.",
+        default=ITSELF,
+        key="similarity_with",
+        listed=True,
+        runs=True,
+    )
+
+    alone: ClassVar = True
+    among: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Every layer says of each pair of pictures how alike they are; CKA says how far two layers agree in that: "
+        "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks.",
+        r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "
+        r"\quad K = X X^\top",
+        "what is alike: a few directions of large variance can decide it.",
+        "Kornblith et al. 2019; Nguyen et al. 2021; Raghu et al. 2021",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"How alike the layers are: {called(of)} and {self.other}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        name = called(of)
+        other = name if self.other == ITSELF else self.other
+        if (alike := shipped(name, other)) is not None:
+            yield from self.drawn(of, alike)
+            return
+        data = "digits" if of.loaded.preprocessing.channels == 1 else "insects"
+        key = OfModel(("cka", other, data))
+        parts: list[Any] = of.kept(OfModel(("cka so far", other, data)), list)
+
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            result = found.get(key) or (gathered(of, self.models(of), parts, data) if parts else None)
+            yield from self.drawn(of, result) if result else ()
+
+        words = f"{IMAGES} pictures of {data} go through {'the model' if other == name else 'both models'}, once"
+        job = Job(key, words, partial(self.measured, of, data, parts))
+        button = "Go on" if parts else f"Measure on {IMAGES} pictures"
+        if of.find(key) is None:
+            yield Line(f"{words}.")
+        yield Later(of, (job,), show, button)
+
+    def models(self, of: Subject) -> list[Any]:
+        if self.other in (ITSELF, called(of)):
+            return [of.loaded]
+        return [of.loaded, subject_called(self.other, [of, *of.beside]).loaded]
+
+    def measured(self, of: Subject, data: str, parts: list[Any], progress: Callable[[int, int], None]) -> Alike:
+        from vizkit.evaluation.inside.similarity import similarity
+
+        models = self.models(of)
+        similarity(models, data, IMAGES, tell=lambda share: progress(round(1000 * share), 1000), parts=parts)
+        return gathered(of, models, parts, data)
+
+    def drawn(self, of: Subject, alike: Alike) -> Iterator[Block]:
+        name = called(of)
+        other = name if self.other == ITSELF else self.other
+        yield Heading(f"How alike two layers represent pictures: {name} and {ITSELF if name == other else other}")
+        chart = Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
+        said = Said(of_alignment(alike.values, name, "" if name == other else other).words)
+        few = Line(f"{alike.images} test pictures of {alike.data}. Hover a cell for the names of its blocks.")
+        yield Columns(((chart,), (said, few)), (3, 2))
+        names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
+        yield Numbers(lambda: {"cka": alike.values, **names})
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+@cache
+def _files() -> list[dict[str, Any]]:
+    """With the models as people call them."""
+    every = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(SHIPPED.glob("*.json"))]
+    return [content | {"models": [*map(bundled.title, content["models"])]} for content in every]
+
+
+def called(of: Subject) -> str:
+    """The model as people call it; a page names it so already."""
+    return bundled.title(of.loaded.name)
+
+
+def _measured_with(name: str) -> list[str]:
+    return next((content["models"] for content in _files() if name in content["models"]), [])
+
+
+def shipped(name: str, other: str) -> Alike | None:
+    """Of two models that come with vizkit, as `python -m vizkit cka` measured them."""
+    for content in _files():
+        models: list[str] = content["models"]
+        if name in models and other in models:
+            values, places = np.array(content["cka"]), (models.index(name), models.index(other))
+            return picked(content["layers"], values, *places, content["data"], content["images"])
+    return None
+
+
+def picked(layers: Sequence, values: np.ndarray, first: int, second: int, data: str, images: int) -> Alike:
+    """The part of all pairs that belongs to two models by their numbers."""
+    rows, columns = ([at for at, (model, _) in enumerate(layers) if model == own] for own in (first, second))
+    names = [tuple(layers[at][1] for at in places) for places in (rows, columns)]
+    return Alike(values[np.ix_(rows, columns)], names[0], names[1], data, images)
+
+
+def gathered(of: Subject, models: Sequence[Any], parts: Sequence[Any], data: str) -> Alike:
+    from vizkit.evaluation.inside.similarity import gathered as together
+
+    result = together(models, parts)
+    return picked([*result.layers], result.values.numpy(), 0, len(models) - 1, data, result.images)
+
+
+def map_of(alike: Alike, name: str, other: str) -> "object":
+    """Layers from below upwards and from left to right, as published."""
+    digits = 2 if max(alike.values.shape) <= MOST_NUMBERED else None
+    figure = heat_map(alike.values, f"layer of {other}", f"layer of {name}", limit=1.0, digits=digits, height=480,
+                      quantity="CKA")  # fmt: skip
+    rows, columns = (list(range(1, len(names) + 1)) for names in (alike.rows, alike.columns))
+    figure.update_traces(x=columns, y=rows, customdata=[[(r, c) for c in alike.columns] for r in alike.rows],
+                         hovertemplate="%{customdata[0]} and %{customdata[1]}: %{z:.2f}<extra></extra>")  # fmt: skip
+    figure.update_xaxes(dtick=1 if len(columns) <= MOST_NUMBERED else None)
+    return figure.update_yaxes(autorange=True, dtick=1 if len(rows) <= MOST_NUMBERED else None)

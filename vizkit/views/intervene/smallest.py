@@ -1,0 +1,150 @@
+"""Smallest set: a greedy search for the fewest patches or heads that keep or flip the answer."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import UInt8
+
+from vizkit.analysis.attribution.smallest_set import Goal, Search
+from vizkit.analysis.attribution.subject import Fill, cells_of
+from vizkit.analysis.comparison.pixel_edits import box_of
+from vizkit.analysis.remarks.interventions import of_smallest
+from vizkit.figure.charts import curves, heat_map
+from vizkit.figure.patch_cells import numbered_cells
+from vizkit.image import RGB, data_url, seen
+from vizkit.interventions import smallest
+from vizkit.models import EditError
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.controls import choice
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+MOST = 60  # parts that are taken at the most
+AT_ONCE = 10_000_000  # parameters; in larger models the search begins when it is asked for
+GOALS = {"keep": "alone keep the answer", "flip": "change it when they are taken away"}
+FILLS = {"mean": "the mean colour", "blur": "a blur"}
+COVER = 0.88
+
+
+def kinds(of: Sequence[Subject]) -> list[str]:
+    return ["patches", "heads"] if all(each.layers for each in of) else ["patches"]
+
+
+@dataclass(frozen=True)
+class Smallest(View):
+    """The fewest patches or heads that keep the answer, or without which it falls."""
+
+    parts: str = choice("The fewest", kinds, default="patches", key="smallest_of", runs=True)
+    goal: Literal["keep", "flip"] = choice("that", tuple(GOALS), words=GOALS, key="smallest_goal", runs=True)
+    fill: Literal["mean", "blur"] = choice(
+        "In place of the others",
+        tuple(FILLS),
+        words=FILLS,
+        key="smallest_fill",
+        listed=True,
+        when=lambda view: view.parts == "patches",
+        runs=True,
+    )
+
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Step by step the part is taken that helps the answer most (or harms it most), until the answer is there (or "
+        "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
+        "not there add nothing.",
+        r"S_{k+1} = S_k \cup \Big\{\arg\max_{i} \big(z_c - \max_{j \ne c} z_j\big)(S_k \cup \{i\})\Big\}",
+        "that no smaller set exists: the search is greedy and takes nothing back. Nor is a grey picture with a few "
+        "patches one that the model was trained on.",
+        "Carter et al. 2019; Goyal et al. 2019",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"The fewest {self.parts} that {GOALS[self.goal]}: {self.name(of)}"
+
+    def name(self, of: Subject) -> str:
+        return of.loaded.label(int(of.seen.logits.argmax()))
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        if not (of.loaded.classifies and of.loaded.head.probable):
+            raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
+        key = ("smallest set", self.parts, self.goal, self.fill if self.parts == "patches" else "")
+        so_far: list[Search] = of.kept((*key, "so far"), list)  # what is there when it is stopped
+        work = partial(searched, of, self.parts, self.goal, self.fill, so_far)
+
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            result = found.get(key) or next(iter(so_far[-1:]), None)
+            yield from self.drawn(of, result) if result else (self.picture(of, None),)
+
+        button = "Search" if of.loaded.parameters > AT_ONCE else ""
+        yield Later(of, (Job(key, f"{self.parts.capitalize()} are taken one by one", work),), show, button)
+
+    # ---- what is seen ------------------------------------------------------------------------------------------------
+    def drawn(self, of: Subject, result: Search) -> Iterator[Block]:
+        name = self.name(of)
+        steps = np.arange(len(result.probability))
+        line = curves({name: (steps, np.array(result.probability))}, f"{self.parts} taken",
+                      "probability of the answer", mode="lines+markers")  # fmt: skip
+        line.update_xaxes(dtick=max(1, len(result.order) // 8), rangemode="nonnegative")
+        line.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
+        curve = Chart(line, f"Probability of {name} by the number of {self.parts}")
+        left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
+        yield Columns((left, (Heading(f"How likely {name} is"), curve)), (1, 1))
+        yield Said(of_smallest(result, self.parts, name).words)
+        yield Line("Found greedily, one after another: a smaller set may exist.")
+        grid = np.array(cells_of(of.seen))
+        order, probability = np.array(result.order, int), np.array(result.probability)
+        yield Numbers(lambda: {"order": order, "probability": probability, "grid": grid})
+
+    def picture(self, of: Subject, result: Search | None) -> Chart:
+        """The picture with its numbered patches, or the numbered heads."""
+        order, words = result.order if result else (), f"The {self.parts} in the order in which they were taken"
+        if self.parts == "heads":
+            return Chart(numbered_heads([layer.heads for layer in of.layers], order), words)
+        grid, image = cells_of(of.seen), seen(of.rgb, of.loaded.preprocessing)
+        kept = result is not None and self.goal == "keep"
+        figure = numbered_cells(data_url(image), (image.shape[0], image.shape[1]), grid, order, kept)
+        return Chart(figure, words, still=(Picture(covered(image, grid, order, kept), words),))
+
+
+def searched(
+    of: Subject, parts: str, goal: Goal, fill: Fill, so_far: list[Search], progress: Callable[[int, int], None]
+) -> Search:
+    so_far.clear()
+    try:
+        if parts == "heads":
+            return smallest.heads(of.loaded, of.rgb, goal, most=MOST, tell=so_far.append, tried=progress)[0]
+        grid = cells_of(of.seen)
+        return smallest.patches(of.loaded, of.rgb, grid, goal, fill=fill, most=MOST, tell=so_far.append, tried=progress)
+    except EditError as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def covered(
+    image: RGB, grid: tuple[int, int], order: Sequence[int], kept: bool
+) -> UInt8[np.ndarray, "height2 width2 3"]:
+    """On paper: the parts that were taken alone are seen, or they are covered."""
+    zoom = max(1, -(-400 // image.shape[1]))
+    large = image.repeat(zoom, 0).repeat(zoom, 1)
+    there = np.zeros(large.shape[:2], bool)
+    for cell in order:
+        there[box_of(large.shape[:2], grid, cell)] = True
+    away = ~there if kept else there
+    large[away] = np.rint((1 - COVER) * large[away] + COVER * 132).astype(np.uint8)
+    return large
+
+
+def numbered_heads(counts: Sequence[int], order: Sequence[int]) -> "object":
+    """Layer × head: when a head was taken, from 1; white where it was not."""
+    places = [(layer, head) for layer, count in enumerate(counts) for head in range(count)]
+    when = np.full((len(counts), max(counts)), np.nan)
+    for number, part in enumerate(order, 1):
+        when[places[part]] = number
+    names, layer_names = ([str(at) for at in range(1, 1 + count)] for count in (max(counts), len(counts)))
+    figure = heat_map(when, "head", "layer", x_names=names, y_names=layer_names, digits=0, square=False,
+                      quantity="taken as number", limit=float(max(1, len(order))))  # fmt: skip
+    figure.update_xaxes(type="category")
+    return figure.update_yaxes(type="category")

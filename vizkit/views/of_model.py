@@ -1,0 +1,13 @@
+"""What depends on the model alone."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+__all__ = ["OfModel"]
+
+
+@dataclass(frozen=True)
+class OfModel:
+    """A key of what depends on the model alone, whatever the picture is."""
+
+    what: Hashable
