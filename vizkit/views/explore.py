@@ -206,12 +206,13 @@ def tour(of: Subject) -> Iterator[tuple[float, float]]:
 
 
 def sentences(of: Subject, shown: "Attention", number: int, head: int | None) -> tuple[str, dict[int, str]]:
-    """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that)."""
+    """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that, else
+    how widely it attends)."""
     covered = of.covered(shown.key.grid) if shown.key.grid else None
     otherwise = first_said(attention.of_head(shown, number, head))
     own = attention.of_rows(shown, number, head, covered)
-    asked: list[int] = shown.query_ids[shown.query_ids >= 0].unique().tolist() if own else []
-    return otherwise, {query: first_said(own.get(query)) or otherwise for query in asked}
+    widely = attention.how_widely(shown, number, head)
+    return otherwise, {query: first_said(own.get(query)) or otherwise or said.words for query, said in widely.items()}
 
 
 def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:
