@@ -16,6 +16,7 @@ from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
+from vizkit.geometry import in_shares
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
 from vizkit.views.blocks import (
@@ -98,7 +99,7 @@ def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
 
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     subject = _subject(block, of)
-    x0, y0, x1, y1 = box = subject.seen_part
+    x0, y0, x1, y1 = box = in_shares(subject.box_xyxy, subject.rgb.shape[:2])
     special = block.query if isinstance(block.query, str) else None
     point = subject.point
     if not isinstance(block.query, str) and block.query != subject.asked:  # a cell
@@ -131,8 +132,8 @@ def said_of(block: Map) -> Packed:
         "sentences": by_words(block.said_by),
         "quantity": block.quantity,
         "guide": block.guide,
-        "tour": block.tour,
-        "elsewhere": block.elsewhere,
+        **({"tour": block.tour} if block.tour else {}),
+        **({"elsewhere": block.elsewhere} if block.elsewhere else {}),
     }
 
 
@@ -232,7 +233,7 @@ def on_picture(of: Subject, url: str) -> Packed:
     return {
         "image": url,
         "image_size": of.rgb.shape[:2],
-        "box": of.seen_part,
+        "box": in_shares(of.box_xyxy, of.rgb.shape[:2]),
         "point": of.point,
         "colours": text64(colours()),
         "signed": text64(colours(SIGNED)),
