@@ -10,6 +10,7 @@ from tests.browser.steps import MAIN, ready
 
 MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph"
 TURNED = (
+    ("explore", "Layer", MODELS),
     ("rollout", "Up to layer", MODELS),
     ("rollout", "Up to layer", "models=random:vit_base_patch16_224&image=china"),
     ("patches?patches_view=Cut", "Step", MODELS),

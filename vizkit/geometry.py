@@ -57,6 +57,12 @@ def middle_of(tokens: Tokens, token_id: int) -> tuple[float, float]:
     return (0.5, 0.5) if cell is None else ((cell[1] + 0.5) / columns, (cell[0] + 0.5) / rows)
 
 
+def in_shares(box_xyxy: Box, size_hw: tuple[int, ...]) -> Box:
+    """A part of a picture, in shares of its width and height."""
+    (x0, y0, x1, y1), (height, width) = box_xyxy, size_hw
+    return x0 / width, y0 / height, x1 / width, y1 / height
+
+
 def along(covered: Float[Tensor, "row column"], steps: int) -> list[tuple[float, float]]:
     """Points (x, y) through what is covered by more than half, from one end of its longest axis to the other, in
     fractions of the grid; each in the middle of an equal part of it, none where there are fewer places than steps."""

@@ -177,6 +177,9 @@ def test_help_is_a_manual():
     told = pydoc.plain(pydoc.render_doc(vizkit.views.Rollout))
     assert "query: str | tuple[int, int] = 'cls', fusion: Literal['mean', 'max', 'min'] = 'mean'" in told
     assert "Bright places contribute most to the marked token" in told
-    assert "fusion = 'mean'\n |          Heads: mean, max or min. How the heads of a layer become one matrix." in told
+    assert (
+        "fusion = 'mean'\n |          Heads joined by: mean, max or min. How the heads of a layer become one matrix."
+        in told
+    )
     assert "depth = None\n |          Up to layer: a number from 1 to the last layer; by default the last." in told
-    assert "discard = 0.0\n |          Discard: a number from 0 to 0.95." in told
+    assert "discard = 0.0\n |          Drop the smallest weights: a number from 0 to 0.95." in told

@@ -10,7 +10,7 @@ from vizkit.analysis.attribution.rollout import rollout_products, same_place
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Columns, Line, Map, Tiles
 from vizkit.views.rollout import Rollout
-from vizkit.views.rollout_parts import called, row_in, within_image
+from vizkit.views.rollout_parts import called, in_layer, row_in, within_image
 
 
 @pytest.mark.parametrize(("model", "query"), [("digits_vit", "cls"), ("digits_vit", (2, 5)), ("digits_swin", (1, 3))])
@@ -23,14 +23,14 @@ def test_the_row_that_glows_is_the_row_of_the_map(model: str, query: str | tuple
     products = rollout_products(of.whole())
     assert len(grown) == len(products) == len(learned)
     for row, (_, product), tokens in zip(grown, products, learned, strict=True):
-        marked = row_in(tokens, query, last)
+        marked = row_in(tokens, in_layer(tokens, query, last))
         assert marked is not None
         torch.testing.assert_close(product[marked][-row.grid.numel() :], row.grid.flatten())
 
 
 def test_a_mean_of_rows_has_no_row_of_its_own():
     tokens = Tokens("tokens", ("cls",), (2, 2), stride=16.0)
-    assert row_in(tokens, "mean", tokens) is None
+    assert row_in(tokens, "mean") is None
 
 
 def test_the_centre_of_a_cell_lies_in_one_of_another_grid_by_hand():

@@ -265,7 +265,6 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Metrics: _metrics,
     Matrix: _matrix,
     Paper: _paper,
-    Link: _nothing,
     Canvas: _canvas,
     Columns: _columns,
     Folded: _nothing,

@@ -16,6 +16,7 @@ from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
 from vizkit.figure.saved.single import WIDTH
 from vizkit.figure.saved.svg import svg
+from vizkit.geometry import in_shares
 from vizkit.image import data_url
 from vizkit.standalone.page import proof
 from vizkit.views.blocks import (
@@ -99,7 +100,7 @@ def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
 
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
     subject = _subject(block, of)
-    box = subject.seen_part
+    box = in_shares(subject.box_xyxy, subject.rgb.shape[:2])
     special = block.query if isinstance(block.query, str) else None
     point = point_of(block, subject)
     drawn = subject.rgb if block.instead is None else block.instead
@@ -126,7 +127,7 @@ def point_of(block: Map, of: Subject) -> tuple[float, float]:
     """Where its query lies, in fractions of the picture: the cursor, or what the view chose instead."""
     if isinstance(block.query, str) or block.query == of.asked:
         return of.point
-    x0, y0, x1, y1 = of.seen_part
+    x0, y0, x1, y1 = in_shares(of.box_xyxy, of.rgb.shape[:2])
     return x0 + block.query[0] * (x1 - x0), y0 + block.query[1] * (y1 - y0)
 
 
@@ -138,8 +139,8 @@ def said_of(block: Map) -> Packed:
         "sentences": by_words(block.said_by),
         "quantity": block.quantity,
         "guide": block.guide,
-        "tour": block.tour,
-        "elsewhere": block.elsewhere,
+        **({"tour": block.tour} if block.tour else {}),
+        **({"elsewhere": block.elsewhere} if block.elsewhere else {}),
     }
 
 
@@ -249,7 +250,7 @@ def on_picture(of: Subject, url: str) -> Packed:
     return {
         "image": url,
         "image_size": of.rgb.shape[:2],
-        "box": of.seen_part,
+        "box": in_shares(of.box_xyxy, of.rgb.shape[:2]),
         "point": of.point,
         "colours": text64(colours()),
         "signed": text64(colours(SIGNED)),

@@ -269,6 +269,14 @@ def _said(to: Drawing, block: Said) -> None:
     st.markdown(f":primary[:material/insights:] {plain(block.text)}" if block.text else "&nbsp;")
 
 
+def _link(to: Drawing, block: Link) -> None:
+    key = to.next_key("link")
+    if isinstance(block.view, str):
+        go_on(block.words, VIEWS[block.view], key)
+    else:
+        st.button(block.words, icon=":material/arrow_forward:", key=key, on_click=open_view, args=(block.view,))
+
+
 DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
     Line: lambda to, block: st.caption(plain(block.text)),
@@ -285,15 +293,12 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Bars: _bars,
     Matrix: lambda to, block: chart.bars(block.matrix.html(), to.next_key("matrix"), block.alt),
     Paper: lambda to, block: None,  # of files alone
-    Link: lambda to, block: go_on(block.words, VIEWS[block.view], to.next_key("link")),
+    Link: _link,
     Table: _table,
     Metrics: _metrics,
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Link: lambda to, block: st.button(
-        block.label, icon=":material/arrow_forward:", key=to.next_key("link"), on_click=open_view, args=(block.view,)
-    ),
     Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone

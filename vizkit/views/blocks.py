@@ -227,12 +227,12 @@ class Paper(Block):
     draw: "Callable[[float], tuple[Sequence[Mark], float]]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Link(Block):
-    """A button of a page with these words, to a view by its name in `VIEWS`."""
+    """A button of a page with these words, to a view by its name in `VIEWS`, or to one of this page as it is set."""
 
     words: str
-    view: str
+    view: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,14 +290,6 @@ class Folded(Block):
 
     title: str
     make: Callable[[], Iterable[Block]]
-
-
-@dataclass(frozen=True, eq=False)
-class Link(Block):
-    """A button that opens another view of the page, as it is set; not on paper."""
-
-    label: str
-    view: Any
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
-from vizkit.geometry import along, name_of
+from vizkit.geometry import along, in_shares, name_of
 from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
@@ -34,6 +34,7 @@ from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
+    from vizkit.geometry import Box
     from vizkit.models import Loaded
     from vizkit.traces import Attention, Trace
 
@@ -153,13 +154,13 @@ class Explore(View):
             tour=tuple(tour(of)),
         )
 
-    def elsewhere(self, of: Subject) -> Iterator[tuple[str, tuple[int, int], tuple[float, float, float, float]]]:
+    def elsewhere(self, of: Subject) -> Iterator[tuple[str, tuple[int, int], "Box"]]:
         """The grids of the other models at this layer."""
         for other in of.beside:
             recorded = other.layers
             grid = recorded[min(self.layer or len(recorded), len(recorded)) - 1].query.grid if recorded else None
             if grid is not None:
-                yield other.name, grid, other.seen_part
+                yield other.name, grid, in_shares(other.box_xyxy, other.rgb.shape[:2])
 
     def grown(self, of: Subject, trace: "Trace") -> str:
         """What changes with depth."""
@@ -200,18 +201,19 @@ def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
 
 def tour(of: Subject) -> Iterator[tuple[float, float]]:
     """Along a drawn insect, in shares of the picture."""
-    covered, (x0, y0, x1, y1) = of.covered(TOUR_GRID), of.seen_part
+    covered, (x0, y0, x1, y1) = of.covered(TOUR_GRID), in_shares(of.box_xyxy, of.rgb.shape[:2])
     for x, y in [] if covered is None else along(covered, TOUR_STEPS):
         yield round(x0 + x * (x1 - x0), 4), round(y0 + y * (y1 - y0), 4)
 
 
 def sentences(of: Subject, shown: "Attention", number: int, head: int | None) -> tuple[str, dict[int, str]]:
-    """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that)."""
+    """(what stands out over all queries; by the id of each recorded query what stands out in its row, else that, else
+    how widely it attends)."""
     covered = of.covered(shown.key.grid) if shown.key.grid else None
     otherwise = first_said(attention.of_head(shown, number, head))
     own = attention.of_rows(shown, number, head, covered)
-    asked: list[int] = shown.query_ids[shown.query_ids >= 0].unique().tolist() if own else []
-    return otherwise, {query: first_said(own.get(query)) or otherwise for query in asked}
+    widely = attention.how_widely(shown, number, head)
+    return otherwise, {query: first_said(own.get(query)) or otherwise or said.words for query, said in widely.items()}
 
 
 def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:

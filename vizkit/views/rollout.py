@@ -18,7 +18,17 @@ from vizkit.figure.attention.product import square
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import Block, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, switch
-from vizkit.views.rollout_parts import all_rows, called, how_followed, masses, named, one_row, row_in, within_image
+from vizkit.views.rollout_parts import (
+    all_rows,
+    called,
+    how_followed,
+    in_layer,
+    masses,
+    named,
+    one_row,
+    row_in,
+    within_image,
+)
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -115,7 +125,9 @@ class Rollout(View):
         grown = self.rows(of, asked, start)
         row = grown[depth - start]
         yield Line(f"layers {start} to {depth} of {deepest} · row of {self.whose(row)}{self.coarser(layers, depth)}")
-        content = one_row(row, tokens, asked)
+        here = [each.query for each in layers if each.learned][depth - 1]
+        there = in_layer(here, asked, tokens)
+        content = one_row(row, here if here.grid else tokens, there)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
         low, top = self.limits(row, grown[-1:], asked, tokens)
@@ -128,7 +140,7 @@ class Rollout(View):
             self.sentence(of, row, grown, start),
             "query",
         )
-        marked = row_in([each.query for each in layers if each.learned][depth - 1], asked, tokens)
+        marked = row_in(here, there)
         matrices = self.multiplied(of, layers, marked, depth, start)
         yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
         product = self.factor(row, marked) if matrices else ""

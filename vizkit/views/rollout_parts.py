@@ -12,6 +12,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_of
 from vizkit.traces import Attention, Tokens
 
+Asked = str | tuple[int, int] | None
 MOST_HOVERED = 2_500_000  # weights sent to a browser for hovering
 
 
@@ -25,10 +26,17 @@ def named(row: Row) -> str:
     return words.get(row.query, f"the patch at {row.query}" if row.query.startswith("row ") else f"[{row.query}]")
 
 
-def row_in(tokens: Tokens, asked: object, last: Tokens) -> int | None:
-    """Of a layer's queries the one that asks, a cell being one of `last`; None where several do, or none."""
+def in_layer(tokens: Tokens, asked: Asked, last: Tokens) -> Asked:
+    """What asks, a cell of `last` as the one there on a layer's own grid."""
+    return (
+        same_place(asked, last.grid, tokens.grid) if isinstance(asked, tuple) and last.grid and tokens.grid else asked
+    )
+
+
+def row_in(tokens: Tokens, asked: Asked) -> int | None:
+    """Of a layer's queries the one that asks, None where several do, or none."""
     if isinstance(asked, tuple):
-        return id_of(tokens, same_place(asked, last.grid, tokens.grid)) if tokens.grid and last.grid else None
+        return id_of(tokens, asked) if tokens.grid else None
     return tokens.special.index(asked) if asked in tokens.special else None
 
 
@@ -66,7 +74,7 @@ def how_followed(layers: list[Attention]) -> str:
     return "; ".join(parts) + f", down to patches of {layers[0].key.stride:g} pixels." if parts else ""
 
 
-def one_row(row: Row, tokens: Tokens, asked: str | tuple[int, int] | None) -> Rows:
+def one_row(row: Row, tokens: Tokens, asked: Asked) -> Rows:
     """As a canvas draws it: the share of every special token and place of the input."""
     special, asks, position = row.tokens.special, (row.query,), 0
     if isinstance(asked, tuple):

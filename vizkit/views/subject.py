@@ -87,12 +87,6 @@ class Subject:
         return seen_box((self.rgb.shape[0], self.rgb.shape[1]), self.loaded.preprocessing)
 
     @property
-    def seen_part(self) -> tuple[float, float, float, float]:
-        """The same in shares of the picture."""
-        (x0, y0, x1, y1), (height, width) = self.box_xyxy, self.rgb.shape[:2]
-        return x0 / width, y0 / height, x1 / width, y1 / height
-
-    @property
     def weights(self) -> str:
         """SHA-256 of the weights, and of how the network is built."""
         from vizkit.evaluation.answer_cache import weights_digest

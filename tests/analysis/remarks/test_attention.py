@@ -42,6 +42,16 @@ AROUND = {place(row, column): 0.06 for row in (2, 3, 4) for column in (2, 3, 4)}
 ROW = {place(2, column): 0.11 for column in range(1, 6)}
 
 
+def test_on_how_many_patches_half_of_every_row_lies():
+    """Three weights of 0.18 are half of 0.92 on patches, the class token's 0.08 left aside."""
+    found = rules.how_widely(one_row({0: 0.08} | {place(1, column): 0.18 for column in (1, 2, 3)}), 5, None)
+    assert sorted(found) == list(range(26))
+    assert found[MIDDLE].words == "Layer 5: half of this patch's attention to patches lies on 3 of 25 places."
+    assert found[0].words == "Layer 5: half of the class token's attention to patches lies on 13 of 25 places."
+    assert found[1].words == "Layer 5: half of this patch's attention to patches lies on 13 of 25 places."
+    assert rules.how_widely(one_row({0: 1.0}), 5, None).keys() == set(range(26)) - {MIDDLE}  # nothing on patches
+
+
 @pytest.mark.parametrize(
     ("weights", "words"),
     [

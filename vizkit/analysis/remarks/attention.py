@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import Query, attention_map, find_query, fused, layers
 from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
-from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen
+from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen, half_of
 from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
 from vizkit.traces import Attention, Tokens, Trace, dense, query_row
@@ -52,7 +52,7 @@ def of_rows(
     """The same for every query that was recorded, by its id. None of them where the weights are too many."""
     if attention.key.grid is None or len(attention.query) * len(attention.key) > MOST_WEIGHTS:
         return {}
-    rows = dense(replace(attention, weights=fused(attention, head)[:, None], gradient=None))[0]
+    rows = _fused_rows(attention, head)
     kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
     return _of_rows(attention, {query: query for query in kept}, rows, layer, head, covered)
 
@@ -86,6 +86,28 @@ def _of_rows(
             words, numbers = said
             found[query] = Remark(f"{whose}: {words.format(who=who)}.", numbers)
     return found
+
+
+def how_widely(attention: Attention, layer: int, head: int | None) -> dict[int, Remark]:
+    """On how many patches half of the attention to patches lies, for every query that was recorded, by its id: where
+    nothing else stands out in its row. None of them where the weights are too many."""
+    grid, tokens = attention.key.grid, attention.query
+    if grid is None or len(tokens) * len(attention.key) > MOST_WEIGHTS:
+        return {}
+    whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    first, count, found = len(attention.key.special), math.prod(grid), dict[int, Remark]()
+    halves = half_of(_fused_rows(attention, head)[:, first : first + count])
+    kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
+    for query in kept:
+        who = called(tokens.special[query]) if query < len(tokens.special) else "this patch"
+        if half := int(halves[query]):
+            words = f"{whose}: half of {who}'s attention to patches lies on {half} of {count} places."
+            found[query] = Remark(words, {"places": half, "of": count})
+    return found
+
+
+def _fused_rows(attention: Attention, head: int | None) -> Float[Tensor, "query key"]:
+    return dense(replace(attention, weights=fused(attention, head)[:, None], gradient=None))[0]
 
 
 def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:

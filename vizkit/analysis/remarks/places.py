@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import Remark, begun, percent
@@ -56,7 +56,7 @@ def lies_on(share: float, area: float, subject: str, what: str = "insect") -> Re
 
 def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
     """On how few places half of the weight lies; None where that is more than `FEW` of them."""
-    half, count = half_of(places), places.numel()
+    half, count = int(half_of(places.flatten())), places.numel()
     if not 0 < half <= math.floor(FEW * count):
         return None
     which = "1 place" if half == 1 else f"{half} places"
@@ -65,18 +65,18 @@ def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | 
 
 def spread(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
     """The same where nothing stands out; None of an empty map."""
-    half, count = half_of(places), places.numel()
+    half, count = int(half_of(places.flatten())), places.numel()
     if not half:
         return None
     words = f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
     return Remark(words, {"places": half, "of": count})
 
 
-def half_of(places: Float[Tensor, "row column"]) -> int:
-    """On how few places half of the weight lies; 0 of an empty map."""
-    weights = places.clamp(min=0).flatten().sort(descending=True).values
-    total = float(weights.sum())
-    return int((weights.cumsum(0) < total / 2 * (1 - 1e-6)).sum()) + 1 if total > 0 else 0
+def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
+    """On how few places half of the weight of every map lies; 0 of an empty one."""
+    weights = places.clamp(min=0).sort(descending=True).values
+    total = weights.sum(-1, keepdim=True)
+    return ((weights.cumsum(-1) < total / 2 * (1 - 1e-6)).sum(-1) + 1) * (total[..., 0] > 0)
 
 
 def where(

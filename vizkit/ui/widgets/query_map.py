@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
+from vizkit.geometry import in_shares
 from vizkit.image import Picture
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown, cursor
@@ -29,9 +30,7 @@ def show_map(
     `query_key`: the widget that says whose map it is; a click sets it to "patch". `instead`: drawn in the place of the
     picture: what the model saw of it, in another form. `words`: what is said around it, as `hosts.packing.said_of`.
     """
-    height, width = picture.rgb.shape[:2]
-    x0, y0, x1, y1 = shown.box_xyxy
-    box = (x0 / width, y0 / height, x1 / width, y1 / height)
+    box = in_shares(shown.box_xyxy, picture.rgb.shape[:2])
     drawn, name, frame = picture.rgb, picture.digest, (0, 0, 1, 1)
     if instead is not None:
         drawn, name, frame = instead, f"{key} {box} {instead.shape} {picture.digest}", box
