@@ -1,12 +1,12 @@
 """The view Heads: shipped numbers at once, others when they are asked for, and the way to Switches."""
 
-import threading
 
 import pytest
 
 from tests.ui.conftest import fine, opened, sent_to, texts
 from vizkit.ui.pages.intervene import heads_measured
 from vizkit.ui.session import background
+from vizkit.ui.session.device import Device
 
 VIT, BARE = "bundled:insects_vit", "random:vit_tiny_patch16_224"
 
@@ -59,7 +59,7 @@ def test_what_was_measured_before_stop_is_shown_and_gone_on_with(monkeypatch):
 
     monkeypatch.setattr(background.Task, "report", report)
     with pytest.raises(Enough):
-        work(background.Task(threading.RLock()))
+        work(background.Task(Device()))
     test.run()
     fine(test)
     assert "Mean of 2 test pictures of insects" in texts(test)

@@ -110,10 +110,9 @@ class OfOne:
     ) -> Tiles:
         """`pick`: a click makes a map large."""
         of, view = self.of, self.view
+        units = ["%" if METHODS[method].shares else "" for method in maps]
         tiles = [
-            Tile(
-                name, each.heat.numpy(), note, METHODS[method].asks, each.signed, "%" if METHODS[method].shares else ""
-            )
+            Tile(name, each.heat.numpy(), note, METHODS[method].asks, each.signed, unit)
             for name, note, unit, (method, each) in zip(names, notes, units, maps.items(), strict=True)
         ]
         limits = tuple(self._limits(method, each) for method, each in maps.items())

@@ -131,7 +131,7 @@ class Race:
 
     def winner(self, rows: Sequence[Row], start: Score) -> str:
         if start.undecided:
-            return f"None of the {len(self.methods)} maps is ranked here: {start.undecided}."
+            return f"Not one of the {len(self.methods)} maps is ranked here: {start.undecided}."
         judged = verdict(rows)
         return judged.said() if judged else ""
 
