@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.canvas import click_at
 from tests.browser.steps import LONG_MS, MAIN, fits, ready
 
+COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
+  WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
 
@@ -66,8 +68,7 @@ def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page,
     expect(page.get_by_text("10 % of the places taken away")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text("What each score tells")).to_be_visible(timeout=LONG_MS)
     before = race.locator("figure p span").first.text_content()
-    page.evaluate("window.__sent = 0; const own = WebSocket.prototype.send;"
-                  "WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) }")  # fmt: skip
+    page.evaluate(COUNT_SENT)
     milliseconds = page.locator(f"{MAIN} input[type='range']").last.evaluate(
         """slider => { const from = performance.now()
         for (let at = 0; at <= 20; at++) { slider.value = at; slider.dispatchEvent(new Event('input')) }

@@ -215,6 +215,7 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
 def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, query, monkeypatch):
     """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""
     waiting: list = []
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)  # a thread at work holds its own
     remembered.shelf().forget(lambda key: True)
     others = held("test_vit3")  # of tests that ran before
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.append(make))

@@ -1,5 +1,5 @@
-"""The lock of the device: one thread at a time runs models. Who waits for what another thread makes lays it down, for that
-other may need it."""
+"""The lock of the device: one thread at a time runs models. Who waits for what another thread makes lays it down, for
+that other may need it."""
 
 import threading
 from collections.abc import Iterator

@@ -161,6 +161,6 @@ def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:
 
 SCALES = {
     "from 0": "from 0 to each map's own largest value",
-    "from lowest": "from each map's lowest value to its largest",
-    "one per method": "of a method the same in all models",
+    "from lowest": "from each map's own lowest value to its largest",
+    "one per method": "of each method its own, the same in all models",
 }

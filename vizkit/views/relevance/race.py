@@ -182,8 +182,9 @@ class Race:
                 else f"The mean of {RANDOM_ORDERS} random orders; the picture shows the first of them.",
                 "colour": colour_of(name),
                 "random": name == CHANCE,
+                "dotted": colour_of(name) in map(colour_of, [*curves][:place]),
             }
-            for name, score in curves.items()
+            for place, (name, score) in enumerate(curves.items())
         ]
         early = "falls" if view.test == AWAY else "rises"
         data = {
@@ -233,15 +234,16 @@ class Race:
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, np.ndarray]:
-        """The curves of every map that has some, and those of chance."""
+        """The curves of every map, empty where there are none, and those of chance."""
         results = self.done()
         arrays: dict[str, np.ndarray] = {}
         both = {name: results[job.key].curves for name, job in self.scored.items()}
-        for name, curves in (both | {CHANCE: results[self.start.key].chance}).items():
-            if curves is not None:
-                arrays |= {f"{name}_deletion": curves.deletion.numpy(), f"{name}_insertion": curves.insertion.numpy(),
-                           "share": curves.share.numpy()}  # fmt: skip
-        return arrays
+        chance = results[self.start.key].chance
+        for name in (*METHODS, CHANCE):
+            curves = chance if name == CHANCE else both.get(name)
+            arrays[f"{name}_deletion"] = np.zeros(0, np.float32) if curves is None else curves.deletion.numpy()
+            arrays[f"{name}_insertion"] = np.zeros(0, np.float32) if curves is None else curves.insertion.numpy()
+        return arrays | {"share": chance.share.numpy()}
 
     def csv(self) -> bytes:
         return as_csv(self.rows(self.done()))
