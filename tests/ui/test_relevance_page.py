@@ -247,7 +247,7 @@ def test_slow_maps_are_computed_when_asked():
 # ---- trust -----------------------------------------------------------------------------------------------------------
 def raced(test: AppTest, model: str) -> AppTest:
     """The race has ended, and then the other scores have come."""
-    return until_done(until_done(test, f"trust0_{model}_later1"), f"trust0_{model}_later2")
+    return until_done(until_done(test, f"trust0_{model}_later2"), f"trust0_{model}_later2")
 
 
 def race_of(test: AppTest) -> dict:
