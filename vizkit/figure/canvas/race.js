@@ -33,7 +33,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lanes.append(figure)
     state.tiles.push({ figure, name: figure.querySelector('b'), canvas: figure.querySelector('canvas'), bar: figure.querySelector('u'), said: figure.querySelector('span') })
   }
-  lanes.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
+  root.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
   const names = data.lanes.map(lane => lane.name), litOf = () => (state.hover !== null ? state.hover : names.indexOf(data.lit))
   data.lanes.forEach((lane, index) => {
     const tile = state.tiles[index], keep = () => setTriggerValue('lit', lane.name === state.data.lit ? '' : lane.name)

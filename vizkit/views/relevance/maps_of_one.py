@@ -20,7 +20,8 @@ from vizkit.views.subject import Subject
 
 __all__ = ["SCALES", "Coloured", "OfOne", "lost"]
 
-LARGE_PX, SMALL_PX = 2000, 104  # the first is as wide as its place
+LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
+FEW = 4  # maps
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class OfOne:
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
         yield Said(best.words if best else self.alike(maps))
-        yield self._drawn(names, {name: maps[name] for name in order}, notes, SMALL_PX, pick=True)
+        side_px = SMALL_PX if len(maps) > FEW else FEW_PX
+        yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))
