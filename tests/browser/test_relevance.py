@@ -1,11 +1,15 @@
 """Journeys through rollout and relevance: a patch's row, its growth, a class, a slow map, the curves of trust."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.canvas import click_at
-from tests.browser.steps import MAIN, choose, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, fits, ready
 
+COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
+  WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
 
@@ -25,11 +29,11 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
     ready(page)
 
 
-def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
+def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
     page.goto(f"{server}/relevance?{MODELS.split('&')[0]}&image=digit+3")
     ready(page)
     expect(page.locator(f"{MAIN} figure canvas")).to_have_count(9)  # a large one and eight small ones
-    page.get_by_role("button", name="Rollout", exact=False).first.click()
+    page.get_by_role("button", name=re.compile("^Rollout")).click()
     expect(page.locator(f"{MAIN} figure b").first).to_have_text("Rollout")
     page.locator(".st-key-class_a input").click()
     page.keyboard.type("8")
@@ -43,10 +47,46 @@ def test_relevance_from_a_class_to_the_curves(page: Page, server: str):
     page.keyboard.press("Escape")
     expect(page.locator(f"{MAIN} figure canvas")).to_have_count(10, timeout=60_000)
     ready(page)
-    choose(page, "Trust")
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2, timeout=60_000)
-    expect(page.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
-    expect(page.get_by_text("What each score tells")).to_be_visible()
+
+
+def test_a_click_makes_the_map_of_the_other_model_large(page: Page, server: str):
+    page.goto(f"{server}/relevance?{MODELS}")
+    ready(page)
+    expect(page.locator(f"{MAIN} figure b").first).to_have_text("ViT · digits: Generic relevance")
+    page.get_by_role("button", name=re.compile("^Rollout")).last.click()
+    expect(page.locator(f"{MAIN} figure b").first).to_have_text("Swin · digits: Rollout")
+    expect(page.locator(f"{MAIN} figure[data-chosen]")).to_have_count(1)
+    assert "relevance_model" in page.url
+
+
+def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page, server: str):
+    page.goto(f"{server}/relevance?models=bundled:insects_cnn&image=mayfly+nymph&relevance_view=Trust")
+    ready(page)
+    expect(page.locator("[class*='st-key-stop_trust']")).to_have_count(0, timeout=LONG_MS)
+    race = page.locator(f"{MAIN} .race")
+    expect(race.locator("figure")).to_have_count(4)  # three maps, and a random order
+    expect(page.get_by_text("10 % of the places taken away")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_text("What each score tells")).to_be_visible(timeout=LONG_MS)
+    before = race.locator("figure p span").first.text_content()
+    page.evaluate(COUNT_SENT)
+    milliseconds = page.locator(f"{MAIN} input[type='range']").last.evaluate(
+        """slider => { const from = performance.now()
+        for (let at = 0; at <= 20; at++) { slider.value = at; slider.dispatchEvent(new Event('input')) }
+        return (performance.now() - from) / 21 }"""
+    )
+    assert page.evaluate("window.__sent") == 0
+    assert milliseconds < 100  # 30 at rest
+    expect(page.get_by_text("100 % of the places taken away")).to_be_visible()
+    assert race.locator("figure p span").first.text_content() != before
+    assert len(set(race.locator("figure p span").all_text_contents())) == 1  # all is erased in every lane
+    race.locator("figure").last.click()
+    expect(race.locator("figure[data-lit]")).to_have_count(1)
+    expect(page.get_by_text("of the places taken away in a random order")).to_be_visible(timeout=LONG_MS)
+    assert "relevance_lit" in page.url
+    box = race.locator(".curves canvas").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 44 + (box["width"] - 58) / 2, box["y"] + 60)  # the middle of the axis
+    expect(page.get_by_text("50 % of the places taken away")).to_be_visible(timeout=LONG_MS)
     ready(page)
 
 
@@ -55,7 +95,7 @@ def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str,
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(phone)
     expect(phone.locator(f"{MAIN} figure canvas").first).to_be_visible(timeout=60_000)
-    expect(phone.locator(".st-key-stop_trust")).to_have_count(0, timeout=120_000)
+    expect(phone.locator("[class*='st-key-stop_']")).to_have_count(0, timeout=LONG_MS)
     fits(phone)
     canvases = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
     assert phone.locator(f"{canvases}[aria-label]").count() > 0

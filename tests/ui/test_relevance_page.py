@@ -12,30 +12,35 @@ from unittest import TestCase
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
-from vizkit.ui.pages.relevance.trust_choice import opened as picture_set
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, texts
+from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, sent_to, texts
 from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
 from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.trust.deletion import Curves
+from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
-from vizkit.report.kinds import Relevance
 from vizkit.traces import NotApplicable
 from vizkit.ui.drawing import do
-from vizkit.ui.pages.relevance import trust_many, trust_table
 from vizkit.ui.session import background, saved
 from vizkit.ui.session.background import Task
+from vizkit.ui.session.device import Device
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.tiles import tile as tile_of
 from vizkit.views.blocks import Job
+from vizkit.views.relevance.many import Many
+from vizkit.views.relevance.maps import Maps
+from vizkit.views.relevance.scores_table import as_csv, best_first, in_words, scores_table
 from vizkit.views.subject import Subject
 
 INSECTS_VIT = "bundled:insects_vit"
+SHARE = torch.linspace(0, 1, 3)
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
 
 
@@ -57,9 +62,17 @@ def until_done(test: AppTest, name: str) -> AppTest:
     return test.run()
 
 
+def maps(test: AppTest) -> list[dict]:
+    """The large map, and the small ones of each model."""
+    return [data for id, _, data in canvases(test) if "-relevance_tiles" in id]
+
+
+def large(test: AppTest) -> dict:
+    return maps(test)[0]["maps"][0]
+
+
 def small(test: AppTest, index: int = 0) -> dict:
-    """The maps of a model beside its large one."""
-    return [data for id, _, data in canvases(test) if f"-relevance{index}_" in id][-1]
+    return maps(test)[1 + index]
 
 
 def by_name(test: AppTest, index: int = 0) -> dict[str, dict]:
@@ -86,7 +99,7 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
         everything - {"Attention of the class token", "LeGrad"},
         {"Grad-CAM", "HiResCAM", "Input × gradient"},
     ]
-    refused = [caption.value for caption in test.caption if "Not for this model" in caption.value]
+    refused = [caption.value for caption in test.caption if caption.value.startswith("Not for ")]
     assert len(refused) == 4  # two reasons of Swin, two of the CNN
     assert "LeGrad" in refused[1]
     assert "no attention layers" in refused[3]
@@ -99,7 +112,7 @@ def test_the_map_is_that_of_the_chosen_class():
     loaded = vizkit.load(INSECTS_VIT, device="cpu")
     rgb = inputs.sample("mayfly nymph").rgb
     expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
-    (tile,) = sent(test, "relevance0")["maps"]
+    tile = large(test)
     assert tile["name"] == "Generic relevance"
     assert (tile["high"], tile["to"], tile["from"]) == pytest.approx((float(expected.max()), float(expected.max()), 0))
     test.selectbox(key="class_a").set_value("what each model predicts").run()
@@ -118,10 +131,10 @@ def test_class_activation_maps_at_another_layer():
 
 def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
     loaded, rgb = vizkit.load(CNN, device="cpu"), inputs.sample("digit 3").rgb
-    drawn = Relevance("grad_cam", 3, layer="stage 1").drawn(Subject(lambda: loaded, rgb))
+    view = Maps(method="grad_cam", layer="stage 1 · 16 × 16 cells")
+    found = Subject(lambda: loaded, rgb)
     expected = grad_cam(at_layer(vizkit.trace(loaded, rgb, target=3), "stage 1"))
-    assert (drawn.numbers["places"] == expected.numpy()).all()
-    assert drawn.title.startswith("Grad-CAM at stage 1 for 3")
+    assert (view.numbers([found])["grad_cam"] == expected.numpy()).all()
     assert inspect.signature(Subject.explanation) == inspect.signature(saved.Kept.explanation)
 
 
@@ -147,9 +160,9 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
 def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
     assert not test.exception
-    assert len(test.info) == 1
-    assert "ViT · digits has no class “water strider”" in test.info[0].value
+    assert "ViT · digits has no class “water strider”" in texts(test)
     assert names(small(test, 0))
+    assert large(test)["name"] == "ViT · insects: Generic relevance"
 
 
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
@@ -171,23 +184,34 @@ def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_n
 
 def test_the_large_map_is_about_the_class_until_another_is_clicked():
     test = opened("relevance", models=VIT, image="digit 3")
-    (large,) = sent(test, "relevance0")["maps"]
-    assert large["name"] == "Generic relevance"
+    assert large(test)["name"] == "Generic relevance"
     rest = small(test)
     assert names(rest)[rest["chosen"]] == "Generic relevance"
     test = opened("relevance", models=VIT, image="digit 3", relevance_method="Rollout")
-    (large,) = sent(test, "relevance0")["maps"]
-    assert (large["name"], large["unit"]) == ("Rollout", "%")
+    assert (large(test)["name"], large(test)["unit"]) == ("Rollout", "%")
+
+
+def test_a_click_makes_the_map_of_any_model_large():
+    """The link says which; the map that is large is the first that is saved."""
+    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_method="Rollout",
+                  relevance_model="Swin · digits")  # fmt: skip
+    assert large(test)["name"] == "Swin · digits: Rollout"
+    assert small(test, 0)["chosen"] is None
+    rest = small(test, 1)
+    assert names(rest)[rest["chosen"]] == "Rollout"
+    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_model="gone")
+    assert large(test)["name"] == "ViT · digits: Generic relevance"
 
 
 def test_the_most_faithful_stands_first():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
-    until_done(test, f"relevance0_{INSECTS_VIT}_later2")
+    until_done(test, "relevance_later2")
     assert not test.exception
     gains = [float(tile["name"].split()[-1].replace("−", "-")) for tile in small(test)["maps"]]
     assert len(gains) == 8
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > 0.3
+    assert f"{gains[0]:.2f} better than a random order" in texts(test)
 
 
 def test_one_scale_for_a_method_in_all_models():
@@ -214,64 +238,74 @@ def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
 
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
-    until_done(test, f"relevance0_{VIT}_later2")
+    until_done(test, "relevance_later2")
     assert not test.exception
     tile = by_name(test)["Patch ablation"]
     assert (tile["rows"], tile["signed"]) == (8, True)
 
 
 # ---- trust -----------------------------------------------------------------------------------------------------------
-def test_trust_ranks_the_maps_of_a_drawn_insect():
-    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", trust_scores="ROAD")
-    until_done(test, "trust")
+def raced(test: AppTest, model: str) -> AppTest:
+    """The race has ended, and then the other scores have come."""
+    return until_done(until_done(test, f"trust0_{model}_later2"), f"trust0_{model}_later2")
+
+
+def race_of(test: AppTest) -> dict:
+    """The canvas at the step that is shown."""
+    return sent(test, "trust0")
+
+
+def said(test: AppTest) -> str:
+    """All words of the stage."""
+    (stage,) = sent_to(test, "vizkit_stage")
+    return stage["book"]
+
+
+def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
+    test = raced(opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust"), INSECTS_VIT)
     assert not test.exception
-    assert not test.warning
+    lanes = race_of(test)["lanes"]
+    assert lanes[-1]["title"] == "Random order"
+    gains = [float(lane["title"].split()[-1].replace("−", "-")) for lane in lanes[:-1]]
+    assert gains == sorted(gains, reverse=True)
     shown = test.dataframe[0].value
-    assert set(shown.columns) == {
-        "method",
-        "rank",
-        "beyond",
-        "pointing",
-        "pointing_strict",
-        "on_thing",
-        "on_deciding",
-        "road",
-    }
-    assert len(shown) == 9  # eight methods and chance
-    assert shown["method"].iloc[-1] == "Chance"
-    ranks = [float(rank) for rank in shown["rank"].iloc[:-1]]
-    assert ranks == sorted(ranks)
-    for name in ("pointing", "pointing_strict"):
-        assert set(shown[name].iloc[:-1]) <= {"hit", "miss"}
-        assert 0 < float(shown[name].iloc[-1]) < 1  # what a point put anywhere would get
-    assert any(part in texts(test) for part in ("comes first", "no map is reliably better"))
-    beyond = [float(value.replace("−", "-")) for value in shown["beyond"].iloc[:-1]]
-    assert beyond == [float(value.split(" ")[0].replace("−", "-")) for value in shown["road"].iloc[:-1]]
-    chance = float(shown["on_thing"].iloc[-1])
-    for words in shown["on_thing"].iloc[:-1]:
+    assert list(shown["method"]) == [*(lane["title"].rpartition(" ")[0] for lane in lanes[:-1]), "Chance"]
+    assert [float(value.replace("−", "-")) for value in shown["to chance ↑"][:-1]] == gains  # one order in all
+    assert set(shown["exactly ↑"].iloc[:-1]) <= {"hit", "miss"}
+    assert 0 < float(shown["exactly ↑"].iloc[-1]) < 1  # what a point put anywhere would get
+    assert shown["random ρ → 0"].iloc[0]
+    chance = float(shown["on insect ↑"].iloc[-1])
+    for words in shown["on insect ↑"].iloc[:-1]:
         value, gain = words.replace("−", "-").rstrip(")").split(" (")
         assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
-    assert shown["road"].iloc[-1] == "0.00"  # an order and its reverse are equally likely
-    assert not test.warning
-    assert "drawn: a mayfly nymph, decided by its tails and gills" in texts(test)
-    assert names(sent(test, "trust_maps")) == list(shown["method"].iloc[:-1])
+    assert f"{lanes[0]['title'].rpartition(' ')[0]} wins on this picture" in said(test)
+    assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
+
+
+def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
+    test = opened("relevance", models=CNN, image="digit 3", relevance_view="Trust", relevance_removed="50",
+                  relevance_test="put back", relevance_lit="Grad-CAM")  # fmt: skip
+    test = raced(test, CNN)
+    data = race_of(test)
+    assert (data["share"][data["at"]], data["back"], data["lit"]) == (0.5, True, "grad_cam")
 
 
 def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
-    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", trust_scores="ROAD",
-                  class_a="backswimmer")  # fmt: skip
-    until_done(test, "trust")
+    test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", class_a="backswimmer")
+    test = raced(test, INSECTS_VIT)
     assert not test.exception
-    assert "No map is ranked here\\: the class is not the model's answer" in test.warning[0].value
-    shown = test.dataframe[0].value
-    assert "rank" not in shown.columns
-    assert list(shown["method"][:3]) == ["Attention of the class token", "Rollout", "Gradient rollout"]
-    assert not any(tile["note"] for tile in sent(test, "trust_maps")["maps"])
+    assert "Not one of the 8 maps is ranked here: the class is not the model's answer" in said(test)
+    assert list(test.dataframe[0].value["method"][:3]) == [
+        "Attention of the class token",
+        "Rollout",
+        "Gradient rollout",
+    ]
+    assert [lane["title"] for lane in race_of(test)["lanes"]][:2] == ["Attention of the class token", "Rollout"]
 
 
 def test_a_figure_in_words_has_its_difference_to_chance():
     def words(name, mean, images, chance):
-        return trust_table.in_words(Summary(mean, 0.25, images, chance), name)
+        return in_words(Summary(mean, 0.25, images, chance), name)
 
     assert words("pointing", 1.0, 1, 0.2) == words("pointing_strict", 1.0, 1, 0.2) == "hit"
     assert words("pointing", 0.0, 1, 0.2) == "miss"
@@ -279,36 +313,50 @@ def test_a_figure_in_words_has_its_difference_to_chance():
     assert words("pointing", 0.5, 2, 0.2) == "0.50 ± 0.25 (+0.30)"
     assert words("deletion", 0.1, 1, 0.7) == "0.10 (−0.60)"
     assert words("infidelity", -0.001, 1, None) == "0.00"
-    assert trust_table.in_words(None, "deletion") == ""
-
-
-def test_trust_draws_the_curves_beside_a_random_order():
-    test = opened("relevance", models=CNN, image="digit 3", relevance_view="Trust", trust_scores="deletion, insertion")
-    until_done(test, "trust")
-    assert not test.exception
-    charts = test.main.get("plotly_chart")
-    assert len(charts) == 2
-    assert all("random order" in chart.proto.spec for chart in charts)
-    assert "pointing" not in test.dataframe[0].value.columns  # where a digit is, is not known
+    assert in_words(None, "deletion") == ""
 
 
 def test_many_images_keep_what_was_scored():
+    """Whatever picture is shown: they depend on the model alone."""
     found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
     assert not isinstance(found, tuple)
-    images = picture_set({name: inputs.sample(name) for name in ("digit 3", "digit 7")})
-    task = Task(threading.RLock())
+    of = saved.inputs_of(found, inputs.sample("digit 3"))
+    of.uploads = {name: inputs.sample(name).rgb for name in ("digit 3", "digit 7")}
+    many = Many(of, ("rollout", "grad_cam"), ("road",), "uploads", 24)
+    assert many.said() == ""
+    task = Task(Device())
     with task.lock:
-        trust_many.score_all(found, images, ("rollout", "grad_cam"), ("road",), ("test",), task)
-    scores = shelf().find(("test",))
+        do(of, many.jobs, task)
+    other = saved.inputs_of(found, inputs.sample("digit 7"))
+    other.uploads = of.uploads
+    scores = [other.find(job.key) for job in Many(other, ("rollout", "grad_cam"), ("road",), "uploads", 24).jobs]
     assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
     assert task.results == 2
     assert [bool(each[0].undecided) for each in scores] == [True, False]  # to it a blurred 3 is a 3 still
+    assert "1 of 2 images are left out" in many.said()
     values = [scores[1][0].road.gap]
-    written = {line["method"]: line for line in csv.DictReader(io.StringIO(trust_table.as_csv(table(scores))))}
+    written = {line["method"]: line for line in csv.DictReader(io.StringIO(as_csv(table(scores)).decode()))}
     assert float(written["rollout"]["road mean"]) == pytest.approx(float(np.mean(values)))
     assert written["rollout"]["road images"] == "1"
     assert (written["rollout"]["road chance"], written["chance"]["road chance"]) == ("0.0", "")
     assert float(written["rollout"]["road above_chance"]) == float(written["rollout"]["road mean"])
+
+
+def test_a_table_of_many_pictures_has_intervals_and_marks_what_few_have():
+    """Two pictures of which the deletion of one map is 0.4 and 0.5 better, its insertion not: 0.2 and 0.25, a mean of
+    0.225 with a standard error of 0.025."""
+
+    def scored(method, deletion):
+        flat = Curves(SHARE, torch.full((3,), deletion), torch.full((3,), 0.5))
+        return Score(method, curves=flat, chance=Curves(SHARE, torch.full((3,), 0.5), torch.full((3,), 0.5)))
+
+    rows = best_first(table([[scored("legrad", 0.5), scored("rollout", first)] for first in (0.1, 0.0)]))
+    assert [row.method for row in rows] == ["rollout", "legrad", "chance"]
+    made = scores_table(rows, (), 2)
+    assert made.rows[0]["to chance ↑"] == "+0.22 ± 0.05"
+    assert made.marks == {(0, "deletion ↓"): "best", (1, "deletion ↓"): "fails", (0, "insertion ↑"): "fails",
+                          (1, "insertion ↑"): "fails"}  # fmt: skip
+    assert set(made.helps) >= {"to chance ↑", "deletion ↓"}
 
 
 # ---- work beside the page --------------------------------------------------------------------------------------------
@@ -390,7 +438,7 @@ def test_a_failure_is_a_sentence():
 
 
 def test_stopping_is_an_exception_that_the_library_lets_through():
-    task = Task(threading.RLock())
+    task = Task(Device())
     task.stopping.set()
     with pytest.raises(Stopped):
         task.report("x", 0, 1)

@@ -108,7 +108,7 @@ def test_nonsense_in_an_address_is_left_out(view, data):
 def test_an_address_has_the_words_of_the_page(view, name):
     """As `vizkit.ui.asking` draws them."""
     for control in controls(class_of(view)).values():
-        if control.kind not in ("choice", "query") or control.inside:
+        if control.kind not in ("choice", "query") or control.inside:  # which has no element
             continue
         try:
             known = options(control, [shared(name)])

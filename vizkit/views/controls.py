@@ -202,7 +202,9 @@ def rule_of(control: Control, of: Subjects) -> Rule[Any]:
     """What a canvas or a chart may set such a field to."""
     if control.kind in ("layer", "head", "number"):
         low, high = control.ends(of)
-        return whole(int(low), int(high)) if control.step == 1 else rules.number(low, high)
+        if isinstance(control.step, int) and not control.at:
+            return whole(int(low), int(high))
+        return rules.number(float(low), float(high))
     return one_of(options(control, of))
 
 

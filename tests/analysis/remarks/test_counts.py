@@ -109,7 +109,7 @@ def test_maps_that_agree():
     ahead = "A knows best which places the model needs: 0.40 better than a random order."
     assert words_of(maps.best_map(gains, 0.05)) == f"{ahead} B and C are no better than chance."
     assert words_of(maps.best_map({"A": 0.4}, 0.05)) == ahead
-    none = "None of the 2 maps is better than a random order on this picture."
+    none = "Not one of the 2 maps is better than a random order on this picture."
     assert words_of(maps.best_map({"B": 0.05, "C": -0.2}, 0.05)) == none
     assert maps.best_map({}, 0.05) is None
     assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence

@@ -14,6 +14,7 @@ from tests.ui.conftest import opened
 from vizkit.models import Loaded
 from vizkit.traces import Trace
 from vizkit.ui.session import cached, remembered
+from vizkit.ui.session.device import DEVICE
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
 MIB = 2**20
@@ -102,6 +103,34 @@ def test_two_sessions_that_ask_for_the_same_make_it_once(shelf):
     assert len(made) == 1
 
 
+def test_who_waits_for_another_lays_the_device_down(shelf):
+    """One holds the device and wants a value that another makes, who needs the device for it: both go on."""
+    making, wanted = threading.Event(), threading.Event()
+
+    def make():
+        making.set()
+        assert wanted.wait(10)
+        with DEVICE:
+            return "made"
+
+    other = threading.Thread(target=lambda: shelf.get("key", make), daemon=True)
+    got = []
+
+    def waits():
+        with DEVICE, DEVICE:  # as often as it likes
+            other.start()
+            assert making.wait(10)
+            threading.Timer(0.1, wanted.set).start()
+            got.append(shelf.get("key", lambda: "made twice"))
+
+    first = threading.Thread(target=waits, daemon=True)
+    first.start()
+    first.join(10)
+    assert got == ["made"]
+    assert DEVICE.acquire(timeout=5)
+    DEVICE.release()
+
+
 def test_what_failed_is_made_again(shelf):
     def fail() -> None:
         raise ValueError("no")
@@ -186,6 +215,7 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
 def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, query, monkeypatch):
     """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""
     waiting: list = []
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)  # a thread at work holds its own
     remembered.shelf().forget(lambda key: True)
     others = held("test_vit3")  # of tests that ran before
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.append(make))

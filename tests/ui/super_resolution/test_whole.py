@@ -1,7 +1,6 @@
 """The view Whole picture: tiles that come in one after another, and stay when the work is stopped."""
 
 import io
-import threading
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.models.super_resolution import enlarge, open_enlarger
 from vizkit.ui.pages.super_resolution.whole import Enlarged, enlarging, png_of
 from vizkit.ui.session import background
+from vizkit.ui.session.device import Device
 from vizkit.ui.session.remembered import shelf
 
 VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}
@@ -21,7 +21,7 @@ class Heard(background.Task):
     """A task that is stopped after so many passes."""
 
     def __init__(self, passes: int = 99):
-        super().__init__(threading.RLock())
+        super().__init__(Device())
         self.passes, self.said = passes, []
 
     def report(self, doing, done, total):

@@ -19,7 +19,7 @@ def best_map(gains: Mapping[str, float], margin: float) -> Remark | None:
     best = max(gains, key=lambda name: gains[name])
     none = [name for name, gain in gains.items() if gain <= margin]
     if len(none) == len(gains):
-        words = f"None of the {len(gains)} maps is better than a random order on this picture."
+        words = f"Not one of the {len(gains)} maps is better than a random order on this picture."
         return Remark(words, {"none": len(none)})
     ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order."
     if not none:

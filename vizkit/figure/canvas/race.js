@@ -33,7 +33,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lanes.append(figure)
     state.tiles.push({ figure, name: figure.querySelector('b'), canvas: figure.querySelector('canvas'), bar: figure.querySelector('u'), said: figure.querySelector('span') })
   }
-  lanes.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
+  root.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
   const names = data.lanes.map(lane => lane.name), litOf = () => (state.hover !== null ? state.hover : names.indexOf(data.lit))
   data.lanes.forEach((lane, index) => {
     const tile = state.tiles[index], keep = () => setTriggerValue('lit', lane.name === state.data.lit ? '' : lane.name)
@@ -97,8 +97,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const order = state.curves.map((_, lane) => lane).reverse()
     const main = lit >= 0 ? lit : 0                                       // without a choice the best
     for (const lane of [...order.filter(each => each !== main), main]) {
-      const { colour, random } = state.data.lanes[lane], thick = lane === main, points = [...state.curves[lane]].map((value, i) => [x(share[i]), y(value)])
-      line(points, colour, thick ? 3.5 : random ? 2.5 : 1.6, random ? [7, 5] : [], thick || random ? 1 : lit >= 0 ? 0.25 : 0.6)
+      const { colour, random, dotted } = state.data.lanes[lane], thick = lane === main, points = [...state.curves[lane]].map((value, i) => [x(share[i]), y(value)])
+      line(points, colour, thick ? 3.5 : random ? 2.5 : 1.6, random ? [7, 5] : dotted ? [2, 4] : [], thick || random ? 1 : lit >= 0 ? 0.25 : 0.6)
       const [px, py] = points[at]
       pen.globalAlpha = thick || random || lit < 0 ? 1 : 0.35
       pen.beginPath(); pen.arc(px, py, thick ? 6 : 4, 0, 7); pen.fillStyle = colour; pen.fill()

@@ -25,13 +25,14 @@ def removal_curves(
     """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
 
     Every line has the length of `share`, 0 to 1 of the places; values are probabilities, 0 to 1. `at`: a place on the
-    axis that is marked.
+    axis that is marked. `colours`: of each line; where one is there again, that line is dotted.
     """
     import plotly.graph_objects as go
 
+    dashes = ["dot" if colour in colours[:i] else "solid" for i, colour in enumerate(colours)]
     drawn = [
-        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": colours[i % len(colours)], "width": 2})
-        for i, (name, values) in enumerate(lines.items())
+        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": colour, "width": 2, "dash": dash})
+        for (name, values), colour, dash in zip(lines.items(), colours, dashes, strict=False)
     ]
     if chance is not None:
         drawn.append(go.Scatter(x=share, y=chance, mode="lines", name="random order",

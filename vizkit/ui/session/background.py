@@ -14,6 +14,7 @@ import streamlit as st
 
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
+from vizkit.ui.session.device import Device
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
@@ -24,7 +25,7 @@ class Task:
     """`state`: "running", "done", "stopped" or "failed"; `message` says why it failed, in a sentence. `lock`: the
     device's, held while it works. `results`: how many have come in so far."""
 
-    lock: threading.RLock
+    lock: Device
     state: str = "running"
     message: str = ""
     doing: str = ""
@@ -44,11 +45,8 @@ class Task:
         self.doing, self.share = doing, min(1.0, done / max(1, total))
         if self.stopping.is_set() or time.monotonic() > self.seen + LEASE_S:
             raise Stopped
-        self.lock.release()
-        try:
+        with self.lock.laid_down():
             time.sleep(0.001)  # a lock that is taken again at once would starve the others
-        finally:
-            self.lock.acquire()
 
 
 def begin(work: Callable[[Task], None]) -> Task:

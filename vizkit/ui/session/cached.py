@@ -1,6 +1,5 @@
 """Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
 
-import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
+from vizkit.ui.session.device import DEVICE, Device
 from vizkit.ui.session.remembered import forget, remembered
 from vizkit.views.subject import FULL_TRACE_BYTES
 
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@st.cache_resource(show_spinner=False)
-def device_lock() -> threading.RLock:
+def device_lock() -> Device:
     """One computation at a time: more would only share the same cores or the same GPU memory."""
-    return threading.RLock()
+    return DEVICE
 
 
 def model(source: str, whole: Picture | None = None) -> "Loaded":

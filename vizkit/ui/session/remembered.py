@@ -18,6 +18,7 @@ import numpy as np
 
 from vizkit.settings import settings
 from vizkit.shortage import allocator
+from vizkit.ui.session.device import DEVICE
 
 ENTRY_BYTES = 1024  # of the objects around the numbers
 TRIMMED_BYTES = 128 * 2**20
@@ -48,13 +49,18 @@ class Shelf:
                 self._kept.move_to_end(key)
                 return self._kept[key][0]
             turn = self._turns.setdefault(key, Turn())
-        with turn.lock:
+        if not turn.lock.acquire(blocking=False):
+            with DEVICE.laid_down():  # whose turn it is may wait for the device
+                turn.lock.acquire()
+        try:
             with self._lock:
                 if key in self._kept:
                     return self._kept[key][0]
             value = make()
             self.put(key, value)
             return value
+        finally:
+            turn.lock.release()
 
     def find(self, key: Hashable) -> Any:  # noqa: ANN401
         """The value of `key`; None where none is kept."""

@@ -20,7 +20,8 @@ from vizkit.views.subject import Subject
 
 __all__ = ["SCALES", "Coloured", "OfOne", "lost"]
 
-LARGE_PX, SMALL_PX = 2000, 104  # the first is as wide as its place
+LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
+FEW = 4  # maps
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class OfOne:
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
         yield Said(best.words if best else self.alike(maps))
-        yield self._drawn(names, {name: maps[name] for name in order}, notes, SMALL_PX, pick=True)
+        side_px = SMALL_PX if len(maps) > FEW else FEW_PX
+        yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))
@@ -110,11 +112,10 @@ class OfOne:
     ) -> Tiles:
         """`pick`: a click makes a map large."""
         of, view = self.of, self.view
+        units = ["%" if METHODS[method].shares else "" for method in maps]
         tiles = [
-            Tile(
-                name, each.heat.numpy(), note, METHODS[method].asks, each.signed, "%" if METHODS[method].shares else ""
-            )
-            for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
+            Tile(name, each.heat.numpy(), note, METHODS[method].asks, each.signed, unit)
+            for name, note, unit, (method, each) in zip(names, notes, units, maps.items(), strict=True)
         ]
         limits = tuple(self._limits(method, each) for method, each in maps.items())
         alt = f"Evidence for {view.what(of)}, colours {SCALES[view.scale]}"
@@ -162,6 +163,6 @@ def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:
 
 SCALES = {
     "from 0": "from 0 to each map's own largest value",
-    "from lowest": "from each map's lowest value to its largest",
-    "one per method": "of a method the same in all models",
+    "from lowest": "from each map's own lowest value to its largest",
+    "one per method": "of each method its own, the same in all models",
 }

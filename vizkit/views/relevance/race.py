@@ -10,7 +10,6 @@ import torch
 from vizkit.analysis.attribution.explaining import on_patches
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import cell_of_pixel, cells_of, filled
-from vizkit.analysis.remarks.remark import percent
 from vizkit.analysis.trust.deletion import order_of, random_orders
 from vizkit.analysis.trust.scores import Measure, Score, merged
 from vizkit.analysis.trust.table import CHANCE, Row, Tally, gain_of, signed
@@ -131,7 +130,7 @@ class Race:
 
     def winner(self, rows: Sequence[Row], start: Score) -> str:
         if start.undecided:
-            return f"None of the {len(self.methods)} maps is ranked here: {start.undecided}."
+            return f"Not one of the {len(self.methods)} maps is ranked here: {start.undecided}."
         judged = verdict(rows)
         return judged.said() if judged else ""
 
@@ -149,11 +148,11 @@ class Race:
         """What the map that stands out has come to, beside chance."""
         share = shares(curves[CHANCE])
         at, main = self.step(share), self.view.lit if self.view.lit in curves else next(iter(curves))
-        left = percent(float(self.values(curves[main])[at]))
-        chance = percent(float(self.values(curves[CHANCE])[at]))
+        left = in_percent(float(self.values(curves[main])[at]))
+        chance = in_percent(float(self.values(curves[CHANCE])[at]))
         order = "a random order" if main == CHANCE else f"the order of {TITLES[main]}"
         beside = "" if main == CHANCE else f", in a random order {chance}"
-        return f"{percent(float(share[at]))} of the places {self.view.test} in {order}: {left} {self.what}{beside}."
+        return f"{in_percent(float(share[at]))} of the places {self.view.test} in {order}: {left} {self.what}{beside}."
 
     def orders(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """When each place is erased, by map; of the random orders the first."""
@@ -182,8 +181,9 @@ class Race:
                 else f"The mean of {RANDOM_ORDERS} random orders; the picture shows the first of them.",
                 "colour": colour_of(name),
                 "random": name == CHANCE,
+                "dotted": colour_of(name) in map(colour_of, [*curves][:place]),
             }
-            for name, score in curves.items()
+            for place, (name, score) in enumerate(curves.items())
         ]
         early = "falls" if view.test == AWAY else "rises"
         data = {
@@ -219,7 +219,7 @@ class Race:
         shown = []
         for name, score in curves.items():
             erased = (orders[name].numpy() < gone) == (self.view.test == AWAY)
-            words = f"{self.titled(name, score if ranked else None)}: {percent(float(self.values(score)[at]))}"
+            words = f"{self.titled(name, score if ranked else None)}: {in_percent(float(self.values(score)[at]))}"
             shown.append((Picture(np.where(erased[index][..., None], ground, whole), words, words),))
         blank = (Line(""),)
         for row in range(0, len(shown), BESIDE):
@@ -233,15 +233,16 @@ class Race:
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, np.ndarray]:
-        """The curves of every map that has some, and those of chance."""
+        """The curves of every map, empty where there are none, and those of chance."""
         results = self.done()
         arrays: dict[str, np.ndarray] = {}
         both = {name: results[job.key].curves for name, job in self.scored.items()}
-        for name, curves in (both | {CHANCE: results[self.start.key].chance}).items():
-            if curves is not None:
-                arrays |= {f"{name}_deletion": curves.deletion.numpy(), f"{name}_insertion": curves.insertion.numpy(),
-                           "share": curves.share.numpy()}  # fmt: skip
-        return arrays
+        chance = results[self.start.key].chance
+        for name in (*METHODS, CHANCE):
+            curves = chance if name == CHANCE else both.get(name)
+            arrays[f"{name}_deletion"] = np.zeros(0, np.float32) if curves is None else curves.deletion.numpy()
+            arrays[f"{name}_insertion"] = np.zeros(0, np.float32) if curves is None else curves.insertion.numpy()
+        return arrays | {"share": chance.share.numpy()}
 
     def csv(self) -> bytes:
         return as_csv(self.rows(self.done()))
@@ -250,6 +251,11 @@ class Race:
 def shares(start: Score) -> torch.Tensor:
     assert start.chance is not None, "random orders have curves"
     return start.chance.share
+
+
+def in_percent(share: float) -> str:
+    """As short.js writes it beside the pictures."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %" if share >= 1e-5 else "0 %"
 
 
 def colour_of(method: str) -> str:

@@ -1,0 +1,53 @@
+"""The lock of the device: one thread at a time runs models. Who waits for what another thread makes lays it down, for
+that other may need it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["DEVICE", "Device"]
+
+
+class Device:
+    """A lock that its thread may take several times, and lay down altogether."""
+
+    def __init__(self) -> None:
+        self._lock, self._owner, self._depth = threading.Lock(), 0, 0
+
+    def acquire(self, blocking: bool = True, timeout: float | int = -1) -> bool:
+        if self._owner != threading.get_ident():
+            if not self._lock.acquire(blocking, timeout):
+                return False
+            self._owner = threading.get_ident()
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        if self._owner != threading.get_ident():
+            raise RuntimeError("Only the thread that holds the device can give it back.")
+        self._depth -= 1
+        if not self._depth:
+            self._owner = 0
+            self._lock.release()
+
+    def __enter__(self) -> "Device":
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    @contextmanager
+    def laid_down(self) -> Iterator[None]:
+        """Where this thread holds it, others have it in the meantime."""
+        depth = self._depth if self._owner == threading.get_ident() else 0
+        for _ in range(depth):
+            self.release()
+        try:
+            yield
+        finally:
+            for _ in range(depth):
+                self.acquire()
+
+
+DEVICE = Device()
