@@ -54,7 +54,7 @@ def test_every_temperature_is_in_the_browser(page: Page, server: str):
         expect(bars(page, index)).to_contain_text("water strider")
     page.context.set_offline(True)
     turned(page, 3)
-    expect(page.get_by_text("Bars: probabilities at T = 6.").first).to_be_visible()
+    expect(page.get_by_text("Bars of teacher and students: probabilities at T = 6.").first).to_be_visible()
     page.context.set_offline(False)
 
 

@@ -1,6 +1,6 @@
 """What a teacher and its students say of the same pictures, in one order of classes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,14 +9,16 @@ from torch import Tensor
 
 from vizkit.analysis.distillation.loss import same_labels
 from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.image import RGB
 from vizkit.traces import NotApplicable
 from vizkit.views.distillation.classes import class_names
-from vizkit.views.distillation.labelled import opened
 from vizkit.views.subject import Subject
 
 __all__ = ["Answers", "ask", "same"]
 
 BATCH = 32
+Student = tuple[Subject, Tensor]
+"""And where the teacher's classes stand among its own."""
 
 
 @dataclass(frozen=True)
@@ -30,48 +32,48 @@ class Answers:
     labels: Tensor
 
 
-def same(name: str, teacher: Subject, students: Mapping[str, Subject]) -> tuple[dict[str, Tensor], list[str]]:
-    """Where the teacher's classes stand among those of each student that has them; the others' sentences. NotApplicable
-    where none has."""
-    orders, refused, names = {}, list[str](), class_names(teacher)
+def same(name: str, teacher: Subject, students: Mapping[str, Subject]) -> tuple[dict[str, Student], list[str]]:
+    """The students that have the teacher's classes; the others' sentences. NotApplicable where none has."""
+    found, refused, names = dict[str, Student](), list[str](), class_names(teacher)
     for each, student in students.items():
         try:
-            orders[each] = same_labels(names, class_names(student), (name, each))
+            found[each] = student, same_labels(names, class_names(student), (name, each))
         except NotApplicable as sentence:
             refused.append(str(sentence))
-    if not orders:
+    if not found:
         raise NotApplicable(refused[0])
-    return orders, refused
+    return found, refused
 
 
 def ask(
-    of: Subject, data: str | None, folder: str, images: int, teacher: Subject, students: Mapping[str, Subject],
-    orders: Mapping[str, Tensor], progress: Callable[[int, int], None],
-) -> Answers:  # fmt: skip
+    pictures: ImageSet, teacher: Subject, students: Mapping[str, Student], progress: Callable[[int, int], None]
+) -> Answers:
     """What all say of many labelled pictures."""
-    from vizkit.image import prepare
-    from vizkit.models.probes.model_functions import logits_of_batch
-
-    pictures = opened(of, data, folder, images, max(teacher.loaded.preprocessing.size_hw))
-    assert isinstance(pictures, ImageSet)
     classes = class_names(teacher)
     if strange := next((label for label in pictures.labels if label not in classes), None):
         raise NotApplicable(
             f"{pictures.name} shows {strange} and other classes that the teacher does not know; choose other pictures "
             "or another teacher."
         )
-    found: dict[str, list[Tensor]] = {name: [] for name in ("", *students)}
+    own, found = list[Tensor](), {name: list[Tensor]() for name in students}
     for start in range(0, len(pictures), BATCH):
         try:
             batch = [pictures[row][0] for row in range(start, min(start + BATCH, len(pictures)))]
         except DatasetError as sentence:
             raise NotApplicable(str(sentence)) from None
-        for name, each in {"": teacher, **students}.items():
-            pixels = torch.from_numpy(np.stack([prepare(rgb, each.loaded.preprocessing)[0] for rgb in batch]))
-            with torch.no_grad():
-                found[name].append(logits_of_batch(each.loaded)(pixels).cpu())
+        own.append(logits_of(teacher, batch))
+        for name, (student, order) in students.items():
+            found[name].append(logits_of(student, batch)[:, order])
         progress(start + len(batch), len(pictures))
-    logits = {name: torch.cat(parts) for name, parts in found.items()}
     places = torch.tensor([classes.index(label) for label in pictures.labels])
-    taught = {name: logits[name][:, order] for name, order in orders.items()}
-    return Answers(logits[""], taught, classes, places[torch.from_numpy(pictures.targets.copy())])
+    labels = places[torch.from_numpy(pictures.targets.copy())]
+    return Answers(torch.cat(own), {name: torch.cat(parts) for name, parts in found.items()}, classes, labels)
+
+
+def logits_of(of: Subject, batch: Sequence[RGB]) -> Tensor:
+    from vizkit.image import prepare
+    from vizkit.models.probes.model_functions import logits_of_batch
+
+    pixels = torch.from_numpy(np.stack([prepare(rgb, of.loaded.preprocessing)[0] for rgb in batch]))
+    with torch.no_grad():
+        return logits_of_batch(of.loaded)(pixels).cpu()

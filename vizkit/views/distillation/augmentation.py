@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -10,16 +10,19 @@ import torch
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
-from vizkit.image import Preprocessing
+from vizkit.image import RGB, Preprocessing, prepare, unprepare
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
-from vizkit.views.distillation.pictures import beside, enlarged, kind_of, label_space, seen
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
+if TYPE_CHECKING:
+    from vizkit.training.pictures.preview import Changed
+
 RAND, MIX, ERASE, DEPTH, PAPER = "RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it matter?"
+ACROSS = 3  # beside one another
 DRAWS, BATCH = 5, 8  # pictures of one draw, and of the batch of Drop path
 PLAIN = Preprocessing((224, 224), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 ALPHAS = {"Mixup": "mixup", "CutMix": "cutmix"}
@@ -249,3 +252,38 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
         f"train at all: {failed}; the paper says that other hyper-parameters might have made them."
     )
     yield Numbers(lambda: {"values": [*changes.values()]})
+
+
+# ---- pictures and their labels ---------------------------------------------------------------------------------------
+def beside(original: RGB, changed: "Sequence[Changed]") -> Iterator[Block]:
+    """The original and what became of it, in rows."""
+    named = [("as the model sees it", original)]
+    named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]
+    every = [Picture(enlarged(rgb), f"Picture: {said}", said) for said, rgb in named]
+    for start in range(0, len(every), ACROSS):
+        yield side_by_side(*every[start : start + ACROSS])
+    yield Numbers(lambda: {"pictures": [each.picture for each in changed]})
+
+
+def seen(rgb: RGB, needs: Preprocessing) -> RGB:
+    return unprepare(prepare(rgb, needs)[0], needs)
+
+
+def enlarged(rgb: RGB) -> RGB:
+    """Small pictures keep their pixels as squares."""
+    zoom = max(1, -(-300 // max(rgb.shape[:2])))
+    return rgb.repeat(zoom, 0).repeat(zoom, 1)
+
+
+def kind_of(name: str) -> str:
+    return "insect" if name in samples.INSECTS else "digit" if name.startswith("digit ") else "other"
+
+
+def label_space(name: str, partner: str) -> tuple[list[str], tuple[int, int]]:
+    """The classes that the label is one of, and those of both pictures; of pictures without any, their own names."""
+    kinds = kind_of(name), kind_of(partner)
+    if kinds == ("insect", "insect"):
+        return list(samples.INSECTS), (samples.INSECTS.index(name), samples.INSECTS.index(partner))
+    if kinds == ("digit", "digit"):
+        return list("0123456789"), (int(name.removeprefix("digit ")), int(partner.removeprefix("digit ")))
+    return [name, partner], (0, 1)

@@ -14,8 +14,8 @@ from vizkit.views.subject import Subject
 
 __all__ = ["TEMPERATURES", "Classes", "class_names"]
 
-TEMPERATURES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0,
-                30.0, 40.0, 50.0, 70.0, 100.0)  # fmt: skip
+_STEPS = "0.05 0.1 0.2 0.3 0.5 0.7 1 1.5 2 2.5 3 4 5 6 8 10 12 15 20 30 40 50 70 100"
+TEMPERATURES = tuple(map(float, _STEPS.split()))
 """In steps that look even on a logarithmic axis."""
 MOST = 12  # rows of bars that can still be read from the last bench
 
@@ -39,9 +39,13 @@ class Classes:
         return cls(tuple(shown), tuple(short), tuple(class_colours(shown, len(order))), len(order) - len(shown))
 
     def bars(
-        self, values: Sequence[float], alt: str, before: Sequence[float] | None = None, axis: Axis | None = None,
+        self,
+        values: Sequence[float],
+        alt: str,
+        before: Sequence[float] | None = None,
+        axis: Axis | None = None,
         title: str = "",
-    ) -> Bars:  # fmt: skip
+    ) -> Bars:
         """`values`: of those shown, and perhaps of all others together."""
         others = [f"{self.rest} others"] * (len(values) - len(self.names))
         names, colours = (*self.names, *others), (*self.colours, OTHERS)[: len(values)]

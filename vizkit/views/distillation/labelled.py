@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
-from vizkit.image import RGB
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
@@ -14,7 +13,6 @@ __all__ = [
     "COUNTS",
     "FOLDER",
     "TITLES",
-    "UPLOADS",
     "WORDS",
     "awaited",
     "models",
@@ -25,7 +23,7 @@ __all__ = [
 ]
 
 PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
-UPLOADS, FOLDER = "your uploads", "a folder"
+FOLDER = "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
 COUNTS = ("50", "100", "200", "500", "1000", "2000")
 TITLES = {name: bundled.title(name) for name in bundled.names()}
@@ -44,12 +42,10 @@ def awaited(of: Subject, name: str | None, folder: str) -> str:
     return "Choose a folder with a folder of pictures for each class." if missing else ""
 
 
-def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int) -> ImageSet | list[RGB]:
-    """Test pictures of one of `sets`, or what was uploaded. Raises NotApplicable with a sentence."""
+def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int) -> ImageSet:
+    """Test pictures of one of `sets`. Raises NotApplicable with a sentence."""
     from vizkit.datasets.opening import open_set
 
-    if name == UPLOADS:
-        return list(of.uploads.values())[:images]
     name = name or sets([of])[0]
     path = of.folders.get(folder, "") if name == FOLDER else name
     try:

@@ -1,6 +1,6 @@
 """Teacher and student: their predictions at a temperature, the loss for every difference, and its gradient."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -40,7 +40,7 @@ from vizkit.views.controls import choice, folder, number
 from vizkit.views.distillation.answers import Answers, ask, same
 from vizkit.views.distillation.axes import LOWEST, axes
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import COUNTS, FOLDER, WORDS, awaited, models, sets, subject_called
+from vizkit.views.distillation.labelled import COUNTS, FOLDER, WORDS, awaited, models, opened, sets, subject_called
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -146,18 +146,21 @@ class TeacherStudent(View):
 
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         name, teacher, students = self._whom(of)
-        orders, refused = same(name, teacher, students)
-        students = {each: students[each] for each in orders}
+        taught, refused = same(name, teacher, students)
         if self.over == THIS:
-            logits = {each: student.seen.logits[None, orders[each]] for each, student in students.items()}
+            logits = {each: student.seen.logits[None, order] for each, (student, order) in taught.items()}
             classes, found = class_names(teacher), teacher.seen.logits[None]
             yield from self.on_image(name, Answers(found, logits, classes, self._label(of[0], classes, found)), of[0])
         elif sentence := awaited(of[0], self.data, self.folder):
             raise NotApplicable(sentence)
         else:
-            key = ("taught", name, tuple(students), self.data, self.folder, self.images)
-            work = partial(ask, of[0], self.data, self.folder, int(self.images), teacher, students, orders)
-            job = Job(key, f"Asking {1 + len(students)} models", work)
+
+            def work(progress: Callable[[int, int], None]) -> Answers:
+                size_px = max(teacher.loaded.preprocessing.size_hw)
+                return ask(opened(of[0], self.data, self.folder, int(self.images), size_px), teacher, taught, progress)
+
+            key = ("taught", name, tuple(taught), self.data, self.folder, self.images)
+            job = Job(key, f"Asking {1 + len(taught)} models", work)
             yield Later(of[0], (job,), lambda found: chain(*(self.on_many(name, each) for each in found.values())))
         yield from map(Line, refused)
 
@@ -214,10 +217,11 @@ class TeacherStudent(View):
             every = {f"Teacher: {name}": answers.teacher, **answers.students}
             values = {who: against_even(z, answers.labels, self.temperature).numpy() for who, z in every.items()}
             top, axes = max(float(np.nanmax(each)) for each in values.values()), ("label", "other class")
-            figures = {who: class_matrix(answers.classes, each, top, *axes, "times the even share")
-                       for who, each in values.items()}  # fmt: skip
-            alt = "what images of each class resemble"
-            yield side_by_side(*(Chart(figure, f"{who}: {alt}", who) for who, figure in figures.items()))
+            charts = []
+            for who, each in values.items():
+                figure = class_matrix(answers.classes, each, top, *axes, "times the even share")
+                charts.append(Chart(figure, f"{who}: what images of each class resemble", who))
+            yield side_by_side(*charts)
             yield Line(
                 f"Rows: the labels of {len(answers.labels):,} pictures. Columns: the probability of every other class "
                 f"at T = {self.temperature:g}, relative to an even share; 1 is as likely as any other."

@@ -45,7 +45,6 @@ from vizkit.views.distillation.classes import Classes
 from vizkit.views.distillation.labelled import (
     COUNTS,
     FOLDER,
-    UPLOADS,
     WORDS,
     awaited,
     opened,
@@ -57,6 +56,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 NAMES = {"cls": "class token", "dist": "distillation token"}
+UPLOADS = "your uploads"
 ROWS = 8  # of bars: the likeliest classes
 
 
@@ -181,7 +181,9 @@ class TwoTokens(View):
             return
 
         def work(progress: Any) -> Counted:  # noqa: ANN401
-            found = opened(of, self.data, self.folder, int(self.images), max(of.loaded.preprocessing.size_hw))
+            given = (self.data, self.folder, int(self.images), max(of.loaded.preprocessing.size_hw))
+            uploads = list(of.uploads.values())[: int(self.images)]
+            found = uploads if self.data == UPLOADS else opened(of, *given)
             teacher = subject_called(name, [of, *of.beside]).loaded
             return ask(of.loaded, teacher, found, beside, tell=lambda done: progress(done, len(found)))
 
@@ -224,8 +226,8 @@ def similarity(of: Subject) -> Iterator[Block]:
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (DEPTH, PUBLISHED[1], "last layer of DeiT-B")]
     low = min(0.0, float(cosine.min()))
     figure = by_layer({"cosine of the two tokens": cosine}, "cosine", published=published, first=0, reach=(low, 1.0))
-    yield Chart(figure, f"Cosine of the two tokens: {cosine[0]:.2f} at first, {cosine[-1]:.2f} at last",
-                "How similar they become")  # fmt: skip
+    words = f"Cosine of the two tokens: {cosine[0]:.2f} at first, {cosine[-1]:.2f} at last"
+    yield Chart(figure, words, "How similar they become")
     yield Line(
         f"Layer 0 are the tokens as they were learned, before any image: {cosine[0]:.2f} here, {PUBLISHED[0]:.2f} in "
         f"the paper; after the last layer {cosine[-1]:.2f}, in the paper's {DEPTH} layers {PUBLISHED[1]:.2f} (averages "

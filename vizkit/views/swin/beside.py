@@ -58,7 +58,7 @@ class Beside(View):
         r"\begin{gathered} \bar d_h = \tfrac1N \textstyle\sum_{ij} w_{ij}\lVert p_i - p_j\rVert_2 \\ "
         r"\le\; \text{stride} \cdot \sqrt{(M_1-1)^2 + (M_2-1)^2} \end{gathered}",
         "which of the two is right, or why they predict it: rollout does not depend on a class. The two models may "
-        "see the image in different sizes; distances are in pixels of each one's own input.",
+        "see the image in different sizes; distances are in pixels of the Swin's input.",
         "Liu et al. 2021; Dosovitskiy et al. 2020, fig. 7 right; Abnar & Zuidema 2020, eq. 1",
     )
 
@@ -80,25 +80,22 @@ class Beside(View):
         both = self.both(of)
         maps = {family: self.pooled(each, family) for family, each in both.items()}
         counted = {family: each.made(by_layer, each.seen) for family, each in both.items()}
-        first = {family: float(layers[0].distance_px.mean()) for family, layers in counted.items()}
-        allowed = {family: caps(each) for family, each in both.items()}
         wide = {family: each.seen.image_size[1] for family, each in both.items()}
-        ratio = wide["swin"] / wide["vit"]  # what is compared is in pixels of one input
-        farther = swin.looks_farther(first["swin"], ratio * first["vit"], allowed["swin"][0], ratio * allowed["vit"][0])
-        yield Said(farther.words)
+        ratio = {"swin": 1.0, "vit": wide["swin"] / wide["vit"]}  # what is compared is in pixels of one input
+        values = {f: [ratio[f] * layer.distance_px.numpy() for layer in layers] for f, layers in counted.items()}
+        allowed = {family: [ratio[family] * most for most in caps(each)] for family, each in both.items()}
+        own, other = (float(values[family][0].mean()) for family in ("swin", "vit"))
+        yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]).words)
         # One scale: what a place has more than it would have if all had the same, whatever the grids are.
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
         yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))
-        yield Line(
-            f"One scale for both maps: the brightest place has {most:.1f} times an equal share."
-            + ("" if ratio == 1 else f" All distances above are in pixels of the Swin's input, {wide['swin']} wide.")
-        )
+        one = "" if ratio["vit"] == 1 else f" Distances of both are in pixels of the Swin's input, {wide['swin']} wide."
+        yield Line(f"One scale for both maps: the brightest place has {most:.1f} times an equal share.{one}")
         top, deepest = max(*allowed["swin"], *allowed["vit"]), max(map(len, allowed.values()))
         charts = []
         for family, each in both.items():
-            values = [layer.distance_px.numpy() for layer in counted[family]]
-            figure = distances(values, allowed[family], top, CAPS[family], deepest)
-            figure.update_yaxes(title={"text": "pixels of a {1} × {0} input".format(*each.seen.image_size)})
+            figure = distances(values[family], allowed[family], top, CAPS[family], deepest)
+            figure.update_yaxes(title={"text": "pixels of a {1} × {0} input".format(*both["swin"].seen.image_size)})
             charts.append(Chart(figure, f"Mean attention distance of every head of {each.name}, by layer"))
         yield Heading("Mean attention distance")
         yield side_by_side(*charts)

@@ -5,19 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-
-from vizkit.analysis.attribution.rollout import Rollout, rollout_by_layer, rollout_matrix
+from vizkit.analysis.attribution.rollout import rollout_by_layer
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, strangers
-from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.swin.reach import growth, reach
-from vizkit.geometry import id_of
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
-from vizkit.views.rows_of import MAX_MATRIX, grid_for_browser
+from vizkit.views.rollout_parts import one_row
+from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin.place import Place, part_seen, places
 from vizkit.views.view import How, View
@@ -67,11 +64,10 @@ class Reach(View):
         shares = [holding(each.grid, HELD) for each in grown]
         yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD).words)
         last, rolled = last_tokens(of), grown[number - 1]
-        strongly = rows_of(of, rolled, end, last, whole=number == len(blocks) and point == of.asked)
         after = reached_after(fields[:number])
         maps = {
             "How strongly: rollout": Map(
-                strongly,
+                one_row(rolled, last, end.cell),
                 point,
                 "Rollout of",
                 "share of what reaches the token",
@@ -145,12 +141,3 @@ def round_the_edge(blocks: list[Place]) -> Iterator[Block]:
 
 def last_tokens(of: Subject) -> Tokens:
     return next(each.query for each in reversed(of.seen.attention) if each.query.grid)
-
-
-def rows_of(of: Subject, rolled: Rollout, end: Field, last: Tokens, *, whole: bool) -> Rows:
-    """The rollout of the chosen token of the last stage; `whole`: of all of them, where they are few enough."""
-    if whole and len(last) * len(rolled.tokens) <= MAX_MATRIX:
-        values, query_ids = of.made(rollout_matrix, of.seen).numpy(), None
-    else:
-        values, query_ids = rolled.grid.flatten()[None].numpy(), np.array([id_of(last, end.cell)])
-    return Rows(values, rolled.tokens.grid, last.grid, query_ids, verb="draws")

@@ -78,7 +78,8 @@ class SwitchedOff(View):
     def show(self, of: Subject) -> Iterator[Block]:
         here, both = place(of, self.block), (of.seen, self.after(of))
         names = ("as it is", self.without())
-        yield from self.said(of, *both)
+        said, *later = self.said(of, *both)
+        yield said
         windows = here.windows(), here.windows((0, 0) if OFF[0] in self.off else None)
         rows = [
             in_windows(of, layers(trace)[here.index], None, cut(each.regions, each.window))
@@ -88,6 +89,7 @@ class SwitchedOff(View):
         top = max(float(each.row_of(token)[0].max()) for each in rows)  # one scale for both
         sides = zip(rows, windows, names, strict=True)
         yield side_by_side(*(attention(of, here, replace(each, top=top), lie, name) for each, lie, name in sides))
+        yield from later
         yield Line(here.words())
         rolled = [
             of.kept(("swin rollout", name), partial(rollout, each, "mean"))
