@@ -128,10 +128,10 @@ def test_the_most_local_and_the_most_global_head():
     assert said
     assert said.words.startswith("Most local is head 1 of layer 1, 0 pixels far on average; most global is head 2 of")
     alike = rules.extremes(by_layer(trace_of(attention(shifted[1:].expand(2, 26, 26)))))
-    assert words_of(alike) == "All heads attend about as far, 20 pixels on average."  # 20.4 between any two of 5 × 5
+    assert words_of(alike) == "Heads differ little in distance: 20 pixels on average."  # 20.4 between any two of 5 × 5
     layer = by_layer(trace_of(attention(shifted)))[0]
     alike = rules.extremes((replace(layer, distance_px=torch.tensor([8.0, 11.0])),))
-    assert words_of(alike) == "All heads attend about as far, 8 to 11 pixels on average."
+    assert words_of(alike) == "Heads differ little in distance: 8 to 11 pixels on average."
 
 
 def test_the_head_that_gives_most():

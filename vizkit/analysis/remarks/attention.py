@@ -173,8 +173,8 @@ def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
 
 # ---- all heads -------------------------------------------------------------------------------------------------------
 def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
-    """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that all
-    attend about as far."""
+    """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that
+    they differ little."""
     heads = [(float(px), head, layer) for layer, each in enumerate(statistics, 1)
              for head, px in enumerate(each.distance_px.tolist(), 1) if math.isfinite(px)]  # fmt: skip
     if len(heads) < 2:
@@ -182,7 +182,7 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     (near, *local), (far, *wide) = min(heads), max(heads)
     closest, farthest = counted(round(near), "pixel"), counted(round(far), "pixel")
     between = farthest if closest == farthest else f"{near:.0f} to {farthest}"
-    words = f"All heads attend about as far, {between} on average."
+    words = f"Heads differ little in distance: {between} on average."
     if far >= FARTHER * near:
         words = (f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
                  f"{wide[0]} of layer {wide[1]}, {farthest}.")  # fmt: skip

@@ -141,10 +141,13 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     painted = colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)]
     marks.append(Raster(painted, left, y, width, height))
     across, down = width / count, height / len(values)
-    if panel.digits is not None and across > font(SMALL).getlength(f"{limit:.{panel.digits}f}") + 2:
-        marks += [Words(f"{value:.{panel.digits}f}", left + (column + 0.5) * across, y + (row + 0.5) * down + SMALL / 3,
-                        SMALL, INK if painted[row, column].mean() > HALF else WHITE, "middle")
-                  for (row, column), value in np.ndenumerate(values)]  # fmt: skip
+    written = {cell: f"{value:.{panel.digits}f}".replace("-", "−")
+               for cell, value in np.ndenumerate(np.array(panel.cells, float))
+               if panel.digits is not None and np.isfinite(value)}  # fmt: skip
+    if across > max((font(SMALL).getlength(words) + 2 for words in written.values()), default=0.0):
+        marks += [Words(words, left + (column + 0.5) * across, y + (row + 0.5) * down + SMALL / 3, SMALL,
+                        INK if painted[row, column].mean() > HALF else WHITE, "middle")
+                  for (row, column), words in written.items()]  # fmt: skip
     marks += [
         Outline(left + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
         for x0, y0, x1, y1 in panel.boxes
