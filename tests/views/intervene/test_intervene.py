@@ -6,7 +6,7 @@ import torch
 
 from tests.views.contract import counted, everything, model, subject
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Chart, Columns, Line, Link, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.blocks import Chart, Columns, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.intervene.deciding import DecidingParts
 from vizkit.views.intervene.direct import Direct
 from vizkit.views.intervene.heads import Heads
@@ -149,6 +149,7 @@ def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str
 def test_what_was_taken_before_a_stop_is_shown():
     of = subject("digits_cnn")
     (later,) = Smallest(goal="flip").show(of)
+    assert isinstance(later, Later)
     (job,) = later.jobs
 
     class Enough(Exception):  # noqa: N818
@@ -193,6 +194,7 @@ def test_a_behaviour_and_a_head_that_are_chosen():
 def test_another_model_is_measured_when_it_is_asked_for():
     of = subject("stranger")
     *_, later = Heads().show(of)
+    assert isinstance(later, Later)
     assert later.button == "Measure on 200 pictures"
     assert list(later.show({})) == []
 

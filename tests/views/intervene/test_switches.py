@@ -9,7 +9,7 @@ from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.interventions import Changes
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Canvas, Map, Said, Tiles
+from vizkit.views.blocks import Bars, Canvas, Later, Map, Said, Tiles
 from vizkit.views.intervene.changed import one_scale, place
 from vizkit.views.intervene.switches import NONE, Switches
 from vizkit.views.rules import RefusedError
@@ -49,7 +49,7 @@ def test_it_opens_with_the_head_without_which_the_answer_leads_the_least():
         logits = Changes.parse([f"heads:{layer + 1}.{head + 1}=0"]).trace(loaded, of.rgb).logits
         own = int(of.seen.logits.argmax())
         leads[f"{layer}.{head}"] = float(logits[own] - torch.cat([logits[:own], logits[own + 1 :]]).max())
-    assert found == (min(leads, key=leads.get),)
+    assert found == (min(leads, key=leads.__getitem__),)
     assert "none of the 24 heads costs the answer more" in said(Switches(), of=of)
 
 
@@ -163,5 +163,6 @@ def test_all_models_answer_to_the_same_changes_as_far_as_they_can():
 def test_a_larger_model_is_looked_at_while_the_page_waits(monkeypatch):
     monkeypatch.setattr("vizkit.views.intervene.switches.AT_ONCE", 0)
     (later,) = Switches().show(subject("digits_vit"))
+    assert isinstance(later, Later)
     assert list(later.show({})) == []
     assert any(isinstance(block, Canvas) for block in later.now())

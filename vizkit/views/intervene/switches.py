@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 TOOLS = ("Hide", "Erase", "Exchange", "Paste")
 FILL_WORDS = {"erase": "mean colour", "grey": "grey", "blur": "blur"}
 RELEVANCE, ROLLOUT, ATTENTION = "relevance", "rollout", "attention"
-MAPS = {RELEVANCE: "Relevance of the answer", ROLLOUT: "Rollout", ATTENTION: "Attention of a layer"}
+MAPS = {RELEVANCE: "Relevance", ROLLOUT: "Rollout", ATTENTION: "Attention of a layer"}
 NONE = "none"
 TEMPERATURES = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 MOST_CHARACTERS = 100_000
