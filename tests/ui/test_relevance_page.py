@@ -194,12 +194,12 @@ def test_the_large_map_is_about_the_class_until_another_is_clicked():
 def test_a_click_makes_the_map_of_any_model_large():
     """The link says which; the map that is large is the first that is saved."""
     test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_method="Rollout",
-                  relevance_model="Swin · digits")  # fmt: skip
+                  relevance_whose="Swin · digits")  # fmt: skip
     assert large(test)["name"] == "Swin · digits: Rollout"
     assert small(test, 0)["chosen"] is None
     rest = small(test, 1)
     assert names(rest)[rest["chosen"]] == "Rollout"
-    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_model="gone")
+    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_whose="gone")
     assert large(test)["name"] == "ViT · digits: Generic relevance"
 
 

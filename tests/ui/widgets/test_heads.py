@@ -13,7 +13,7 @@ import vizkit
 from tests.test_heads import folder
 from tests.ui.conftest import ROOT, VIT, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
-from tests.ui.test_relevance_page import forget_results, names, small, until_done
+from tests.ui.test_relevance_page import forget_results, names, raced, small, until_done
 from vizkit.heads import HEADS
 from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes
@@ -112,10 +112,10 @@ def test_maps_of_values_are_not_scored_by_probabilities(models, head):
 
 
 def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
-    test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust", trust_scores="deletion, insertion")
-    test = until_done(test, "trust")
+    test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust")
+    test = raced(test, models["checkpoint:sigmoid"])
     assert not test.exception
-    assert "deletion" in test.dataframe[0].value.columns
+    assert "deletion ↓" in test.dataframe[0].value.columns
 
 
 # ---- Compare ---------------------------------------------------------------------------------------------------------

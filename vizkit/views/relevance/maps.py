@@ -37,7 +37,7 @@ class Maps(Coloured):
         words=TITLES,
         runs=True,
     )
-    model: str = choice(
+    whose: str = choice(
         "Of model", models, "Whose map is large; the first model's by default.", default="", inside=True
     )
     layer: str = choice(
@@ -69,7 +69,7 @@ class Maps(Coloured):
 
     def shown(self, of: Sequence[Subject]) -> Subject:
         """Whose map is large."""
-        return next((each for each in of if each.name == self.model), next(filter(self.knows, of), of[0]))
+        return next((each for each in of if each.name == self.whose), next(filter(self.knows, of), of[0]))
 
     def knows(self, of: Subject) -> bool:
         """Whether this model knows the classes."""

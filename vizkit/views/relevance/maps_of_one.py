@@ -123,7 +123,7 @@ class OfOne:
         if not pick:
             return Tiles("", tuple(tiles), limits, alt, tile_px=tile_px, of=of)
         values = tuple((method, model) for method in maps)
-        return Tiles("", tuple(tiles), limits, alt, ("method", "model"), values, (self.method, model), tile_px, of)
+        return Tiles("", tuple(tiles), limits, alt, ("method", "whose"), values, (self.method, model), tile_px, of)
 
     def _limits(self, method: str, found: Explanation) -> tuple[float, float]:
         """The values at the two ends of the colours."""
