@@ -45,10 +45,10 @@ def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
     expect(said.first).to_contain_text("attends")
     click_at(page.locator(CANVAS).first, 0.05, 0.95)
     expect(said.first).to_contain_text("row 8, column 1 of 8 × 8 attends")
-    expect(said.nth(1)).to_contain_text("column 1 attends")
+    expect(said.nth(1)).to_contain_text(re.compile(r"column 1( of \d+ × \d+)? attends"))
     page.locator(CANVAS).first.focus()
     page.keyboard.press("ArrowUp")
-    expect(said.first).to_contain_text("row 7, column 1 attends")
+    expect(said.first).to_contain_text("row 7, column 1 of 8 × 8 attends")
 
 
 def test_layer_head_and_query_change_the_map(page: Page, saved: str):
@@ -113,7 +113,7 @@ def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: s
     before = trained.locator(CANVAS).evaluate(PIXELS)
     click_at(trained.locator(CANVAS), 0.02, 0.98)
     expect(trained.locator("output").first).to_contain_text("row 14, column 1 of 14 × 14 attends")
-    expect(yours.locator("output").first).to_contain_text("row 6, column 1 attends")
+    expect(yours.locator("output").first).to_contain_text("row 6, column 1 of 6 × 6 attends")
     assert trained.locator(CANVAS).evaluate(PIXELS) != before
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
@@ -121,14 +121,17 @@ def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: s
 # ---- views ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def saved_view(tmp_path_factory):
-    """A view's page for a ViT and a Swin, or for those of them for which it has a meaning."""
-    models = {name: vizkit.load(f"bundled:digits_{name}", device="cpu") for name in ("vit", "swin")}
+    """A view's page for a ViT and a Swin, or for those of them for which it has a meaning, else for a CNN or a DeiT."""
+    names = ("digits_vit", "digits_swin", "digits_cnn", "insects_deit")
+    models = {name: vizkit.load(f"bundled:{name}", device="cpu") for name in names}
     picture = samples.picture("digit 3")
 
     def page_of(name: str) -> str:
-        of = [Subject(lambda own=own: own, picture, image="digit 3", model=name) for name, own in models.items()]
-        view, able = class_of(name)(), []
-        for each in of:
+        every = [Subject(lambda own=own: own, picture, image="digit 3", model=name) for name, own in models.items()]
+        view, able, of = class_of(name)(), [], every[:2]
+        for each in every:
+            if able and each not in of:
+                break
             try:
                 list(view.show(each if not view.together else of))
                 able.append(each)
@@ -157,8 +160,9 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
             expect(page.locator(".scrubber b")).to_have_text(re.compile(r"^\S+( of \S+)?$"))
             seen.add(str(page.locator("article").evaluate_all(DRAWN)))
         assert len(seen) > 1
-        page.get_by_role("button", name="Play").click()
-        expect(page.get_by_role("button", name="Pause")).to_be_visible()
+        scrubber = page.locator(".scrubber")  # a canvas of its own may have steps too
+        scrubber.get_by_role("button", name="Play").click()
+        expect(scrubber.get_by_role("button", name="Pause")).to_be_visible()
 
 
 LINE = "article p"  # what is shown, above the map

@@ -52,7 +52,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     page.get_by_role("button", name="Look inside").click()
     expect(page).to_have_url(re.compile(r"/(explore)?\?.*models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)
     ready(page)
-    expect(page.locator("[class*='st-key-card'] canvas")).to_have_count(2, timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
 
 
 @pytest.mark.parametrize("view", ["Start", "Watch", "Compare"])

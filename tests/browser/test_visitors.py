@@ -117,9 +117,9 @@ def test_a_forged_place_breaks_no_page(chromium: Browser, server: str):
         assert len(forged) == 1
         assert "at=" not in page.url
         go_to(page, "Explore")
-        expect(page.locator("[class*='st-key-card'] canvas").first).to_be_visible(timeout=LONG_MS)
+        expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
         ready(page)
-        click_at(page.locator("[class*='st-key-card'] canvas").first, 0.1234, 0.8765)
+        click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.1234, 0.8765)
         ready(page)
         assert len(forged) == 2
         expect(page.get_by_test_id("stException")).to_have_count(0)
