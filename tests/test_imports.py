@@ -272,7 +272,7 @@ def test_the_checker_can_fail(tmp_path, file, line):
         ("vizkit/figure/swin/reach.py", "from vizkit.figure.attention import matrix"),
         ("vizkit/training/recipe.py", "def f():\n    from vizkit.training.runs import folder"),
         ("vizkit/ui/plain.py", "from vizkit.ui import reading"),
-        ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import canvases"),
+        ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import tiles"),
         ("vizkit/ui/session/shown.py", "from vizkit.ui.sidebar import inputs"),
         ("vizkit/ui/widgets/tiles.py", "from vizkit.ui.pages.explore import page"),
         ("vizkit/ui/pages/compare/maps.py", "from vizkit.ui.pages.evaluate.browser import tile"),

@@ -25,10 +25,10 @@ from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.traces import NotApplicable
+from vizkit.ui.device import Device
 from vizkit.ui.drawing import do
 from vizkit.ui.session import background, saved
 from vizkit.ui.session.background import Task
-from vizkit.ui.session.device import Device
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs

@@ -15,6 +15,7 @@ from vizkit.ui.asking import held, key_of, open_view
 from vizkit.ui.canvas import script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
+from vizkit.ui.session.background import do
 from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
@@ -33,7 +34,6 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
-    Job,
     Later,
     Line,
     Link,
@@ -226,19 +226,6 @@ def _later(to: Drawing, block: Later) -> None:
     background.show(task)
     with found:
         show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
-
-
-def do(of: saved.Kept, jobs: Sequence[Job], task: background.Task) -> None:
-    """In the task's thread, which holds the device once: between two passes others have it."""
-    for index, job in enumerate(jobs):
-        progress = partial(_report, task, job.words, index, len(jobs))
-        progress(0, 1)
-        of.keep(job.key, job.work(progress))
-        task.results += 1
-
-
-def _report(task: background.Task, words: str, index: int, count: int, done: int, total: int) -> None:
-    task.report(words, index * total + done, count * total)
 
 
 def _canvas(to: Drawing, block: Canvas) -> None:

@@ -13,62 +13,24 @@ from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.canvas.tile_maps import Tile
+from vizkit.views.words import Answered as Answered
+from vizkit.views.words import Block as Block
+from vizkit.views.words import Formula as Formula
+from vizkit.views.words import Heading as Heading
+from vizkit.views.words import Line as Line
+from vizkit.views.words import Said as Said
+from vizkit.views.words import first_said as first_said
 
 if TYPE_CHECKING:
-    from vizkit.analysis.remarks.remark import Remark
     from vizkit.figure.class_bars import ClassBars
     from vizkit.figure.saved.plate import Mark
     from vizkit.figure.sequences.word_matrix import WordMatrix
-    from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
 
 Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
 Verdict = Literal["best", "fails"]
-
-
-class Block:
-    """A part of what a view shows."""
-
-
-# ---- words -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Heading(Block):
-    text: str
-
-
-@dataclass(frozen=True)
-class Line(Block):
-    """A quiet line beside what it is about."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Said(Block):
-    """What is to be seen, computed for this very picture; "" where nothing stands out, and its place is kept."""
-
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Answered(Block):
-    """Beside answers of a model: hosts that can say what it knows at all, such as twelve drawn insects, say it here."""
-
-    loaded: "Loaded"
-
-
-@dataclass(frozen=True)
-class Formula(Block):
-    """In LaTeX."""
-
-    latex: str
-
-
-def first_said(*remarks: "Remark | None") -> str:
-    """Of several rules the first that says something."""
-    return next((remark.words for remark in remarks if remark is not None), "")
 
 
 # ---- over the picture ------------------------------------------------------------------------------------------------

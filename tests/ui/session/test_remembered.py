@@ -13,8 +13,8 @@ from torch import nn
 from tests.ui.conftest import opened
 from vizkit.models import Loaded
 from vizkit.traces import Trace
+from vizkit.ui.device import DEVICE
 from vizkit.ui.session import cached, remembered
-from vizkit.ui.session.device import DEVICE
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
 MIB = 2**20

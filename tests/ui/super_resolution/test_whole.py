@@ -9,9 +9,9 @@ from PIL import Image
 from tests.ui.conftest import fine, opened, sent_to
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.models.super_resolution import enlarge, open_enlarger
+from vizkit.ui.device import Device
 from vizkit.ui.pages.super_resolution.whole import Enlarged, enlarging, png_of
 from vizkit.ui.session import background
-from vizkit.ui.session.device import Device
 from vizkit.ui.session.remembered import shelf
 
 VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}

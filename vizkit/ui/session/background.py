@@ -7,14 +7,16 @@ for one batch at most. Nobody's work runs on for nobody: when no page has looked
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
+from vizkit.ui.device import Device
 from vizkit.ui.plain import plain
 from vizkit.ui.session import cached
-from vizkit.ui.session.device import Device
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
@@ -119,3 +121,16 @@ def stop(name: str) -> None:
 def at_work(name: str) -> bool:
     task: Task | None = st.session_state.get(f"_task_{name}")
     return task is not None and task.running
+
+
+def do(of: Any, jobs: Sequence[Any], task: Task) -> None:  # noqa: ANN401 - a Subject of the shelf, and its jobs
+    """In the task's thread, which holds the device once: between two passes others have it."""
+    for index, job in enumerate(jobs):
+        progress = partial(_report, task, job.words, index, len(jobs))
+        progress(0, 1)
+        of.keep(job.key, job.work(progress))
+        task.results += 1
+
+
+def _report(task: Task, words: str, index: int, count: int, done: int, total: int) -> None:
+    task.report(words, index * total + done, count * total)

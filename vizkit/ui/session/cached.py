@@ -10,9 +10,9 @@ import streamlit as st
 
 from vizkit import image
 from vizkit.image import Box, Picture, Preprocessing
+from vizkit.ui.device import DEVICE, Device
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
-from vizkit.ui.session.device import DEVICE, Device
 from vizkit.ui.session.remembered import forget, remembered
 from vizkit.views.subject import FULL_TRACE_BYTES
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from vizkit.settings import settings
 from vizkit.shortage import allocator
-from vizkit.ui.session.device import DEVICE
+from vizkit.ui.device import DEVICE
 
 ENTRY_BYTES = 1024  # of the objects around the numbers
 TRIMMED_BYTES = 128 * 2**20

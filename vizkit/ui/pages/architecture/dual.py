@@ -18,11 +18,11 @@ from vizkit.ui.pages.architecture.alpha import Held, curve, predictions
 from vizkit.ui.session import cached
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import of_layer, remark
 from vizkit.ui.widgets.tiles import Tile, tiles
+from vizkit.views import rows_of
 
 
 def view(page: Page) -> None:
@@ -40,7 +40,7 @@ def view(page: Page) -> None:
         show_map("dual_grids", _grids_for_browser(pair), shown, picture, "image only", "Patches of")
     with columns[1]:
         st.markdown(f"**Merged attention of block {merge_block(shown)}**")
-        content = canvases.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
+        content = rows_of.layer_for_browser(held.streams.attention(alpha), head, shown.query, False)
         show_map("dual_attention", content, shown, picture, "over image", "Merged attention of")
         remark(of_layer(shown, held.streams.attention(alpha), merge_block(shown), head))
     with columns[2]:

@@ -20,10 +20,10 @@ from vizkit.ui.pages.architecture import flow, worth
 from vizkit.ui.pages.architecture.flow import amount
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
+from vizkit.views import rows_of
 
 
 def view(page: Page) -> None:
@@ -36,7 +36,7 @@ def view(page: Page) -> None:
     left, right = st.columns([2, 3])
     with left:
         st.markdown("**Click a patch: which token represents it?**")
-        show_map("gradual_pick", canvases.grid_for_browser(sets[0]), shown, picture, "image only", "Patches of")
+        show_map("gradual_pick", rows_of.grid_for_browser(sets[0]), shown, picture, "image only", "Patches of")
         _own_pixels(shown, picture, [tokens for tokens, _, _ in stages])
         summary = st.container()
     with right:

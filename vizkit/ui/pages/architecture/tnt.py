@@ -13,11 +13,11 @@ from vizkit.traces import Attention
 from vizkit.ui import reading
 from vizkit.ui.session.shown import Shown, keep_valid
 from vizkit.ui.views import Page
-from vizkit.ui.widgets import canvases
 from vizkit.ui.widgets.controls import choose_head
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import of_layer, remark
 from vizkit.ui.widgets.tiles import Tile, tiles
+from vizkit.views import rows_of
 
 SCALES = ("from 0", "from lowest")
 
@@ -41,7 +41,7 @@ def view(page: Page) -> None:
     left, right = st.columns([5, 4])
     with left:
         st.markdown(f"**Outer: {name_of(patches, token)} attends to {len(patches) - 1} patches**")
-        content = canvases.layer_for_browser(outside, outer_head, shown.query, False)
+        content = rows_of.layer_for_browser(outside, outer_head, shown.query, False)
         show_map("tnt_outer", content, shown, picture, "over image", "Outer attention of")
         remark(of_layer(shown, outside, block + 1, outer_head))
         scale = cut(shown, picture, inside, patch, weights)
