@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import torch
+from jaxtyping import UInt8
 
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
-from vizkit.image import RGB, Preprocessing, prepare, unprepare
+from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
@@ -21,6 +22,7 @@ from vizkit.views.view import How, View
 if TYPE_CHECKING:
     from vizkit.training.pictures.preview import Changed
 
+Rgb = UInt8[np.ndarray, "_row _column 3"]
 RAND, MIX, ERASE, DEPTH, PAPER = "RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it matter?"
 ACROSS = 3  # beside one another
 DRAWS, BATCH = 5, 8  # pictures of one draw, and of the batch of Drop path
@@ -255,7 +257,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
 
 
 # ---- pictures and their labels ---------------------------------------------------------------------------------------
-def beside(original: RGB, changed: "Sequence[Changed]") -> Iterator[Block]:
+def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
     """The original and what became of it, in rows."""
     named = [("as the model sees it", original)]
     named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]
@@ -265,11 +267,11 @@ def beside(original: RGB, changed: "Sequence[Changed]") -> Iterator[Block]:
     yield Numbers(lambda: {"pictures": [each.picture for each in changed]})
 
 
-def seen(rgb: RGB, needs: Preprocessing) -> RGB:
+def seen(rgb: Rgb, needs: Preprocessing) -> Rgb:
     return unprepare(prepare(rgb, needs)[0], needs)
 
 
-def enlarged(rgb: RGB) -> RGB:
+def enlarged(rgb: Rgb) -> Rgb:
     """Small pictures keep their pixels as squares."""
     zoom = max(1, -(-300 // max(rgb.shape[:2])))
     return rgb.repeat(zoom, 0).repeat(zoom, 1)
