@@ -219,4 +219,4 @@ def test_a_map_lies_where_its_view_asks_and_says_what_its_colours_are():
     assert data((0.25, 0.75))["point"] == pytest.approx((0.375, 0.75))
     assert data(of.asked)["point"] == of.point
     assert data((0.25, 0.75))["quantity"] == "cosine"
-    assert "quantity" not in data(of.asked, replace(rows, kind=""))  # shares, in %
+    assert data(of.asked, replace(rows, kind=""))["quantity"] == "cosine"

@@ -132,13 +132,15 @@ def test_a_view_is_complete_and_drawn(stem: str, view: View):
 
 
 @pytest.mark.parametrize(
-    "value", ["9" * 500, "nan", "-1", "<b>../../etc/passwd"], ids=["digits", "nan", "minus", "text"]
+    "value", ["9" * 500, "nan", "-31999", "<b>../../etc/passwd"], ids=["digits", "nan", "minus", "text"]
 )
 @pytest.mark.parametrize("name", vizkit.views.VIEWS)
 def test_a_link_with_nonsense_opens_a_view_as_it_begins(name: str, value: str):
     entry = vizkit.views.VIEWS[name]
     asked = controls(vizkit.views.class_of(name))
-    given = {key_of(entry, field, control): value for field, control in asked.items()}
+    given = {  # whatever somebody types is a text, and is shown as one
+        key_of(entry, field, control): value for field, control in asked.items() if control.kind != "text" or "<" in value
+    }
     test = opened(entry.page, entry.title, [NEEDS[entry.needs or "model"].models[0]], **given)
     assert not test.exception, [each.value for each in test.exception]
     assert value not in texts(test)

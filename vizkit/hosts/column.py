@@ -241,7 +241,7 @@ def _columns(to: Column, block: Columns) -> None:
 
 def _least(block: Block, width: float) -> float:
     """How wide a block has to be: cells so that their names can be read, where the sheet has room for them."""
-    named = widest(panel_of(block.figure)) if isinstance(block, Chart) else 0.0
+    named = widest(panel_of(block.figure)) if isinstance(block, Chart) and not block.still else 0.0
     return max(LEAST.get(type(block), NARROWEST), named if named <= width else 0.0)
 
 

@@ -219,7 +219,8 @@ def _text_model(key: str, control: Control, of: Sequence[Subject], default: str)
     chosen = str(_choice(key, replace(control, listed=True), of, default))
     texts.dialog(key)
     if name := st.session_state.get(f"_{key}_missing"):  # what another session opened, until a model is chosen
-        st.warning(f"This link shows {plain(name)}, which is not here: open its files again, or choose another model.")
+        named = plain(name) if texts.OPENED in name else "a model"  # whatever else somebody wrote there is not shown
+        st.warning(f"This link shows {named}, which is not here: open its files again, or choose another model.")
     return chosen
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, fine, opened, saved_again, sent
+from tests.ui.conftest import SWIN, VIT, at_rest, fine, opened, saved_again, sent, texts
 from vizkit.datasets import samples
 from vizkit.hosts.paper import numbers
 from vizkit.models import load
+from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.subject import Subject
@@ -23,8 +24,13 @@ SAVES = {  # page, view → key of its Save, how many pictures it has
 @pytest.mark.parametrize(("page", "view"), SAVES)
 def test_pictures_are_the_same_again(page: str, view: str, model: str):
     test = opened(page, **{f"{page}_view": view}, models=model, image="digit 3", layer="2", fusion="max")
+    if test.info and not any(str(button.key).startswith("report_") for button in test.button):
+        return  # it has no meaning for this model, and says so
     fine(test)
-    saved_again(test, *SAVES[page, view])
+    try:
+        saved_again(test, *SAVES[page, view])
+    except NotApplicable as sentence:  # of work that the page does afterwards
+        assert str(sentence) in texts(at_rest(test))
 
 
 def shown(test: AppTest) -> list:

@@ -33,11 +33,19 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_order": lambda data: {"swaps": "0-5"},
     "vizkit_bias": lambda data: {"pair": [2, 3]},
     "vizkit_switches": lambda data: {
-        "switched": {"number": 1, "hidden": [], "off": ["0.1"], "tool": data["tool"], "painted": [3]}
+        "switched": {
+            "number": 1,
+            "back": None,
+            "hidden": [],
+            "off": ["0.1"],
+            "hot": [1] * len(data["hot"]),
+            "tool": data["tool"],
+            "painted": [3],
+        }
     },
     "vizkit_strips": lambda data: {"at": 2, "word": 2},
     "vizkit_translate": lambda data: {"at": 2, "pick": {data["parts"][0]["kind"]: [0, 0]}},
-    "vizkit_predict": lambda data: {"chosen": {"of": data["of"], **next_words(data)}},
+    "vizkit_predict": lambda data: next_words(data),
     "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
 }
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {

@@ -42,7 +42,12 @@ PRIVATE = (
     "_sequence_letters_example",
     "_sequence_words_example",
 )  # mirrored by hand; folders, never
-TYPED = {"logits": "cat 3, dog 1", "published_words": "swin", "sequence_text": "21.11.2026"}
+TYPED = {
+    "logits": "cat 3, dog 1",
+    "published_words": "swin",
+    "sequence_text": "21.11.2026",
+    "attention_sentence": "the water is still",
+}
 ROUNDS = 3  # a choice may bring other widgets with it
 
 

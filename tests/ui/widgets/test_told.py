@@ -102,7 +102,10 @@ TELL = {
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }  # fmt: skip
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
-ELSEWHERE = {"vizkit_evaluated"}  # needs an evaluation: tests/ui/test_evaluate_page.py
+ELSEWHERE = {
+    "vizkit_evaluated",  # needs an evaluation: tests/ui/test_evaluate_page.py
+    "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
+}
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
 FORGED: tuple[Any, ...] = (
     None, *NUMBERS, "", "0", "1.5", "../../etc/passwd", "NaN", [], [[]], [None, None], {}, {"a": 1},

@@ -19,6 +19,7 @@ KINDS = {
     "BertForMaskedLM": "BERT",
     "GPT2LMHeadModel": "GPT-2",
 }
+OPENED = ", opened "  # after the kind of a model, before its number
 
 
 def dialog(key: str) -> None:
@@ -51,6 +52,6 @@ def _open(files: Sequence[UploadedFile], key: str) -> None:
     digest = digest_of(*(hashlib.sha256(file.getbuffer()).hexdigest() for file in files))
     config = json.loads((path / "config.json").read_bytes())
     kind = KINDS.get(next(iter(config.get("architectures") or ()), ""), "Opened")
-    title = brought()[digest].title if digest in brought() else f"{kind}, opened {len(brought()) + 1}"
+    title = brought()[digest].title if digest in brought() else f"{kind}{OPENED}{len(brought()) + 1}"
     brought()[digest] = Brought(title, str(path))
     st.session_state[key] = title

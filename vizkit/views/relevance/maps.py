@@ -73,17 +73,24 @@ class Maps(Coloured):
 
     def knows(self, of: Subject) -> bool:
         """Whether this model knows the classes."""
+        return not self.unknown(of)
+
+    def unknown(self, of: Subject) -> str:
+        """Why this model cannot be asked for the classes, "" where it can."""
         try:
             self.asked(of)
-        except NotApplicable:
-            return False
-        return True
+        except NotApplicable as sentence:
+            return str(sentence)
+        return ""
 
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+        if not any(map(self.knows, of)):
+            raise NotApplicable(" ".join(map(self.unknown, of)))
         large = self.shown(of)
-        fast, without = self.fast(large)  # of a single model its sentence is that of the view
-        if not fast and not self.slow and len(of) == 1:
-            raise NotApplicable(next(iter(without.values())))
+        if len(of) == 1 and not self.slow:  # its sentence is that of the view
+            fast, without = self.fast(large)
+            if not fast:
+                raise NotApplicable(next(iter(without.values())))
         parts = [OfOne(self, each, of, self.chosen(each) if each is large else "") for each in of]
         beside = tuple(Part(part.small) for part in parts)
         yield Columns((tuple(Part(part.large) for part in parts if part.of is large), beside), (2, 3))
