@@ -139,7 +139,9 @@ def test_a_link_with_nonsense_opens_a_view_as_it_begins(name: str, value: str):
     entry = vizkit.views.VIEWS[name]
     asked = controls(vizkit.views.class_of(name))
     given = {  # whatever somebody types is a text, and is shown as one
-        key_of(entry, field, control): value for field, control in asked.items() if control.kind != "text" or "<" in value
+        key_of(entry, field, control): value
+        for field, control in asked.items()
+        if control.kind != "text" or "<" in value
     }
     test = opened(entry.page, entry.title, [NEEDS[entry.needs or "model"].models[0]], **given)
     assert not test.exception, [each.value for each in test.exception]

@@ -113,8 +113,7 @@ def test_maps_of_values_are_not_scored_by_probabilities(models, head):
 
 def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
     test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust")
-    print("KEYS", [k for k in test.session_state.filtered_state if "task" in str(k)], [i.value for i in test.info], [c.value[:80] for c in test.caption][-8:])
-    test = raced(test, models["checkpoint:sigmoid"])
+    test = raced(test, "checkpoint:sigmoid")
     assert not test.exception
     assert "deletion ↓" in test.dataframe[0].value.columns
 
