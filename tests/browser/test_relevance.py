@@ -19,7 +19,7 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
     expect(page.get_by_text("layers 1 to 6 of 6 · row of the class token")).to_be_visible()
     click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.9, 0.1)
     expect(page.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 of 8 × 8 draws")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 of 8 × 8 takes")
     page.locator(f"{MAIN} figure canvas").nth(1).click()
     expect(page.get_by_text("layers 1 to 2 of 6").first).to_be_visible()
     page.get_by_role("button", name="Play").click()
