@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.figure.palette import OTHERS, SCALE, SIGNED, ramp
+from vizkit.figure.palette import DARK, OTHERS, SCALE, SIGNED, ramp
 from vizkit.figure.template import TITLED_PX, literal, template
 
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ def heat_map(
     limit: float | None = None,
     square: bool = True,
     quantity: str = "",
+    first: int = 0,
 ) -> "go.Figure":
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers.
-    `square`: no, where rows and columns count different things. `quantity`: what the colours are."""
+    `square`: no, where rows and columns count different things. `quantity`: what the colours are. `first`: the number
+    of the first row and column, where they have no names."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
@@ -60,10 +62,18 @@ def heat_map(
         scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
     bar = {"title": {"text": quantity, "side": "right"}} if quantity else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=bar, **scale, **text)
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, x0=first, y0=first, colorbar=bar, **scale, **text)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure
+
+
+def framed(
+    figure: "go.Figure", row: int, column: int, rows: int = 1, columns: int = 1, *, colour: str = DARK, width: int = 3
+) -> "go.Figure":
+    """A frame round cells of a heat map, from `row` down and from `column` to the right."""
+    x0, y0, line = column - 0.5, row - 0.5, {"color": colour, "width": width}
+    return figure.add_shape(type="rect", x0=x0, y0=y0, x1=x0 + columns, y1=y0 + rows, line=line)
 
 
 def lying(title: str, tickformat: str = "") -> dict[str, object]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from vizkit.figure.charts import laid_out, lying, squared
-from vizkit.figure.palette import CEILING, CLASSES, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
+from vizkit.figure.charts import framed, laid_out, lying, squared
+from vizkit.figure.palette import CEILING, CLASSES, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ def norm_cells(
     rows, columns = np.nonzero(outliers)
     figure = _over(seen, size_hw, norms.shape, [heat])
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                         line={"color": CLASSES[0], "width": 2})  # fmt: skip
+        framed(figure, row, column, colour=CLASSES[0], width=2)
     return figure
 
 
@@ -94,9 +93,7 @@ def restored_cells(
                       hoverinfo="skip", xgap=1, ygap=1)  # fmt: skip
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares, "restores %{customdata[2]:.0%}")])
     if chosen is not None:
-        row, column = chosen
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                         line={"color": DARK, "width": 3})  # fmt: skip
+        framed(figure, *chosen)
     return figure
 
 

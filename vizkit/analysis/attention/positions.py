@@ -14,8 +14,17 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
-__all__ = ["by_distance", "cosine_grid", "depth_beside", "pca_rgb", "similarity", "similarity_to", "sinusoidal",
-           "sinusoidal_2d"]  # fmt: skip
+__all__ = [
+    "by_distance",
+    "cosine_grid",
+    "depth_beside",
+    "pca_rgb",
+    "similarity",
+    "similarity_to",
+    "sinusoidal",
+    "sinusoidal_2d",
+    "waves",
+]
 
 Size = tuple[int, int]
 
@@ -24,21 +33,21 @@ def sinusoidal(count: int, dim: int, base: float = 10000.0) -> Float[Tensor, "po
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(pos / base^(2i/d)); between −1 and 1."""
     if dim < 2 or dim % 2:
         raise NotApplicable(f"Sines and cosines come in pairs: the number of channels has to be even, not {dim}.")
-    return _waves(torch.arange(count, dtype=torch.float64), dim, base).float()
+    return waves(torch.arange(count, dtype=torch.float64), dim, base).float()
 
 
 def sinusoidal_2d(grid: Size, dim: int, base: float = 10000.0) -> Float[Tensor, "row column channel"]:
     """The first half of the channels encodes the row, the second half the column, each as in `sinusoidal`."""
     if dim < 4 or dim % 4:
         raise NotApplicable(f"Two halves of pairs: the number of channels has to be a multiple of four, not {dim}.")
-    down = _waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
-    across = _waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
+    down = waves(torch.arange(grid[0], dtype=torch.float64), dim // 2, base)  # row channel
+    across = waves(torch.arange(grid[1], dtype=torch.float64), dim // 2, base)  # column channel
     half = (grid[0], grid[1], dim // 2)
     return torch.cat([down[:, None].expand(half), across[None].expand(half)], -1).float()
 
 
-def _waves(position: Tensor, dim: int, base: float) -> Tensor:
-    """(position, dim): sine and cosine alternate, slower from pair to pair."""
+def waves(position: Float[Tensor, " position"], dim: int, base: float = 10000.0) -> Float[Tensor, "position channel"]:
+    """At any positions, also between two: sine and cosine alternate, slower from pair to pair."""
     angle = position[:, None] / base ** (torch.arange(0, dim, 2, dtype=torch.float64) / dim)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
 
@@ -76,20 +85,25 @@ class ByDistance:
 
 
 def by_distance(
-    table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"], *, cosine: bool = True
+    table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"],
+    *,
+    cosine: bool = True,
+    whole: bool = False,
 ) -> ByDistance:
-    """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs."""
+    """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs, or
+    with `whole` those that round to the same step together."""
     axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
     places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
     # Squared and rounded: whole numbers, so that equal distances compare equal.
-    squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
+    squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().flatten()
+    squared = squared.sqrt().round() ** 2 if whole else squared
     values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
     squares, which, counts = squared.unique(return_inverse=True, return_counts=True)
 
     def reduced(how: str) -> Tensor:
         return values.new_zeros(len(squares)).scatter_reduce_(0, which, values, how, include_self=False)
 
-    return ByDistance(squares.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
+    return ByDistance(squares.sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
 
 
 @dataclass(frozen=True)

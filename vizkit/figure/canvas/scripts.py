@@ -29,6 +29,7 @@ _HERE = Path(__file__).parent
 _WINDOWS = _HERE / "windows"
 _LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
 _WALK = _HERE / "walk"
+_POSITIONS = _HERE / "positions"
 _WALK_HTML = (
     "<div class='walk'><nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'>"
     "</small><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
@@ -66,6 +67,19 @@ SCRIPTS = {
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
     ),
+    "vizkit_shuffle": Script(
+        "<section class='shuffle'><canvas tabindex='0' role='application'></canvas><p><span></span><span></span></p>"
+        "<div><output aria-live='polite'></output><button>Undo the swaps</button></div></section>",
+        _POSITIONS / "positions.css",
+        (_POSITIONS / "shuffle.js",),
+    ),
+    "vizkit_bias": Script(
+        "<section class='bias'><div class='pair'><div><small></small><canvas class='window' tabindex='0' "
+        "role='application'></canvas></div><div><small></small><canvas class='table'></canvas></div></div>"
+        "<output aria-live='polite'></output><p><span></span><i></i><span></span></p><nav></nav></section>",
+        _POSITIONS / "positions.css",
+        (SHORT, _POSITIONS / "bias.js"),
+    ),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),
     "vizkit_windows": Script(
@@ -76,7 +90,7 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
-TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut")
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias")
 """Those that the stage of a page draws at every step of a played field."""
 
 

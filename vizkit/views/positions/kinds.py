@@ -1,7 +1,8 @@
 """Kinds: what four ways to tell places say of one patch, on one grid: learned, sinusoidal, relative, rotary."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -9,13 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vizkit.analysis.attention.positions import similarity, sinusoidal, sinusoidal_2d
+from vizkit.analysis.attention.positions import sinusoidal, sinusoidal_2d
 from vizkit.analysis.remarks.positions import told_apart
 from vizkit.figure.canvas.rows import Rows
-from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_similarity
+from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_waves
 from vizkit.traces import Attention, NotApplicable
 from vizkit.views.blocks import Block, Line, Map, Numbers, Tile, Tiles, first_said
 from vizkit.views.controls import choice
+from vizkit.views.rows_of import similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -26,7 +28,7 @@ WORDS = {
     "rotary": "rotary",
     "relative": "relative, of layer 1",
 }
-QUANTITY = "cosine with the position of the chosen patch, −1 to 1"
+QUANTITY = "cosine with the position of the chosen patch"
 SHARE = "weight that the bias alone would give, mean of the heads"
 
 
@@ -56,24 +58,30 @@ class Kinds(View):
         return f"Positions: {WORDS[self.kind]}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        first = next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
+        first = first_layer(of)
         if first is None:
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")
-        maps: dict[str, Rows] = dict(of.kept("position kinds", lambda: tuple(every(of, first))))
+        maps, own = dict(every(of, first)), set(kinds_of(of))
         chosen = self.kind if self.kind in maps else next(iter(maps))
         drawn = {name: rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
-        yield Line(f"{WORDS[chosen]} · {first.query.grid[0]} × {first.query.grid[1]} places")  # pyright: ignore
+        asked = maps[chosen].query_id(of.asked)
+        said_by = sentences(maps[chosen], chosen)
+        rows, columns = first.query.grid or (0, 0)
+        whose = "the model's own" if chosen in own else f"computed for the grid of {of.name}"
+        yield Line(f"{WORDS[chosen]} · {rows} × {columns} places · {whose}")
         yield Map(
             maps[chosen],
             of.asked,
             "Positions in",
             SHARE if chosen == "relative" else QUANTITY,
-            said=first_said(told_apart(torch.from_numpy(drawn[chosen]), of.cell(first.query), WORDS[chosen])),
+            said=said_by.get(asked, ""),
+            said_by=said_by,
         )
+        shares = {name: name == "relative" for name in drawn}
         yield Tiles(
             "The same patch in each kind; shares to their own largest",
-            tuple(Tile(WORDS[name], row, unit="%" if name == "relative" else "") for name, row in drawn.items()),
-            tuple((0, float(row.max())) if name == "relative" else (-1, 1) for name, row in drawn.items()),
+            tuple(Tile(WORDS[name], row, unit="%" * shares[name]) for name, row in drawn.items()),
+            tuple((maps[name].low, float(row.max()) if shares[name] else 1) for name, row in drawn.items()),
             "The same patch. Click to see it large.",
             "kind",
             tuple(drawn),
@@ -83,32 +91,56 @@ class Kinds(View):
         yield Numbers(partial(numbers, drawn))
 
 
+def first_layer(of: Subject) -> Attention | None:
+    return next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
+
+
+def kinds_of(of: Subject) -> Iterator[str]:
+    """Those that the model has itself."""
+    names = {"learned": "learned", "fixed sinusoids": "sinusoids", "rotary": "rotary", "relative bias": "relative"}
+    yield from (names[name] for name in kind(of.loaded) if name in names)
+
+
 def every(of: Subject, first: Attention) -> Iterator[tuple[str, Rows]]:
-    """What there is for this model, on the grid of its first layer."""
-    tokens = first.query
-    assert tokens.grid is not None
-    rows, columns = tokens.grid
-    table = learned_table(of.loaded)
-    if table is not None and table.shape[:2] == tokens.grid:
-        yield "learned", cosines(similarity(table.flatten(0, 1)), tokens.grid)
-    channels = 4 * max(1, (table.shape[-1] if table is not None else 64 * first.heads) // 4)
-    yield "sinusoids", cosines(similarity(sinusoidal_2d(tokens.grid, channels).flatten(0, 1)), tokens.grid)
-    yield "one row", cosines(similarity(sinusoidal(rows * columns, channels)), tokens.grid)
-    if "rotary" in kind(of.loaded):
-        offsets = rope_similarity(of.loaded).mean(0)
-        row, column = torch.arange(rows), torch.arange(columns)
-        down, right = (each[:, None] - each + len(each) - 1 for each in (row, column))
-        alike = offsets[down[:, None, :, None], right[None, :, None, :]].reshape(rows * columns, -1)
-    else:
-        width = 4 * max(1, channels // first.heads // 4)
-        alike = similarity(sinusoidal_2d(tokens.grid, width).flatten(0, 1))
-    yield "rotary", cosines(alike, tokens.grid)
+    """What there is for this model, on the grid of its first layer; cosines on one scale, also for models beside it."""
+    low = min(lowest(each) for each in (of, *of.beside))
+    for name, rows in cosines(of, first).items():
+        yield name, replace(rows, low=low)
     if biased_layers(of.loaded.model):
         yield "relative", by_bias(relative_bias(of.loaded, 0).bias, first)
 
 
-def cosines(alike: Tensor, grid: tuple[int, int]) -> Rows:
-    return Rows(alike.numpy(), grid, grid, bounds=(-1.0, 1.0), low=-1.0, top=1.0, kind="similarity")
+def lowest(of: Subject) -> float:
+    """Of all cosines, rounded down to a tenth."""
+    first = first_layer(of)
+    values = [rows.values.min() for rows in cosines(of, first).values()] if first else []
+    return math.floor(10 * float(min(values, default=0))) / 10
+
+
+def cosines(of: Subject, first: Attention) -> Mapping[str, Rows]:
+    def make() -> dict[str, Rows]:
+        tokens = replace(first.query, special=())
+        return {
+            name: similarity_for_browser(table.flatten(0, 1), tokens, of.asked) for name, table in tables(of, first)
+        }
+
+    return of.kept(("cosines of positions", of.asked), make)
+
+
+def tables(of: Subject, first: Attention) -> Iterator[tuple[str, Tensor]]:
+    """Vectors (row, column, channel) whose cosine says how near two places are."""
+    grid = first.query.grid
+    assert grid is not None
+    learned = learned_table(of.loaded)
+    if learned is not None and learned.shape[:2] == grid:
+        yield "learned", learned
+    channels = 4 * max(1, (learned.shape[-1] if learned is not None else 64 * first.heads) // 4)
+    yield "sinusoids", sinusoidal_2d(grid, channels)
+    yield "one row", sinusoidal(math.prod(grid), channels).unflatten(0, grid)
+    if "rotary" in kind(of.loaded):
+        yield "rotary", rope_waves(of.loaded).permute(1, 2, 0, 3).flatten(2)  # all heads: the mean of their cosines
+    else:
+        yield "rotary", sinusoidal_2d(grid, 4 * max(1, channels // first.heads // 4))
 
 
 def by_bias(bias: Tensor, first: Attention) -> Rows:
@@ -117,6 +149,29 @@ def by_bias(bias: Tensor, first: Attention) -> Rows:
     groups = np.broadcast_to(share, (len(first.query_ids), *share.shape))
     own = first.query.special, first.key.special
     return Rows(groups, first.key.grid, first.query.grid, first.query_ids.numpy(), first.key_ids.numpy(), *own)
+
+
+def sentences(rows: Rows, which: str) -> dict[int, str]:
+    """What is said of every patch that can ask, by its id."""
+    begins, shares = BEGINS[which], which == "relative"
+    asking = np.arange(rows.values.shape[-2]) if rows.query_ids is None else rows.query_ids.ravel()
+    first, columns = len(rows.query_special), (rows.query_grid or (0, 1))[1]
+    return {
+        query: first_said(
+            told_apart(torch.from_numpy(rows.row_of(query)[0]), divmod(query - first, columns), begins, shares=shares)
+        )
+        for query in asking.tolist()
+        if query >= first
+    }
+
+
+BEGINS = {
+    "learned": "With learned positions",
+    "sinusoids": "With sinusoids for row and column",
+    "one row": "With sinusoids in one row",
+    "rotary": "By rotations",
+    "relative": "By the relative bias alone",
+}
 
 
 def numbers(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

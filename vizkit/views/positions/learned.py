@@ -1,33 +1,46 @@
-"""Learned: how alike the learned positions of two patches are, and the table as colours."""
+"""Learned: how alike the learned positions of two patches are, on the model's own grid or resampled to another one."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from torch import Tensor
 
-from vizkit.analysis.attention.positions import by_distance, cosine_grid, pca_rgb, sinusoidal_2d
+from vizkit.analysis.attention.positions import ByDistance, by_distance, cosine_grid, pca_rgb, sinusoidal_2d
 from vizkit.analysis.remarks import positions
+from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import curves
 from vizkit.figure.tiles import tiles
 from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Line, Map, Numbers, Picture, first_said
+from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
+from vizkit.views.controls import choice
 from vizkit.views.rows_of import similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+
+FINER = {"own": 1.0, "half": 0.5, "double": 2.0}
 
 
 @dataclass(frozen=True)
 class Learned(View):
     """Cosine similarity of the learned positions of two patches."""
 
+    grid: Literal["own", "half", "double"] = choice(
+        "Grid",
+        tuple(FINER),
+        "For pictures of another size a table is resampled to their grid of patches.",
+        words={"own": "its own", "half": "half as fine", "double": "twice as fine"},
+        key="positions_grid",
+    )
+
     how: ClassVar = How(
         "The map shows how similar the learned position of the chosen patch is to all others. A trained model has "
-        "learned rows and columns by itself: a bright cross and a bright spot. Click a patch to choose it; all "
-        "tiles at once are behind the line below.",
+        "learned rows and columns by itself: a bright cross and a bright spot. Places with like colours beside it have "
+        "like vectors. Click a patch to choose it; all tiles at once are behind the line below.",
         r"S_{ij} = \cos(e_i, e_j)",
         "what attention does with it; equal vectors only mean that position does not distinguish two places.",
         "Dosovitskiy et al. 2020, fig. 7 centre",
@@ -40,44 +53,59 @@ class Learned(View):
         table = learned_table(of.loaded)
         if table is None:
             raise NotApplicable(f"{of.name} has no learned table of positions.")
+        own, words = table.shape[:2], ""
+        if self.grid != "own":
+            table = resampled(of.loaded, (finer(own[0], self.grid), finer(own[1], self.grid)))
+            words = f" · resampled from {own[0]} × {own[1]}, bicubic"
         rows, columns, channels = table.shape
-        yield Line(f"{rows} × {columns} positions of {channels} channels")
-        tokens = Tokens("positions", (), (rows, columns), stride=1.0)
-        yield Map(
-            similarity_for_browser(table.flatten(0, 1), tokens, of.asked),
+        alike = similarity_for_browser(
+            table.flatten(0, 1), Tokens("positions", (), (rows, columns), 1.0), of.asked, low(of)
+        )
+        yield Line(f"{rows} × {columns} positions of {channels} channels{words}")
+        over = Map(
+            alike,
             of.asked,
             "Similarity of positions in",
-            "cosine with the position of the chosen patch, −1 to 1",
+            "cosine with the position of the chosen patch",
             said=first_said(positions.learned(table)),
         )
-        yield Columns(tuple((picture,) for picture in coloured(of, table)))
-        yield Chart(likeness(table), "Cosine of learned positions by distance")
+        yield Columns(((over,), tuple(coloured(table))), (3, 2))
+        yield from likeness(table)
         yield Folded(f"All {rows * columns} positions at once", partial(all_tiles, table))
         yield Numbers(partial(numbers, table))
 
 
-def coloured(of: Subject, table: Tensor) -> Iterator[Picture]:
-    """The table in three main components, and the same when it is resampled to twice as many places."""
-    rows, columns, _ = table.shape
-    own, doubled = pca_rgb(table), pca_rgb(resampled(of.loaded, (2 * rows, 2 * columns)))
-    share = f"three main components ({float(own.explained.sum()):.0%} of the variance)"
-    for colours, words in ((own, share), (doubled, f"resampled to {2 * rows} × {2 * columns}")):
-        yield Picture(enlarged(colours.rgb.numpy()), words, words, 0.36)
+def finer(side: int, grid: str) -> int:
+    return max(2, round(side * FINER[grid]))
 
 
-def likeness(table: Tensor):  # noqa: ANN201 - a figure of plotly, which views do not import
+def low(of: Subject) -> float:
+    """The darkest colour: the lowest cosine of this table and of those beside it, rounded down to a tenth."""
+    tables = (learned_table(each.loaded) for each in (of, *of.beside))
+    lowest = min(float(cosine_grid(table).min()) for table in tables if table is not None)
+    return math.floor(10 * lowest) / 10
+
+
+def coloured(table: Tensor) -> Iterator[Block]:
+    """The table in three main components."""
+    colours = pca_rgb(table)
+    words = f"three main components as red, green and blue, {percent(float(colours.explained.sum()))} of the variance"
+    yield Heading("The same vectors as colours")
+    yield Picture(enlarged(colours.rgb.numpy()), "A colour for every position", words)
+
+
+def likeness(table: Tensor) -> Iterator[Block]:
     """By distance, beside that of sinusoids of as many channels, for which nothing was learned."""
     rows, columns, channels = table.shape
-    near = by_distance(table)
-    lines = {
-        "learned, mean": (near.distance.numpy(), near.mean.numpy()),
-        "learned, highest": (near.distance.numpy(), near.high.numpy()),
-    }
+    near, lines = by_distance(table, whole=True), dict[str, ByDistance]()
     if channels % 4 == 0:
-        waves = by_distance(sinusoidal_2d((rows, columns), channels))
-        lines["sinusoids, mean"] = (waves.distance.numpy(), waves.mean.numpy())
-    figure = curves(lines, "distance in patches", "cosine", "Similarity by distance")
-    return figure.update_yaxes(range=[-1.03, 1.03])  # the same for models side by side
+        lines["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels), whole=True)
+        yield Said(first_said(positions.fades(near, lines["sinusoids"])))
+    lines = {"learned": near, **lines}
+    drawn = {name: (each.distance.numpy(), each.mean.numpy()) for name, each in lines.items()}
+    figure = curves(drawn, "distance in patches", "mean cosine", "Similarity by distance", mode="lines+markers")
+    figure.update_yaxes(range=[min(0.0, *(float(each.mean.min()) for each in lines.values())), 1.03])
+    yield Chart(figure, "Cosine of learned positions by distance")
 
 
 def all_tiles(table: Tensor) -> Iterator[Block]:
