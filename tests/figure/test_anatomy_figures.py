@@ -6,12 +6,12 @@ import torch
 
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
-from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.attention.product import GROUND, SIGN_PX, product
-from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
+from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
+from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
 from vizkit.traces import PADDING, Tokens
@@ -120,17 +120,12 @@ def test_a_row_goes_back_to_its_places():
     assert int(grid.isnan().sum()) == 4
 
 
-def test_a_saturated_bias_is_coloured_by_rank():
-    """Six numbers, most at the ends: on an even scale 0.1 would look like 0; the ranks tell them apart."""
-    values = np.array([[[0.0, 0.1, 0.1], [15.0, 15.9, 16.0]]])
-    assert ranks(values).round(3).tolist() == [[[0.0, 0.3, 0.3], [0.6, 0.8, 1.0]]]
-    names = {"x_names": ["-1", "0", "+1"], "y_names": ["0", "+1"]}
-    even, ranked = (bias_map(values, 0, ranked=ranked, **names).data[0] for ranked in (False, True))
-    assert (even.zmin, even.zmax) == (0.0, 16.0)
-    assert (ranked.zmin, ranked.zmax) == (0.0, 1.0)
-    assert np.asarray(ranked.customdata).tolist() == values[0].tolist()
-    assert ranked.colorbar.ticktext[0] == "0"
-    assert ranked.colorbar.ticktext[-1] == "16"
+def test_a_frame_of_cells_on_the_page_and_on_paper():
+    """Two rows and one column of 3 × 3 from the second on, counted from 1: on paper from 0."""
+    figure = framed(heat_map(np.eye(3), "x", "y", first=1), 2, 1, 2)
+    (box,) = figure.layout.shapes
+    assert (box.x0, box.x1, box.y0, box.y1) == (0.5, 1.5, 1.5, 3.5)
+    assert panel_of(figure).boxes == ((-0.5, 0.5, 0.5, 2.5),)
 
 
 def test_the_colours_of_a_patch_stand_on_one_scale():

@@ -29,6 +29,7 @@ from vizkit.models.probes.positions import (
     relative_bias,
     resampled,
     rope_similarity,
+    rope_waves,
     without_positions,
 )
 from vizkit.models.sources.loaded import Loaded
@@ -124,6 +125,10 @@ def test_distances_on_a_grid():
     assert found.distance.tolist() == pytest.approx([0, 1, 2**0.5, 2, 5**0.5])
     assert found.mean.tolist() == pytest.approx([1, (8 * 0.2 + 6 * 0.8) / 14, 0, 0.2, 0])
     assert (found.low.tolist()[1], found.high.tolist()[1]) == pytest.approx((0.2, 0.8))
+    # To whole steps √2 (4 pairs) goes to 1, √5 (4 pairs) to 2 (6 rows, of which 4 pairs two apart).
+    steps = by_distance(rows_and_columns(2, 3), whole=True)
+    assert steps.distance.tolist() == [0, 1, 2]
+    assert steps.mean.tolist() == pytest.approx([1, (8 * 0.2 + 6 * 0.8) / (14 + 8), 4 * 0.2 / (4 + 4)])
 
 
 def test_principal_colours_of_a_ramp():
@@ -335,6 +340,7 @@ def test_the_index_is_the_one_of_swin_and_offsets_count_from_key_to_query():
     assert found.table.shape == (15, 2)
     for down, right in OFFSETS:
         assert found.by_offset[:, 1 + down, 2 + right].tolist() == [10 * down + right] * 2
+        assert found.around[:, 1 - down, 2 - right].tolist() == [10 * down + right] * 2  # where the key lies
     # Query in row 1, column 0 is token 3; key in row 0, column 2 is token 2: one down, two left.
     assert float(found.bias[0, 3, 2]) == 8
 
@@ -369,6 +375,8 @@ def test_rotations_against_rotated_bases(name):
         for b in range(10):
             down, right = a // 5 - b // 5, a % 5 - b % 5
             torch.testing.assert_close(found[:, 1 + down, 4 + right], expected[:, a, b], rtol=1e-4, atol=1e-5)
+    waves = rope_waves(loaded, layer).permute(1, 2, 0, 3).flatten(2)  # of all heads as one vector
+    torch.testing.assert_close(similarity(waves.flatten(0, 1)), expected.mean(0), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found[:, 1, 4], torch.ones(len(found)))
 
 

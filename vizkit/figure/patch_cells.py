@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from vizkit.figure.charts import framed, laid_out, lying, squared
-from vizkit.figure.palette import CEILING, CLASSES, FLOOR, LIGHT, OTHERS, SIGNED, ramp
+from vizkit.figure.palette import CEILING, CLASSES, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
 if TYPE_CHECKING:

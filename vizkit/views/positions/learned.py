@@ -58,9 +58,8 @@ class Learned(View):
             table = resampled(of.loaded, (finer(own[0], self.grid), finer(own[1], self.grid)))
             words = f" · resampled from {own[0]} × {own[1]}, bicubic"
         rows, columns, channels = table.shape
-        alike = similarity_for_browser(
-            table.flatten(0, 1), Tokens("positions", (), (rows, columns), 1.0), of.asked, low(of)
-        )
+        places = Tokens("positions", (), (rows, columns), stride=1.0)
+        alike = similarity_for_browser(table.flatten(0, 1), places, of.asked, low(of))
         yield Line(f"{rows} × {columns} positions of {channels} channels{words}")
         over = Map(
             alike,

@@ -53,7 +53,7 @@ export default function ({ data, parentElement, setStateValue }) {
     right.textContent = data.words
     undo.hidden = data.alone || !card.swaps
     said.textContent = card.over !== null ? `the patch of ${name(card.order[card.over])} stands at ${name(card.over)}`
-      : data.alone ? '' : 'Drag a patch of the right picture onto another, or click both: they change places.'
+      : data.alone ? '' : 'Drag a patch on the right onto another, or click both: they swap.'
     canvas.dataset.swaps = card.swaps
   }
 
