@@ -36,12 +36,51 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     ready(page)
     expect(page.get_by_text("without positions the outputs are the same in both orders")).to_be_visible()
     expect(page.get_by_text("Positions removed").first).to_be_visible()
+    choose(page, "Relative")
+    window, said = page.locator(f"{MAIN} canvas.window"), page.locator(f"{MAIN} .bias output")
+    click_at(window, 0.1, 0.1)
+    page.wait_for_url("**bias_query=1**")
+    size = window.evaluate("canvas => canvas.clientWidth")
+    window.hover(position={"x": 0.9 * size, "y": 0.9 * size})  # the farthest key, of 4 × 4: the first of 49 entries
+    expect(said).to_contain_text("key in row 4, column 4 (3 below, 3 to the right): entry 1 of 49 adds")
+    page.locator(f"{MAIN} .bias nav button").nth(1).click()
+    page.wait_for_url("**rope_head=2**")
+    ready(page)
+    expect(page.get_by_text("Table of head 2, the query in the middle")).to_be_visible()
     choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
     expect(page.get_by_text("a learned table of positions: ViT · digits")).to_be_visible()
     choose(page, "Sinusoids")
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
+
+
+def test_patches_are_moved_by_hand(page: Page, server: str):
+    """Dragged, clicked and by the keyboard; the answer follows, the link keeps it, and Undo puts it back."""
+    page.goto(f"{server}/positions?{MODELS}&shuffle_seed=0")
+    ready(page)
+    expect(page.get_by_text("Nothing is moved, and the answer is “3”.").first).to_be_visible()
+    picture = page.locator(f"{MAIN} .shuffle canvas").first
+    width = picture.evaluate("canvas => canvas.clientWidth")
+    side = (width - 10) / 2
+    at = lambda row, column: {"x": width - side + (column - 0.5) * side / 8, "y": (row - 0.5) * side / 8}  # noqa: E731
+    picture.drag_to(picture, source_position=at(1, 1), target_position=at(4, 5))
+    page.wait_for_url("**shuffle_swaps=1-29**")
+    expect(page.get_by_text("With 2 patches at other places").first).to_be_visible()
+    picture.click(position=at(2, 1))
+    picture.click(position=at(8, 8))
+    page.wait_for_url("**shuffle_swaps=1-29+9-64**")
+    picture.press("Enter")  # where the pointer is, and one to the left
+    picture.press("ArrowLeft")
+    picture.press("Enter")
+    page.wait_for_url("**shuffle_swaps=1-29+9-64+64-63**")
+    expect(page.get_by_text("With 5 patches at other places").first).to_be_visible()
+    page.reload()
+    ready(page)
+    expect(picture).to_have_attribute("data-swaps", "1-29 9-64 64-63")
+    page.get_by_role("button", name="Undo the swaps").first.click()
+    expect(page.get_by_text("Nothing is moved, and the answer is “3”.").first).to_be_visible()
+    assert "shuffle_swaps" not in page.url
 
 
 def test_attention_from_one_head_to_the_mask(page: Page, server: str):
@@ -136,7 +175,10 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
 CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "convolution?convolution_view=Norms")
 
 
-@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention", *CONVOLUTION])
+POSITIONS = ("positions", *(f"positions?positions_view={view}" for view in ("Kinds", "Learned", "Relative")))
+
+
+@pytest.mark.parametrize("address", ["patches", *POSITIONS, "attention", *CONVOLUTION])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(phone)

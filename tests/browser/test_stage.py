@@ -88,14 +88,14 @@ def test_a_setting_keeps_the_step(rollout: Page):
 
 def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: str):
     """196 positions are too many to have them all: each is drawn by the server, the next when the last has come."""
-    page.goto(f"{server}/positions?positions_view=Sinusoids&sin_position=193")
+    page.goto(f"{server}/positions?positions_view=Sinusoids&sin_position=194")
     ready(page)
     said = page.locator(".scrubber b")
-    expect(said).to_have_text("193 of 195")
+    expect(said).to_have_text("194 of 196")
     page.get_by_role("button", name="Play").click()
-    expect(said).to_have_text("195 of 195")
+    expect(said).to_have_text("196 of 196")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    page.wait_for_url("**sin_position=195**")
+    page.wait_for_url("**sin_position=196**")
     ready(page)
 
 

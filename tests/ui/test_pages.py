@@ -205,7 +205,7 @@ VIEWS = [
         ("patches", "patches_view", view)
         for view in ("Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost")
     ),
-    *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
+    *(("positions", "positions_view", view) for view in ("Sinusoids", "Kinds", "Learned", "Relative", "Shuffle")),
     *(("attention", "attention_view", view) for view in ("Walk-through", "Explorer", "Statistics", "Masked")),
 ]
 NEEDS_NO_MODEL = {"Cost", "Sinusoids", "Masked"}
@@ -213,7 +213,7 @@ ANOTHER = {  # views that have no meaning for a kind of model say so and show a 
     VIT: {"Relative"},
     DEIT: {"Relative"},
     SWIN: {"Learned"},
-    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
+    CNN: {"Cut", "Filters", "Kinds", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
 }
 
 
@@ -278,7 +278,7 @@ def test_removing_positions_makes_shuffling_invisible():
     test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
     assert not test.exception
     assert "without positions the outputs are the same in both orders" in texts(test)
-    assert "without positions on none of 5 pictures" in texts(at_rest(test))  # the digits
+    assert "without positions on none of 5 digits" in texts(at_rest(test))
 
 
 def test_what_has_no_classes_is_shuffled_too():

@@ -198,7 +198,9 @@ def told_apart(
     row, column = (torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True))
     far = near.flatten()[(row[:, None] ** 2 + column**2).flatten().argmax()]
     numbers = neighbours(near, cell) | {"farthest": float(far)}
-    row_, column_, last = (f"{float(f'{100 * value:.2g}'):g} %" if shares else f"{value:.2f}" for value in numbers.values())
+    row_, column_, last = (
+        f"{float(f'{100 * value:.2g}'):g} %" if shares else f"{value:.2f}" for value in numbers.values()
+    )
     has = f"get {row_} of the weight each" if shares else f"have a cosine of {row_} with the chosen patch"
     words = f"{which}, the neighbours in its row {has}, those in its column {column_}, the farthest place {last}."
     return Remark(words.replace("-0.00", "0.00").replace("-", "−"), numbers)

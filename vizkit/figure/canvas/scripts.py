@@ -75,7 +75,7 @@ SCRIPTS = {
     ),
     "vizkit_bias": Script(
         "<section class='bias'><div class='pair'><div><small></small><canvas class='window' tabindex='0' "
-        "role='application'></canvas></div><div><small></small><canvas class='table'></canvas></div></div>"
+        "role='application'></canvas></div><div><small></small><canvas class='table' role='img'></canvas></div></div>"
         "<output aria-live='polite'></output><p><span></span><i></i><span></span></p><nav></nav></section>",
         _POSITIONS / "positions.css",
         (SHORT, _POSITIONS / "bias.js"),

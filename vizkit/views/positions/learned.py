@@ -90,7 +90,7 @@ def coloured(table: Tensor) -> Iterator[Block]:
     colours = pca_rgb(table)
     words = f"three main components as red, green and blue, {percent(float(colours.explained.sum()))} of the variance"
     yield Heading("The same vectors as colours")
-    yield Picture(enlarged(colours.rgb.numpy()), "A colour for every position", words)
+    yield Picture(enlarged(colours.rgb.numpy()), "A colour for every position", words, 0.36)
 
 
 def likeness(table: Tensor) -> Iterator[Block]:

@@ -57,6 +57,7 @@ export default function ({ data, parentElement, setStateValue }) {
     over.textContent = `Table of head ${card.head + 1}, the query in the middle; framed: this window`
     said.textContent = `Query in row ${qr + 1}, column ${qc + 1}, key in row ${kr + 1}, column ${kc + 1} (${where(kr - qr, kc - qc)}): `
       + `entry ${down * right - index} of ${down * right} adds ${number(value, 2)} to the score.`
+    table.setAttribute('aria-label', over.textContent)
     said.dataset.entry = down * right - index
     nav.querySelectorAll('button').forEach((button, head) => {
       button.setAttribute('aria-pressed', head === card.head)
@@ -92,7 +93,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   if (nav.childElementCount !== data.means.length) nav.replaceChildren(...data.means.map((_, head) => {
     const button = document.createElement('button')
-    button.append(`head ${head + 1}`, document.createElement('canvas'))
+    button.append(`head ${head + 1}`, Object.assign(document.createElement('canvas'), { role: 'img', ariaLabel: `Table of head ${head + 1}` }))
     button.onclick = () => card.choose(head)
     return button
   }))
