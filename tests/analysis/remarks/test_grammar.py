@@ -420,8 +420,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
     ),
     positions.told_apart: lambda: (
-        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "By rotations", shares=shares)
-        for p, side, cell, shares in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)), (False, True))
+        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "rotary", shares=shares)
+        for p, side, cell, shares in product(SHARES, (2, 3, 14), ((0, 0), (1, 1)), (False, True))
     ),
     positions.in_two_dimensions: lambda: (
         positions.in_two_dimensions(p * torch.rand(side, side), torch.rand(side, side), (0, 1))

@@ -171,20 +171,19 @@ def test_two_pictures_and_small_outputs():
 def test_neighbours_and_the_farthest_place():
     """Of the middle of 3 × 4: left and right 2 and 3, above and below 1 and 4, of two corners as far away the first."""
     near = torch.tensor([[0.0, 1.0, 0.0, -0.25], [2.0, 9.0, 3.0, 0.0], [0.0, 4.0, 0.0, -0.5]])
-    said = positions.told_apart(near, (1, 1), "In a test")
+    said = positions.told_apart(near, (1, 1), "learned")
     assert said is not None
     assert said.numbers == {"row": 2.5, "column": 2.5, "farthest": -0.25}
     assert said.words == (
-        "In a test, the neighbours in its row have a cosine of 2.50 with the chosen patch, those in its column 2.50, "
-        "the farthest place −0.25."
+        "Learned: the neighbours in its row have a cosine of 2.50 with the chosen patch, in its column 2.50, the "
+        "farthest place −0.25."
     )
-    shares = positions.told_apart(near.abs() / 100, (0, 0), "By a bias", shares=True)
+    shares = positions.told_apart(near.abs() / 100, (0, 0), "relative", shares=True)
     assert shares is not None
     assert shares.words == (
-        "By a bias, the neighbours in its row get 1 % of the weight each, those in its column 2 %, the farthest place "
-        "0.5 %."
+        "Relative: the neighbours in its row get 1 % of the weight each, in its column 2 %, the farthest place 0.5 %."
     )
-    assert positions.told_apart(near, None, "In a test") is None
+    assert positions.told_apart(near[:1], (0, 1), "learned") is None
 
 
 def test_what_a_second_dimension_keeps():

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.positions import ByDistance, cosine_grid
-from vizkit.analysis.remarks.remark import Remark, counted, of_all, percent
+from vizkit.analysis.remarks.remark import Remark, begun, counted, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
@@ -189,11 +189,11 @@ def in_two_dimensions(
 
 
 def told_apart(
-    near: Float[Tensor, "row column"], cell: tuple[int, int] | None, which: str, *, shares: bool = False
+    near: Float[Tensor, "row column"], cell: tuple[int, int], which: str, *, shares: bool = False
 ) -> Remark | None:
-    """How near the neighbours of a cell are, and the farthest place; None without a cell or with no place that is far.
-    `near`: cosines of positions, or `shares` of the weight."""
-    if cell is None or min(near.shape) < 2 or max(near.shape) < 3:
+    """How near the neighbours of a cell are, and the farthest place; None with no place that is far. `near`: cosines of
+    positions, or `shares` of the weight."""
+    if min(near.shape) < 2 or max(near.shape) < 3:
         return None
     row, column = (torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True))
     far = near.flatten()[(row[:, None] ** 2 + column**2).flatten().argmax()]
@@ -202,7 +202,7 @@ def told_apart(
         f"{float(f'{100 * value:.2g}'):g} %" if shares else f"{value:.2f}" for value in numbers.values()
     )
     has = f"get {row_} of the weight each" if shares else f"have a cosine of {row_} with the chosen patch"
-    words = f"{which}, the neighbours in its row {has}, those in its column {column_}, the farthest place {last}."
+    words = f"{begun(which)}: the neighbours in its row {has}, in its column {column_}, the farthest place {last}."
     return Remark(words.replace("-0.00", "0.00").replace("-", "−"), numbers)
 
 

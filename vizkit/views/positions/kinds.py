@@ -61,20 +61,20 @@ class Kinds(View):
         first = first_layer(of)
         if first is None:
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")
-        maps, own = dict(every(of, first)), set(kinds_of(of))
+        maps = dict(every(of, first))
         chosen = self.kind if self.kind in maps else next(iter(maps))
         drawn = {name: rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
-        asked = maps[chosen].query_id(of.asked)
         said_by = sentences(maps[chosen], chosen)
         rows, columns = first.query.grid or (0, 0)
-        whose = "the model's own" if chosen in own else f"computed for the grid of {of.name}"
+        own = {"sinusoids": "fixed sinusoids", "relative": "relative bias"}.get(chosen, chosen) in kind(of.loaded)
+        whose = "the model's own" if own else f"computed for the grid of {of.name}"
         yield Line(f"{WORDS[chosen]} · {rows} × {columns} places · {whose}")
         yield Map(
             maps[chosen],
             of.asked,
             "Positions in",
             SHARE if chosen == "relative" else QUANTITY,
-            said=said_by.get(asked, ""),
+            said=said_by.get(maps[chosen].query_id(of.asked), ""),
             said_by=said_by,
         )
         shares = {name: name == "relative" for name in drawn}
@@ -93,12 +93,6 @@ class Kinds(View):
 
 def first_layer(of: Subject) -> Attention | None:
     return next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
-
-
-def kinds_of(of: Subject) -> Iterator[str]:
-    """Those that the model has itself."""
-    names = {"learned": "learned", "fixed sinusoids": "sinusoids", "rotary": "rotary", "relative bias": "relative"}
-    yield from (names[name] for name in kind(of.loaded) if name in names)
 
 
 def every(of: Subject, first: Attention) -> Iterator[tuple[str, Rows]]:
@@ -153,25 +147,14 @@ def by_bias(bias: Tensor, first: Attention) -> Rows:
 
 def sentences(rows: Rows, which: str) -> dict[int, str]:
     """What is said of every patch that can ask, by its id."""
-    begins, shares = BEGINS[which], which == "relative"
     asking = np.arange(rows.values.shape[-2]) if rows.query_ids is None else rows.query_ids.ravel()
     first, columns = len(rows.query_special), (rows.query_grid or (0, 1))[1]
-    return {
-        query: first_said(
-            told_apart(torch.from_numpy(rows.row_of(query)[0]), divmod(query - first, columns), begins, shares=shares)
-        )
-        for query in asking.tolist()
-        if query >= first
-    }
 
+    def said(query: int) -> str:
+        near, cell = torch.from_numpy(rows.row_of(query)[0]), divmod(query - first, columns)
+        return first_said(told_apart(near, cell, WORDS[which], shares=which == "relative"))
 
-BEGINS = {
-    "learned": "With learned positions",
-    "sinusoids": "With sinusoids for row and column",
-    "one row": "With sinusoids in one row",
-    "rotary": "By rotations",
-    "relative": "By the relative bias alone",
-}
+    return {query: said(query) for query in asking.tolist() if query >= first}
 
 
 def numbers(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -122,32 +122,29 @@ class Shuffle(View):
 
     def pictures(self, of: Subject, grid: tuple[int, int], order: Order) -> Canvas:
         """The model's input in order, and as it is now."""
-        seen, start = of.seen_rgb, Shuffle(self.seed).order(len(order), of)
-        moved = (
-            shuffle(torch.from_numpy(seen).permute(2, 0, 1), seen.shape[0] // grid[0], order).permute(1, 2, 0).numpy()
-        )
+        seen = of.seen_rgb
+        moved = shuffle(torch.from_numpy(seen).permute(2, 0, 1), len(seen) // grid[0], order).permute(1, 2, 0)
         data = {
             "seen": data_url(seen),
             "rows": grid[0],
             "columns": grid[1],
             "ratio": seen.shape[0] / seen.shape[1],
             "order": order.tolist(),
-            "start": start.tolist(),
             "swaps": self.swaps,
             "longest": LONGEST,
             "words": self.words(),
         }
-        still = Picture(beside(seen, moved), "The patches in order, and moved", f"left in order, right {self.words()}")
-        tells = {"swaps": (pairs, "swaps")}
-        return Canvas("vizkit_shuffle", data, "The patches in order, and moved.", tells, (still,))
+        still = Picture(
+            beside(seen, moved.numpy()), "The patches in order, and moved.", f"left in order, right {self.words()}"
+        )
+        return Canvas("vizkit_shuffle", data, still.alt, {"swaps": (pairs, "swaps")}, (still,))
 
     def remark(self, of: Subject, answers: Mapping[bool, Answers], order: Order) -> str:
-        loaded = of.loaded
-        labels = [loaded.label(output) for output in range(len(answers[True].in_order))]
+        labels = [of.loaded.label(output) for output in range(len(answers[True].in_order))]
         moved = int((order != torch.arange(len(order))).sum())
         if not moved:
             return f"Nothing is moved, and the answer is “{labels[int(answers[True].in_order.argmax())]}”."
-        others = ["windows and the merging of patches"] if family_of(loaded.model) == "swin" else []
+        others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
         how = "Shuffled" if self.seed else f"With {counted(moved, 'patch', 'patches')} at other places"
         return positions.shuffled(answers[True], answers[False], labels, *others, moved=how).words
 
@@ -230,7 +227,7 @@ def values(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:
 def numbers(answers: Mapping[bool, Answers], order: Order) -> dict[str, np.ndarray]:
     names = {True: "with_positions", False: "without_positions"}
     return {"order": order.numpy()} | {
-        f"{names[kind]}_{order}": logits.numpy()
+        f"{names[kind]}_{which}": logits.numpy()
         for kind, each in answers.items()
-        for order, logits in (("in_order", each.in_order), ("shuffled", each.shuffled))
+        for which, logits in (("in_order", each.in_order), ("shuffled", each.shuffled))
     }

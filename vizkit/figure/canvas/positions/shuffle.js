@@ -78,7 +78,7 @@ export default function ({ data, parentElement, setStateValue }) {
     ;[order[one], order[other]] = [order[other], order[one]]
     told(swaps)
   }
-  undo.onclick = () => { card.order = [...data.start]; told(''); paint() }
+  undo.onclick = () => told('')
 
   // ---- the pointer and the keys --------------------------------------------------------------------------------------------
   const cellAt = ({ offsetX, offsetY }, begins) => {
