@@ -3,7 +3,7 @@ to toys that break them."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -19,7 +19,6 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
-from vizkit.views import class_of
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Block,
@@ -204,12 +203,6 @@ def seen(cls: type[View], of: Subject) -> list[Seen]:
     return found
 
 
-@cache
-def all_of(view: str, name: str) -> list[Seen]:
-    """Of a view and a model by their names, once for all rules."""
-    return seen(class_of(view), subject(name))
-
-
 def texts(block: object) -> Iterator[str]:
     """What people read of a block; of a formula nothing."""
     words = ("text", "title", "alt", "caption", "label", "quantity", "said", "button", "name", "note", "more")
@@ -294,25 +287,15 @@ def runs_the_model(found: list[Seen]) -> list[str]:
     return [f"{one}: {one.calls} calls" for one in others if one.changed in free and one.calls]
 
 
-def not_the_same_twice(make: Callable[[], Subject], cls: type[View]) -> list[str]:
-    """The numbers of two runs from the beginning are equal to the last bit."""
-    every = []
-    for _ in range(2):
-        of = make()
-        try:
-            blocks = everything(cls().show(given(cls, of)))
-            every.append(
-                {
-                    name: array
-                    for block in blocks
-                    if isinstance(block, Numbers)
-                    for name, array in block.arrays().items()
-                }
-            )
-        except NotApplicable:
-            return []
-    first, second = every
-    return [name for name in first if np.asarray(first[name]).tobytes() != np.asarray(second[name]).tobytes()]
+def not_the_same_twice(first: Seen, of: Subject) -> list[str]:
+    """The numbers of another run, from the beginning, are equal to the last bit."""
+    if first.refusal is not None:
+        return []
+    blocks = everything(type(first.view)().show(given(first.view, of)))
+    again = [block.arrays() for block in blocks if isinstance(block, Numbers)]
+    both = zip(first.arrays, again, strict=True)
+    return [name for one, other in both for name in one
+            if np.asarray(one[name]).tobytes() != np.asarray(other[name]).tobytes()]  # fmt: skip
 
 
 def taken_names(cls: type[View]) -> set[str]:

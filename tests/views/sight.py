@@ -95,6 +95,7 @@ def seen_values(block: Block) -> Iterator[np.ndarray]:
         rows = [block.maps] if isinstance(block, Tiles) else block.maps
         yield from (tile.values for row in rows for tile in row if tile.values.size)
     if isinstance(block, Chart):
+        yield from (values for still in block.still for values in seen_values(still))
         for trace in block.figure.data:
             every = (np.asarray(getattr(trace, name, None)) for name in ("x", "y", "z"))
             yield from (each for each in every if each.dtype.kind in "iuf" and each.size)
@@ -314,3 +315,16 @@ def kept(one: Seen, name: str, value: Any) -> bool:
     except ControlError:
         return False
     return from_address(cls, to_address(view)) == view
+
+
+RULES = (
+    silent,
+    says_nothing,
+    without_effect,
+    lost_on_paper,
+    not_as_seen,
+    scales_of_their_own,
+    bare_axes,
+    colours_that_change,
+    not_a_setting,
+)

@@ -179,7 +179,7 @@ def on_paper(maps: np.ndarray, order: Sequence[int], chosen: int) -> Tiles:
     tiles = tuple(Tile(f"channel {channel + 1}", each, f"up to {top:.3g}", signed=signed)
                   for channel, each, top in zip(shown, maps[:ON_PAPER], tops, strict=True))  # fmt: skip
     limits = tuple((-top if signed else 0.0, top) for top in tops)
-    return Tiles("", tiles, limits, "The strongest channels", "", tuple(shown), chosen)
+    return Tiles("", tiles, limits, "The strongest channels, each on its own scale", "", tuple(shown), chosen)
 
 
 def from_before(made: Origin) -> Chart:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Rgb = UInt8[np.ndarray, "_row _column 3"]
 RAND, MIX, ERASE, DEPTH, PAPER = "RandAugment", "Mixup and CutMix", "Erasing", "Drop path", "Does it matter?"
 ACROSS = 3  # beside one another
+NONE = np.empty(0)  # in the file of a part that has no such array
 DRAWS, BATCH = 5, 8  # pictures of one draw, and of the batch of Drop path
 PLAIN = Preprocessing((224, 224), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 ALPHAS = {"Mixup": "mixup", "CutMix": "cutmix"}
@@ -204,7 +205,7 @@ class Augmentation(View):
         )
         yield side_by_side(*columns, widths=(2, 2, 0.6))
         yield Line("A teacher is run on the mixed picture itself: its prediction need not match λ.")
-        pictures, values = ([getattr(each, part) for each in found.values()] for part in ("picture", "label"))
+        pictures, values = (np.array([getattr(each, part) for each in found.values()]) for part in ("picture", "label"))
         yield Numbers(lambda: {"pictures": pictures, "values": values})
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ class Augmentation(View):
             widths=(1.6, 1),
         )
         yield Line(f"{of.name}: {len(counts)} blocks, {sum(counts)} branches.")
-        yield Numbers(lambda: {"values": drawn})
+        yield Numbers(lambda: {"pictures": NONE, "values": drawn})
 
 
 def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
@@ -253,7 +254,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
         f"{BASELINE.change} reaches {BASELINE.at_224} % at 224² and {BASELINE.at_384} % at 384². Two runs did not "
         f"train at all: {failed}; the paper says that other hyper-parameters might have made them."
     )
-    yield Numbers(lambda: {"values": [*changes.values()]})
+    yield Numbers(lambda: {"pictures": NONE, "values": np.array([*changes.values()])})
 
 
 # ---- pictures and their labels ---------------------------------------------------------------------------------------
@@ -264,7 +265,7 @@ def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
     every = [Picture(enlarged(rgb), f"Picture: {said}", said) for said, rgb in named]
     for start in range(0, len(every), ACROSS):
         yield side_by_side(*every[start : start + ACROSS])
-    yield Numbers(lambda: {"pictures": [each.picture for each in changed]})
+    yield Numbers(lambda: {"pictures": np.array([each.picture for each in changed]), "values": NONE})
 
 
 def seen(rgb: Rgb, needs: Preprocessing) -> Rgb:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from vizkit.analysis.attribution.explaining import Explanation
-from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.attribution.methods import METHODS, generic_relevance
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Columns, Line, Numbers, Part
 from vizkit.views.controls import choice
@@ -19,7 +19,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 FIRST = "a map for the class"
-PREFERRED = ("generic_relevance", *METHODS)  # of those that know the class
+PREFERRED = (generic_relevance.METHOD.name, *METHODS)  # of those that know the class
 
 
 def models(of: Sequence[Subject]) -> list[str]:
