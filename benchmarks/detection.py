@@ -60,22 +60,41 @@ def page(content: dict[str, Any]) -> str:
     """docs/detection.md."""
     whole, alone = content["whole"], content["alone"]
     kinds = zip(content["labels"], content["things"], whole["precision"]["by_label"], strict=True)
-    looking = [_row(f"{layer}" if layer < len(content["looking"]) else f"{layer}, the last", f"{each['ratio']:.1f}",
-                    f"{each['low']:.1f} to {each['high']:.1f}", f"{each['median']:.1f}")
-               for layer, each in enumerate(content["looking"], 1)]  # fmt: skip
+    looking = [
+        _row(
+            f"{layer}" if layer < len(content["looking"]) else f"{layer}, the last",
+            f"{each['ratio']:.1f}",
+            f"{each['low']:.1f} to {each['high']:.1f}",
+            f"{each['median']:.1f}",
+        )
+        for layer, each in enumerate(content["looking"], 1)
+    ]
     return TEXT.format(
-        scenes=content["scenes"], parameters=content["parameters"], insects=sum(content["things"]),
-        minutes=content["minutes"], cores=_cores(content["threads"]),
-        ap50=whole["precision"]["ap50"], ap=whole["precision"]["ap"],
-        ap75=whole["precision"]["ap75"], faultless=whole["faultless"],
+        scenes=content["scenes"],
+        parameters=content["parameters"],
+        insects=sum(content["things"]),
+        minutes=content["minutes"],
+        cores=_cores(content["threads"]),
+        ap50=whole["precision"]["ap50"],
+        ap=whole["precision"]["ap"],
+        ap75=whole["precision"]["ap75"],
+        faultless=whole["faultless"],
         kinds="\n".join(_row(name, f"{count:,}", f"{value:.3f}") for name, count, value in kinds),
-        queries=content["looking"][-1]["queries"], looking="\n".join(looking),
-        alone="\n".join(_row(title, f"{said['duplicates']:.2f}", f"{said['precision']['ap50']:.3f}",
-                              f"{said['precision']['ap']:.3f}", f"{said['faultless']:.1%}")
-                        for title, said in (("as trained", whole), ("no self-attention", alone))),
+        queries=content["looking"][-1]["queries"],
+        looking="\n".join(looking),
+        alone="\n".join(
+            _row(
+                title,
+                f"{said['duplicates']:.2f}",
+                f"{said['precision']['ap50']:.3f}",
+                f"{said['precision']['ap']:.3f}",
+                f"{said['faultless']:.1%}",
+            )
+            for title, said in (("as trained", whole), ("no self-attention", alone))
+        ),
         differing=", ".join(f"{number} after layer {layer}" for layer, number in enumerate(content["differing"], 1)),
         curves="\n\n".join(_curve_table(name, lines) for name, lines in content["curves"].items()),
-    )  # fmt: skip
+    )
 
 
 def _cores(threads: int) -> str:
@@ -86,8 +105,15 @@ def _curve_table(name: str, lines: list[dict[str, Any]]) -> str:
     seconds, rows = 0.0, []
     for each in lines:
         seconds += each["seconds"] or 0
-        rows.append(_row(str(each["epoch"]), f"{seconds / 60:.0f}", f"{each['train_loss']:.2f}",
-                         f"{each['val_ap50']:.3f}", f"{each['val_ap']:.3f}"))  # fmt: skip
+        rows.append(
+            _row(
+                str(each["epoch"]),
+                f"{seconds / 60:.0f}",
+                f"{each['train_loss']:.2f}",
+                f"{each['val_ap50']:.3f}",
+                f"{each['val_ap']:.3f}",
+            )
+        )
     head = [_row("epoch", "minutes so far", "training loss", "AP50", "AP"), "|---|---:|---:|---:|---:|"]
     return "\n".join([f"`{name}`", "", *head, *rows])
 

@@ -21,5 +21,7 @@ def run() -> None:
         made = habits(detector, open_boxes("scenes", "test", count=SCENES), THRESHOLD)
         text = json.dumps(made.to_json(), separators=(",", ":")) + "\n"
         write(BUNDLED / name / "queries.json", text)
-        print(f"{name}: {len(made.queries)} boxes over {SCENES} scenes in {time.monotonic() - begin:.0f} s; "
-              f"within a query {made.apart():.0%} of the spread of all")  # fmt: skip
+        print(
+            f"{name}: {len(made.queries)} boxes over {SCENES} scenes in {time.monotonic() - begin:.0f} s; "
+            f"within a query {made.apart():.0%} of the spread of all"
+        )

@@ -83,5 +83,7 @@ def run() -> None:
                 pairs = [(bare(loaded, pixels), whole(loaded, images, workers)) for _ in range(ROUNDS)]
                 wall, own = (statistics.median(ours[i] / alone[i] for alone, ours in pairs) for i in (0, 1))
                 speed = statistics.median(ours[0] for _, ours in pairs)
-                print(f"{name:22} {workers} processes read: {speed:6.1f} images/s, {wall:.3f} × the bare forward pass, "
-                      f"{own:.3f} × by this process's own computing time")  # fmt: skip
+                print(
+                    f"{name:22} {workers} processes read: {speed:6.1f} images/s, {wall:.3f} × the bare forward pass, "
+                    f"{own:.3f} × by this process's own computing time"
+                )

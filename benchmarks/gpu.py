@@ -211,9 +211,14 @@ def limited(here: Measuring) -> None:
 
 
 SUBJECTS = {
-    "Tests": tests, "Proofs": proofs, "Recording / the plain fused pass": recording, "Evaluation": evaluating,
-    "Training": training, "Two models at once": together, "Memory that does not suffice": shortage,
-}  # fmt: skip
+    "Tests": tests,
+    "Proofs": proofs,
+    "Recording / the plain fused pass": recording,
+    "Evaluation": evaluating,
+    "Training": training,
+    "Two models at once": together,
+    "Memory that does not suffice": shortage,
+}
 
 
 def picture() -> np.ndarray:

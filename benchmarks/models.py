@@ -106,7 +106,7 @@ def files() -> list[Source]:
         ("open_clip around timm", trunk, theirs.prefixed("visual.trunk.", trunk.state_dict()), siglip),
         ("MONAI's ViT, pictures", monai, theirs.monai(monai), theirs.VIT),
         ("torchvision ViT, fine-tuned", tv_vit, tv_vit.state_dict(), "torchvision:vit_b_16"),
-    ]  # fmt: skip
+    ]
     found = [from_file(*row) for row in rows]
     options = {"architecture": "torchvision:swin_t", "image_size": 64}
     return [*found, from_file("torchvision Swin, fine-tuned", tv_swin, tv_swin.state_dict(), **options)]
@@ -268,12 +268,14 @@ def run() -> None:
 
     PAGE.write_text(
         TEXT.format(
-            table="\n".join(lines), opened=sum(cells[2] == "yes" for cells in rows), rows=len(rows),
+            table="\n".join(lines),
+            opened=sum(cells[2] == "yes" for cells in rows),
+            rows=len(rows),
             versions=f"timm {timm.__version__}, torchvision {torchvision.__version__}, "
             f"transformers {transformers.__version__}, torch {torch.__version__}",
         ),
         encoding="utf-8",
-    )  # fmt: skip
+    )
     print(f"written to docs/{PAGE.name}")
 
 

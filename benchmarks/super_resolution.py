@@ -43,8 +43,10 @@ def memory() -> None:
         before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
         match(query, key, largest)
         more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        print(f"relevance of {QUERIES:,} places with {KEYS:,} {title}: {more:.0f} MiB more, "
-              f"{time.monotonic() - begin:.1f} s")  # fmt: skip
+        print(
+            f"relevance of {QUERIES:,} places with {KEYS:,} {title}: {more:.0f} MiB more, "
+            f"{time.monotonic() - begin:.1f} s"
+        )
 
 
 if __name__ == "__main__":

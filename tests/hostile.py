@@ -29,8 +29,18 @@ def run(root: Path, suffix: str, bundled: str, number: int) -> RunFolder:
     found.write("config.json", config)
     (found.path / "README.md").write_text(f"---\nlicense: {TEXT}\n---\n", encoding="utf-8")
     found.write_text("recipe.json", Recipe(data="digits", model="digits_vit", epochs=1).to_json())
-    found.append({"epoch": 1, "train_loss": 1.0, "train_accuracy": 0.5, "rate": 1e-3, "images_per_s": 50.0,
-                  "val_loss": 1.0, "val_accuracy": 0.5, "seconds": 3.0})  # fmt: skip
+    found.append(
+        {
+            "epoch": 1,
+            "train_loss": 1.0,
+            "train_accuracy": 0.5,
+            "rate": 1e-3,
+            "images_per_s": 50.0,
+            "val_loss": 1.0,
+            "val_accuracy": 0.5,
+            "seconds": 3.0,
+        }
+    )
     found.write("samples.json", [{"index": 0, "label": 0, "predicted": 1, "probability": 0.9}])
     found.write("result.json", {"test_accuracy": 0.75, "test_loss": 1.0, "test_images": 359})
     found.write("versions.json", {"device": "CPU"})

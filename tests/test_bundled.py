@@ -76,9 +76,15 @@ def test_a_teacher_helps_where_labels_are_few(kind):
     assert np.mean(late[1]) > np.mean(late[0])
 
 
-@pytest.mark.parametrize(("of", "most_bytes"), [("*/model.safetensors", 40e6), ("sequences/*/model.safetensors", 6e6),
-                                                ("super_resolution/*/model.safetensors", 8e6),
-                                                ("detection/**/model.safetensors", 10e6)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("of", "most_bytes"),
+    [
+        ("*/model.safetensors", 40e6),
+        ("sequences/*/model.safetensors", 6e6),
+        ("super_resolution/*/model.safetensors", 8e6),
+        ("detection/**/model.safetensors", 10e6),
+    ],
+)
 def test_together_they_stay_small(of, most_bytes):
     """The models of pictures, and those of texts."""
     assert 0 < sum(file.stat().st_size for file in BUNDLED.glob(of)) < most_bytes

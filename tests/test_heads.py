@@ -33,10 +33,16 @@ LN3 = float(np.log(3))
 
 def whole(**changed):
     parts = {
-        "name": "ordinal", "title": "ordered classes", "output": "rank", "gives": "a rank", "unjudged": "none is right",
-        "values": lambda logits: logits, "listed": lambda logits, count: [0], "answers": lambda logits: (0,),
+        "name": "ordinal",
+        "title": "ordered classes",
+        "output": "rank",
+        "gives": "a rank",
+        "unjudged": "none is right",
+        "values": lambda logits: logits,
+        "listed": lambda logits, count: [0],
+        "answers": lambda logits: (0,),
         "target": lambda logits: 0,
-    }  # fmt: skip
+    }
     return Head(**(parts | changed))
 
 
@@ -188,12 +194,16 @@ def same_weights():
 @pytest.mark.parametrize(
     ("outputs", "given", "head", "guessed"),
     [
-        (7, {}, SOFTMAX, True), (1, {}, REGRESSION, True), (1000, {}, SOFTMAX, False),
-        (7, {"labels": list("abcdefg")}, SOFTMAX, True), (7, {"head": "sigmoid"}, SIGMOID, False),
-        (1, {"head": "sigmoid"}, SIGMOID, False), (7, {"head": "embedding"}, EMBEDDING, False),
+        (7, {}, SOFTMAX, True),
+        (1, {}, REGRESSION, True),
+        (1000, {}, SOFTMAX, False),
+        (7, {"labels": list("abcdefg")}, SOFTMAX, True),
+        (7, {"head": "sigmoid"}, SIGMOID, False),
+        (1, {"head": "sigmoid"}, SIGMOID, False),
+        (7, {"head": "embedding"}, EMBEDDING, False),
         (2, {"head": "regression", "labels": ["age", "weight"]}, REGRESSION, False),
     ],
-)  # fmt: skip
+)
 def test_a_module_has_the_head_that_is_given_else_a_guess_that_is_said(outputs, given, head, guessed):
     loaded = vizkit.wrap(Several(outputs), size_hw=SIZE_HW, **given)
     assert (loaded.head, loaded.head_guessed, loaded.outputs) == (head, guessed, outputs)
@@ -205,12 +215,15 @@ def test_a_module_has_the_head_that_is_given_else_a_guess_that_is_said(outputs, 
 @pytest.mark.parametrize(
     ("outputs", "head", "labels", "words"),
     [
-        (3, "softmax", (), ["class 0", "class 2"]), (3, "sigmoid", (), ["label 0", "label 2"]),
-        (3, "regression", (), ["value 0", "value 2"]), (1, "regression", (), ["value"]),
-        (1, "regression", ("age",), ["age"]), (3, "embedding", ("a", "b", "c"), ["feature 0", "feature 2"]),
+        (3, "softmax", (), ["class 0", "class 2"]),
+        (3, "sigmoid", (), ["label 0", "label 2"]),
+        (3, "regression", (), ["value 0", "value 2"]),
+        (1, "regression", (), ["value"]),
+        (1, "regression", ("age",), ["age"]),
+        (3, "embedding", ("a", "b", "c"), ["feature 0", "feature 2"]),
         (3, "sigmoid", ("a", "b", "c"), ["a", "c"]),
     ],
-)  # fmt: skip
+)
 def test_outputs_are_called_by_what_they_are(outputs, head, labels, words):
     loaded = vizkit.wrap(Several(outputs), size_hw=SIZE_HW, head=head, labels=labels)
     assert [loaded.label(0), *([loaded.label(2)] if outputs > 1 else [])] == words
@@ -260,10 +273,13 @@ def folder(path, classes, **more):
     ("classes", "more", "head", "guessed"),
     [
         (3, {"head": "sigmoid", "label_names": ["a", "b", "c"]}, SIGMOID, False),
-        (1, {"head": "regression"}, REGRESSION, False), (1, {}, REGRESSION, True), (3, {}, SOFTMAX, True),
-        (3, {"head": "softmax"}, SOFTMAX, False), (0, {}, EMBEDDING, False),
+        (1, {"head": "regression"}, REGRESSION, False),
+        (1, {}, REGRESSION, True),
+        (3, {}, SOFTMAX, True),
+        (3, {"head": "softmax"}, SOFTMAX, False),
+        (0, {}, EMBEDDING, False),
     ],
-)  # fmt: skip
+)
 def test_a_folder_says_its_head_in_its_configuration(tmp_path, classes, more, head, guessed):
     loaded = vizkit.load(folder(tmp_path / "own", classes, **more), device="cpu")
     assert (loaded.head, loaded.head_guessed) == (head, guessed)
@@ -292,16 +308,25 @@ def test_a_run_of_our_training_is_no_guess(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "problem", "head", "guessed"),
     [
-        (5, "multi_label_classification", SIGMOID, False), (5, "single_label_classification", SOFTMAX, False),
-        (2, "regression", REGRESSION, False), (1, None, REGRESSION, True), (5, None, SOFTMAX, True),
+        (5, "multi_label_classification", SIGMOID, False),
+        (5, "single_label_classification", SOFTMAX, False),
+        (2, "regression", REGRESSION, False),
+        (1, None, REGRESSION, True),
+        (5, None, SOFTMAX, True),
     ],
-)  # fmt: skip
+)
 def test_transformers_says_it_by_its_problem_type(tmp_path, photo, labels, problem, head, guessed):
     transformers = pytest.importorskip("transformers")
     config = transformers.ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, image_size=32, patch_size=8,
-        num_labels=labels, problem_type=problem,
-    )  # fmt: skip
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        image_size=32,
+        patch_size=8,
+        num_labels=labels,
+        problem_type=problem,
+    )
     model = transformers.ViTForImageClassification(config).eval()
     model.save_pretrained(tmp_path / "folder")
     loaded = vizkit.load(tmp_path / "folder", device="cpu")
@@ -367,11 +392,12 @@ def test_no_output_is_explained_that_does_not_exist(digits, photo):
 @pytest.mark.parametrize(
     ("classes", "head", "line"),
     [
-        (3, "sigmoid", r"^ +\d+\.\d%  label \d$"), (1, "regression", r"^ +-?[\d.]+  value$"),
+        (3, "sigmoid", r"^ +\d+\.\d%  label \d$"),
+        (1, "regression", r"^ +-?[\d.]+  value$"),
         (3, "embedding", r"^ +[\d.]+  is the length of its embedding, 3 features$"),
         (3, "softmax", r"^ +\d+\.\d%  class \d$"),
     ],
-)  # fmt: skip
+)
 def test_the_command_writes_each_answer_in_its_own_unit(tmp_path, capsys, classes, head, line):
     model = str(folder(tmp_path / "own", classes))
     picture = str(tmp_path / "picture.png")

@@ -27,9 +27,14 @@ ROOT = FOLDER.parents[2]
 
 def whole(**changed):
     parts = {
-        "name": "brightness", "title": "Brightness", "needs": "model", "asks": "How bright is each pixel?",
-        "caveat": "It knows no model.", "source": "nobody", "run": lambda given: given.subject.pixels[0].mean(0),
-    }  # fmt: skip
+        "name": "brightness",
+        "title": "Brightness",
+        "needs": "model",
+        "asks": "How bright is each pixel?",
+        "caveat": "It knows no model.",
+        "source": "nobody",
+        "run": lambda given: given.subject.pixels[0].mean(0),
+    }
     return Method(**(parts | changed))
 
 

@@ -141,11 +141,14 @@ assert main(["datasets", "greys", "--images", "8"]) == 0
 RECIPES = {
     "family": ("models/families/toy.py", "models/families/__init__.py", '"generic"', FAMILY, USE_FAMILY),
     "method": (
-        "analysis/attribution/methods/brightness.py", "analysis/attribution/methods/__init__.py", '"patch_ablation"',
-        METHOD, USE_METHOD,
+        "analysis/attribution/methods/brightness.py",
+        "analysis/attribution/methods/__init__.py",
+        '"patch_ablation"',
+        METHOD,
+        USE_METHOD,
     ),
     "data set": ("datasets/builtin/greys.py", "datasets/builtin/__init__.py", '"torchvision"', DATA, USE_DATA),
-}  # fmt: skip
+}
 
 
 FOLDERS = [(ROOT / "vizkit" / file).parent for file, *_ in RECIPES.values()]

@@ -8,8 +8,15 @@ from vizkit.settings import GIB, settings
 
 
 def test_nothing_is_allowed_by_default(monkeypatch):
-    for name in ("MODEL_GIB", "CACHE_GIB", "DATA_ROOTS", "ALLOW_DELETING", "ALLOW_JOBS", "UPLOADS_KEPT_HOURS",
-                 "KEEP_PICTURES"):  # fmt: skip
+    for name in (
+        "MODEL_GIB",
+        "CACHE_GIB",
+        "DATA_ROOTS",
+        "ALLOW_DELETING",
+        "ALLOW_JOBS",
+        "UPLOADS_KEPT_HOURS",
+        "KEEP_PICTURES",
+    ):
         monkeypatch.delenv(f"VIZKIT_{name}", raising=False)
     default = settings()
     assert default.data_roots == ()

@@ -14,10 +14,16 @@ from vizkit.tokenizing import MOST_CHARACTERS, TOKENIZERS, TRIAL, Tokenizer, Tok
 
 WORDS = {"[UNK]": 0, "the": 1, "cat": 2, "sat": 3, "[SEP]": 4}
 GOOD = {
-    "version": "1.0", "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
-    "padding": None, "added_tokens": [], "normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "Whitespace"},
-    "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "[UNK]"},
-}  # fmt: skip
+    "version": "1.0",
+    "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+    "padding": None,
+    "added_tokens": [],
+    "normalizer": {"type": "Lowercase"},
+    "pre_tokenizer": {"type": "Whitespace"},
+    "post_processor": None,
+    "decoder": None,
+    "model": {"type": "WordLevel", "vocab": WORDS, "unk_token": "[UNK]"},
+}
 
 
 def made(**parts: object) -> Tokenizer:

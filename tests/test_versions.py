@@ -78,8 +78,15 @@ def test_the_page_tells_versions_and_names_what_failed():
     old = Result("2026-11-22", "3.11.7", versions, 2500, bad, 3, 12.4, 'python -m pytest -m "not browser"')
     new = Result("2026-11-23", "3.12.1", versions | {"torch": "9.0"}, 2522, [], 3, 9.6, "python -m pytest")
     text = page({"oldest": old, "newest": new})
-    for line in ("|  | oldest | newest |", "| torch | 1.2 | 9.0 |", "| passed | 2,500 | 2,522 |", "| failed | 22 | 0 |",
-                 "| day | 2026-11-22 | 2026-11-23 |", "- and 2 more", "- `tests/test_a.py::test_19`"):  # fmt: skip
+    for line in (
+        "|  | oldest | newest |",
+        "| torch | 1.2 | 9.0 |",
+        "| passed | 2,500 | 2,522 |",
+        "| failed | 22 | 0 |",
+        "| day | 2026-11-22 | 2026-11-23 |",
+        "- and 2 more",
+        "- `tests/test_a.py::test_19`",
+    ):
         assert line in text.splitlines()
     assert "test_20" not in text
     assert "Failed with the newest" not in text

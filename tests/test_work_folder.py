@@ -47,8 +47,9 @@ write(pathlib.Path(sys.argv[1]) / "model.safetensors", half)
 @pytest.mark.parametrize("kind", [WorkFolder, RunFolder, JobFolder])
 def test_one_process_works_in_a_folder_and_its_end_frees_it(tmp_path, kind):
     folder = kind(tmp_path)
-    with subprocess.Popen([sys.executable, "-c", LOCKING, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env=ENVIRONMENT) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKING, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
+    ) as process:
         assert process.stdout.readline() == b"locked\n"
         words = r"is at work in another process already; wait for its end, or stop it\.$"
         with pytest.raises(WorkError, match=words), folder.locked():
@@ -88,8 +89,20 @@ def test_a_run_begins_again_where_one_was_killed_before_its_first_epoch(tmp_path
 
 
 # ---- the status ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("content", [b"", b"{torn", b"\xff\xfe\x00", b"[1, 2]", b"7", b'{"state": 5}', b"[" * 99_999,
-                                     b'{"state": "running", "step": "many"}', b'{"message": null}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{torn",
+        b"\xff\xfe\x00",
+        b"[1, 2]",
+        b"7",
+        b'{"state": 5}',
+        b"[" * 99_999,
+        b'{"state": "running", "step": "many"}',
+        b'{"message": null}',
+    ],
+)
 def test_a_damaged_status_says_nothing(tmp_path, content):
     folder = WorkFolder(tmp_path)
     (tmp_path / "status.json").write_bytes(content)
@@ -207,8 +220,9 @@ def test_an_error_of_a_writer_that_has_room_stays_what_it_is(tmp_path):
 def test_nothing_is_written_whole_but_through_one_function():
     """A second way to write would have names of its own that two processes share, and no fsync."""
     root = os.path.dirname(writing.__file__)
-    found = subprocess.run(["grep", "-rlE", r"os\.replace\(|\.rename\(|os\.rename", root, "--include=*.py"],
-                           capture_output=True, text=True)  # fmt: skip
+    found = subprocess.run(
+        ["grep", "-rlE", r"os\.replace\(|\.rename\(|os\.rename", root, "--include=*.py"], capture_output=True, text=True
+    )
     names = {os.path.relpath(line, root) for line in found.stdout.split()}
     folders = {
         os.path.join("datasets", "cache.py"),

@@ -38,7 +38,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     """Imports the module of a name of `__all__`, or a package, when it is first used."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)

@@ -78,21 +78,35 @@ def parser() -> Parser:
         "trace", help="run one image, record every layer's attention, save it as .npz or .html"
     )
     tracing.add_argument("image", metavar="IMAGE", help="a picture file")
-    tracing.add_argument("-o", "--output", required=True, type=Path, metavar="OUT",
-                         help="OUT.npz for the numbers, OUT.html for a page that shows them")  # fmt: skip
+    tracing.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=Path,
+        metavar="OUT",
+        help="OUT.npz for the numbers, OUT.html for a page that shows them",
+    )
     add_model_options(tracing)
     tracing.add_argument("--layers", type=numbers, metavar="0,4-6", help="only these layers, counted from 0")
     tracing.add_argument("--rows", type=numbers, metavar="0,17", help="only these query tokens, for large images")
     tracing.add_argument("--mean-heads", action="store_true", help="only the mean over the heads of a layer")
     tracing.add_argument("--target", type=int, metavar="CLASS", help="record gradients of this class's logit too")
-    tracing.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the picture (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, "
-                         "heads:3.5=mean, temperature:3=2, uniform:3.5, frozen:3.5=2.1, blind:3=17,18, drop:17,18, "
-                         "positions:zero, patch:stream.3=17,18 (layers and heads counted from 1); repeatable"
-                         )  # fmt: skip
-    tracing.add_argument("--reference", action="append", default=[], metavar="IMAGE",
-                         help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; "
-                         "repeatable")  # fmt: skip
+    tracing.add_argument(
+        "--edit",
+        action="append",
+        default=[],
+        metavar="EDIT",
+        help="change the picture (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, "
+        "heads:3.5=mean, temperature:3=2, uniform:3.5, frozen:3.5=2.1, blind:3=17,18, drop:17,18, "
+        "positions:zero, patch:stream.3=17,18 (layers and heads counted from 1); repeatable",
+    )
+    tracing.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="IMAGE",
+        help="a picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; repeatable",
+    )
     tracing.set_defaults(run=trace)
 
     show.add(commands)
@@ -177,8 +191,14 @@ def trace(arguments: argparse.Namespace) -> None:
     image = vizkit.open_image(arguments.image)  # first: a wrong path is said sooner than a model is loaded
     loaded, image = changes.given(load(arguments), image)
     keep = Keep(arguments.layers, arguments.rows, "mean" if arguments.mean_heads else "each")
-    recorded = vizkit.trace(loaded, image, target=arguments.target, keep=keep, edits=changes.model,
-                            reference=[vizkit.open_image(other) for other in arguments.reference])  # fmt: skip
+    recorded = vizkit.trace(
+        loaded,
+        image,
+        target=arguments.target,
+        keep=keep,
+        edits=changes.model,
+        reference=[vizkit.open_image(other) for other in arguments.reference],
+    )
     recorded = changes.noted(recorded)
     _refuse_beyond("layer", arguments.layers, recorded.check.layers_found)
     if recorded.check.refused:

@@ -135,7 +135,7 @@ def _upright(data: bytes, max_side: int) -> tuple[Image.Image, str]:
     return flat, ", ".join(filter(None, (first, turned, converted, shrunk)))
 
 
-def _if_readable(question: Callable[[], Any]) -> Any:  # noqa: ANN401
+def _if_readable(question: Callable[[], Any]) -> Any:
     """The answer, or None: missing or corrupt metadata are no reason to refuse a picture."""
     with contextlib.suppress(Exception):
         return question()

@@ -17,7 +17,7 @@ class ReportError(ValueError):
     """A report cannot be read or made again; the message is one sentence for the user."""
 
 
-def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
+def read(hint: Any, value: Any, name: str = "report") -> Any:
     """`value` as the type `hint`: a dataclass, a tuple, a Literal, a union, str, int, float, bool or None. Raises
     ReportError with the name of the first field that is something else."""
     if isinstance(hint, type) and is_dataclass(hint):
@@ -40,19 +40,19 @@ def read(hint: Any, value: Any, name: str = "report") -> Any:  # noqa: ANN401
     raise ReportError(f"“{name}” of this report is not what vizkit writes there; use a replay.json as it was saved.")
 
 
-def read_fields(hint: Any, values: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def read_fields(hint: Any, values: dict[str, Any]) -> dict[str, Any]:
     """Some fields of a dataclass, by their names; tuples may be lists. Raises ReportError for the first that is not of
     its type."""
     hints = get_type_hints(hint)
     return {name: read(hints[name], _listed(value), name) for name, value in values.items()}
 
 
-def _listed(value: Any) -> Any:  # noqa: ANN401
+def _listed(value: Any) -> Any:
     """As JSON has it."""
     return [_listed(part) for part in value] if isinstance(value, tuple) else value
 
 
-def _record(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401
+def _record(hint: Any, value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         raise ReportError(f"“{name}” of this report is no record; use a replay.json as it was saved.")
     hints = get_type_hints(hint)
@@ -65,7 +65,7 @@ def _record(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401
     return hint(**{name: read(hints[name], value[name], name) for name in given})
 
 
-def _plain(hint: Any, value: Any) -> bool:  # noqa: ANN401
+def _plain(hint: Any, value: Any) -> bool:
     if hint in (None, NoneType):
         return value is None
     if hint is bool:

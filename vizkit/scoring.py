@@ -176,8 +176,9 @@ def top_patches(
 
     paths = [layer.path for layer in seen(loaded, pixels_of(loaded, picture)).convolved]
     shown = (rgb for rgb, _ in pictures(loaded, data, images)) if data else iter([picture])
-    return strongest_places(loaded, shown, paths.index(path), keep=TOP_PATCHES, of_each=1 if data else TOP_PATCHES,
-                            progress=progress)  # fmt: skip
+    return strongest_places(
+        loaded, shown, paths.index(path), keep=TOP_PATCHES, of_each=1 if data else TOP_PATCHES, progress=progress
+    )
 
 
 def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":

@@ -75,7 +75,7 @@ class Tokenizer:
     def text(self, ids: Sequence[int]) -> str:
         return self._ask("text", ids=list(ids))
 
-    def _ask(self, call: str, **given: Any) -> Any:  # noqa: ANN401
+    def _ask(self, call: str, **given: Any) -> Any:
         try:
             with TOKENIZERS.worker(self.digest) as worker:
                 if worker.holds != self.digest:

@@ -14,9 +14,22 @@ from torch import Tensor
 from vizkit.check import LOGIT_TOLERANCE, OUTPUT_TOLERANCE, ROW_SUM_TOLERANCE, Check, tolerance
 
 __all__ = [
-    "LOGIT_TOLERANCE", "OUTPUT_TOLERANCE", "PADDING", "Attention", "Check", "Features", "NotApplicable", "Tokens",
-    "Trace", "TraceError", "dense", "query_row", "row_sum_error", "row_times", "tolerance",
-]  # fmt: skip
+    "LOGIT_TOLERANCE",
+    "OUTPUT_TOLERANCE",
+    "PADDING",
+    "Attention",
+    "Check",
+    "Features",
+    "NotApplicable",
+    "Tokens",
+    "Trace",
+    "TraceError",
+    "dense",
+    "query_row",
+    "row_sum_error",
+    "row_times",
+    "tolerance",
+]
 
 PADDING = -1
 """The id of a place that is no token: Swin pads grids that its window does not divide."""

@@ -55,20 +55,20 @@ class WorkFolder:
         status = self.status
         return status.get("state", FINAL[0]) not in FINAL and alive(status)
 
-    def read(self, file: str) -> Any:  # noqa: ANN401
+    def read(self, file: str) -> Any:
         """A JSON file of the folder, {} while there is none that can be read."""
         try:
             return json.loads((self.path / file).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
 
-    def write(self, file: str, content: Any) -> None:  # noqa: ANN401
+    def write(self, file: str, content: Any) -> None:
         self.write_text(file, json.dumps(content, ensure_ascii=False))
 
     def write_text(self, file: str, text: str) -> None:
         write(self.path / file, text)
 
-    def say(self, **status: Any) -> None:  # noqa: ANN401
+    def say(self, **status: Any) -> None:
         """Replace status.json; only the first of several processes speaks."""
         if not speaks():
             return

@@ -91,32 +91,59 @@ def emptied(environment: Path) -> Path:
 
 
 def built(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-c", "import sys; from hatchling.build import build_wheel; "
-                    "build_wheel(sys.argv[1])", folder], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    subprocess.run(
+        [sys.executable, "-c", "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])", folder],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return next(folder.glob("*.whl"))
 
 
 def step(python: Path, wheel: Path, project: dict, extra: str, known: list[str]) -> Iterator[str]:
     """Install an extra over those before it, import what it promises; sentences on what does not hold."""
     began, what = time.monotonic(), f".[{extra}]" if extra else "."
-    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile",
-                    "--disable-pip-version-check", "-c", ROOT / "requirements.lock",
-                    f"{wheel}[{extra}]" if extra else wheel], check=True)  # fmt: skip
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            python,
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--disable-pip-version-check",
+            "-c",
+            ROOT / "requirements.lock",
+            f"{wheel}[{extra}]" if extra else wheel,
+        ],
+        check=True,
+    )
     installed = time.monotonic()
     promised = [name for name in known if extra_of(name) == extra]
     further = set().union(*(declared(project, other) for other in project["optional-dependencies"]))
     absent = further - declared(project, extra) - BROUGHT
     tops = [top for top, names in metadata.packages_distributions().items() if {name_of(x) for x in names} & absent]
     asked = [python, "-P", "-c", IMPORT_ALL, json.dumps(promised), json.dumps(tops)]
-    done = subprocess.run(asked, cwd=python.parent, check=True, stdout=subprocess.PIPE, text=True,
-                          env=os.environ | {"PYTHONPATH": "", "STREAMLIT_LOGGER_LEVEL": "error"})  # fmt: skip
+    done = subprocess.run(
+        asked,
+        cwd=python.parent,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": "", "STREAMLIT_LOGGER_LEVEL": "error"},
+    )
     failed, present, place = json.loads(done.stdout.splitlines()[-1])
     yield from (f"pip install '{what}' promises {module}, which fails there: {why}" for module, why in failed.items())
     yield from (f"pip install '{what}' brings {name} by chance; this check can say nothing of it" for name in present)
     if not Path(place).is_relative_to(python.parents[1]):
         yield f"{place} was imported, which is not the wheel."
-    print(f"{what}: {len(promised)} modules, installed in {installed - began:.0f} s, "
-          f"imported in {time.monotonic() - installed:.0f} s", flush=True)  # fmt: skip
+    print(
+        f"{what}: {len(promised)} modules, installed in {installed - began:.0f} s, "
+        f"imported in {time.monotonic() - installed:.0f} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -131,9 +131,16 @@ UNIGRAM = {
     "byte_fallback": False,
 }
 BPE = {
-    "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-    "fuse_unk": False, "byte_fallback": False, "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]],
-}  # fmt: skip
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "vocab": {"a": 0, "b": 1, "ab": 2},
+    "merges": [["a", "b"]],
+}
 BOMBS: tuple[dict[str, Any], ...] = (
     {"normalizer": charsmap(b"\xff\xff\xff\xff" + bytes(60))},
     {"normalizer": charsmap(b"\x10\0\0\0" + bytes(range(60)))},
@@ -150,16 +157,30 @@ BOMBS: tuple[dict[str, Any], ...] = (
     {"post_processor": template(20_000, 1000)},
     {"post_processor": template(3, 2**18)},
     {"post_processor": {"type": "BertProcessing", "sep": ["a", 2**31], "cls": ["a", 2**31]}},
-    {"post_processor": {"type": "RobertaProcessing", "sep": ["a", 1], "cls": ["a", 1], "trim_offsets": True,
-                        "add_prefix_space": True}},
+    {
+        "post_processor": {
+            "type": "RobertaProcessing",
+            "sep": ["a", 1],
+            "cls": ["a", 1],
+            "trim_offsets": True,
+            "add_prefix_space": True,
+        }
+    },
     {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(.*)*x"}, "behavior": "Isolated", "invert": False}},
     {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": ""}, "behavior": "Isolated", "invert": True}},
     {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(" * 500}, "behavior": "Isolated", "invert": False}},
     {"pre_tokenizer": {"type": "Metaspace", "replacement": "▁▁", "prepend_scheme": "always", "split": True}},
     {"pre_tokenizer": None},
     {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "<none>"}},
-    {"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "<none>", "continuing_subword_prefix": "",
-               "max_input_chars_per_word": 2**60}},
+    {
+        "model": {
+            "type": "WordPiece",
+            "vocab": {"a": 0},
+            "unk_token": "<none>",
+            "continuing_subword_prefix": "",
+            "max_input_chars_per_word": 2**60,
+        }
+    },
     {"model": UNIGRAM | {"unk_id": None}},
     {"model": UNIGRAM | {"unk_id": 7}},
     {"model": UNIGRAM | {"vocab": [["<unk>", 1e308], ["", 1e308], ["a", -1e308]]}},
@@ -169,13 +190,44 @@ BOMBS: tuple[dict[str, Any], ...] = (
     {"model": BPE | {"vocab": {"a": 2**32 - 1, "b": 1, "ab": 2**31}}},
     {"model": BPE | {"byte_fallback": True, "unk_token": "none", "fuse_unk": True}},
     {"truncation": {"direction": "Right", "max_length": 0, "strategy": "LongestFirst", "stride": 2**40}},
-    {"padding": {"strategy": {"Fixed": 2**40}, "direction": "Right", "pad_to_multiple_of": 0, "pad_id": 0,
-                 "pad_type_id": 0, "pad_token": "a"}},
-    {"added_tokens": [{"id": 2**31, "content": "", "single_word": False, "lstrip": True, "rstrip": True,
-                       "normalized": True, "special": True}]},
-    {"added_tokens": [{"id": n, "content": "a" * n, "single_word": False, "lstrip": False, "rstrip": False,
-                       "normalized": False, "special": True} for n in range(1500)]},
-)  # fmt: skip
+    {
+        "padding": {
+            "strategy": {"Fixed": 2**40},
+            "direction": "Right",
+            "pad_to_multiple_of": 0,
+            "pad_id": 0,
+            "pad_type_id": 0,
+            "pad_token": "a",
+        }
+    },
+    {
+        "added_tokens": [
+            {
+                "id": 2**31,
+                "content": "",
+                "single_word": False,
+                "lstrip": True,
+                "rstrip": True,
+                "normalized": True,
+                "special": True,
+            }
+        ]
+    },
+    {
+        "added_tokens": [
+            {
+                "id": n,
+                "content": "a" * n,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+            for n in range(1500)
+        ]
+    },
+)
 
 
 def tokenizer_bombed(files: Files, rng: np.random.Generator) -> None:
@@ -203,9 +255,16 @@ def tokenizer_misfit(files: Files, rng: np.random.Generator) -> None:
 
 def vocabulary(files: Files, rng: np.random.Generator) -> None:
     new = (
-        [], {"a": {}}, {"▁the": -1}, {"▁the": 10**30}, {"a": 1.5, "b": None}, {str(n): 3 for n in range(200_000)},
-        {"": 0, "▁": 1}, {f"▁{'x' * 5000}": 2, "▁the": 3}, {"▁": 0, "▁▁": True},
-    )  # fmt: skip
+        [],
+        {"a": {}},
+        {"▁the": -1},
+        {"▁the": 10**30},
+        {"a": 1.5, "b": None},
+        {str(n): 3 for n in range(200_000)},
+        {"": 0, "▁": 1},
+        {f"▁{'x' * 5000}": 2, "▁the": 3},
+        {"▁": 0, "▁▁": True},
+    )
     change(files, "vocab.json", lambda _: pick(rng, new))
     for name in ("source.spm", "target.spm", "spiece.model"):
         files[name] = rng.bytes(2000)
@@ -255,8 +314,16 @@ def config_missing(files: Files, rng: np.random.Generator) -> None:
 
 
 DEEP = (100, 300, 900, 100_000)
-LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "encoder_layers", "decoder_layers", "depths",
-          "num_decoder_layers", "num_encoder_blocks")  # fmt: skip
+LAYERS = (
+    "num_hidden_layers",
+    "n_layer",
+    "num_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "depths",
+    "num_decoder_layers",
+    "num_encoder_blocks",
+)
 
 
 def config_deep(files: Files, rng: np.random.Generator) -> None:
@@ -293,16 +360,35 @@ def config_types(files: Files, rng: np.random.Generator) -> None:
     types = ("", "mine", "bert", "vit", "llama", "../vit", "timm_backbone", "gpt2", 3, None, ["vit"], "x" * 10_000)
     names = ("ViTModel", "BertForMaskedLM", "PreTrainedModel", "AutoModel", "os", "__class__", "pipeline", 7, [], "")
     extra = (
-        {"return_dict": False}, {"output_attentions": True}, {"is_decoder": True, "add_cross_attention": True},
-        {"torch_dtype": "float16"}, {"dtype": "int8"}, {"quantization_config": {"quant_method": "bitsandbytes"}},
-        {"attn_implementation": "someone/kernels"}, {"_attn_implementation": "flash_attention_2"},
-        {"transformers_weights": "../../etc/passwd"}, {"pruned_heads": {"0": [0, 1, 2, 3], "1": [10**9]}},
-        {"tie_word_embeddings": "yes"}, {"use_cache": "no"}, {"problem_type": "regression"}, {"id2label": {"a": "b"}},
-        {"label2id": [1]}, {"num_labels": -3}, {"hidden_act": "os.system"}, {"activation_function": "x"},
-        {"base_model_tp_plan": {"*": "x"}}, {"backbone": "timm/resnet50"}, {"_name_or_path": "/etc"},
-        {"architectures": [None]}, {"torchscript": True}, {"chunk_size_feed_forward": 1}, {"use_bfloat16": True},
-        {"problem_type": []}, {"rope_parameters": {"rope_type": "x"}}, {"layer_types": ["x"]},
-    )  # fmt: skip
+        {"return_dict": False},
+        {"output_attentions": True},
+        {"is_decoder": True, "add_cross_attention": True},
+        {"torch_dtype": "float16"},
+        {"dtype": "int8"},
+        {"quantization_config": {"quant_method": "bitsandbytes"}},
+        {"attn_implementation": "someone/kernels"},
+        {"_attn_implementation": "flash_attention_2"},
+        {"transformers_weights": "../../etc/passwd"},
+        {"pruned_heads": {"0": [0, 1, 2, 3], "1": [10**9]}},
+        {"tie_word_embeddings": "yes"},
+        {"use_cache": "no"},
+        {"problem_type": "regression"},
+        {"id2label": {"a": "b"}},
+        {"label2id": [1]},
+        {"num_labels": -3},
+        {"hidden_act": "os.system"},
+        {"activation_function": "x"},
+        {"base_model_tp_plan": {"*": "x"}},
+        {"backbone": "timm/resnet50"},
+        {"_name_or_path": "/etc"},
+        {"architectures": [None]},
+        {"torchscript": True},
+        {"chunk_size_feed_forward": 1},
+        {"use_bfloat16": True},
+        {"problem_type": []},
+        {"rope_parameters": {"rope_type": "x"}},
+        {"layer_types": ["x"]},
+    )
     way = rng.integers(0, 4)
     new = {"model_type": pick(rng, types)} if way == 0 else {"architectures": [pick(rng, names)]} if way == 1 else None
     change(files, "config.json", lambda config: config.update(new or pick(rng, extra)))
@@ -317,8 +403,18 @@ def index(files: Files, rng: np.random.Generator) -> None:
     about = json.loads(weights[8 : 8 + int.from_bytes(weights[:8], "little")])
     own = {tensor: name for tensor in about if tensor != "__metadata__"}
     files[name] = weights
-    odd = ("../a.safetensors", "/etc/passwd", "a\0.safetensors", "y" * 5000 + ".safetensors", 3, "..", "a.safetensors/",
-           "C:\\a.safetensors", "b.safetensors", "a.safetensors")  # fmt: skip
+    odd = (
+        "../a.safetensors",
+        "/etc/passwd",
+        "a\0.safetensors",
+        "y" * 5000 + ".safetensors",
+        3,
+        "..",
+        "a.safetensors/",
+        "C:\\a.safetensors",
+        "b.safetensors",
+        "a.safetensors",
+    )
     chosen = pick(rng, (own, {}, [], None, *({**own, "x": place} for place in odd)))
     if rng.random() < 0.4:
         count, spread = pick(rng, ((5000, 5000), (100_000, 900), (90_000, 1), (140_000, 900), (300_000, 900)))
@@ -358,9 +454,25 @@ def weights(files: Files, rng: np.random.Generator) -> None:
 
 
 def processor(files: Files, rng: np.random.Generator) -> None:
-    sizes = (10**9, 0, -5, 4096, 4097, "x", None, [], {"height": 4096, "width": 4096}, {"height": 10**9, "width": 1},
-             {"shortest_edge": 4096}, {"shortest_edge": 1e308}, {"shortest_edge": 0}, {"height": None}, {}, 1e400,
-             {"shortest_edge": 800, "longest_edge": 10**9})  # fmt: skip
+    sizes = (
+        10**9,
+        0,
+        -5,
+        4096,
+        4097,
+        "x",
+        None,
+        [],
+        {"height": 4096, "width": 4096},
+        {"height": 10**9, "width": 1},
+        {"shortest_edge": 4096},
+        {"shortest_edge": 1e308},
+        {"shortest_edge": 0},
+        {"height": None},
+        {},
+        1e400,
+        {"shortest_edge": 800, "longest_edge": 10**9},
+    )
     keys = ("size", "crop_size", "do_center_crop", "image_mean", "image_std", "rescale_factor", "resample", "crop_pct")
 
     def edit(about: dict) -> None:

@@ -153,8 +153,11 @@ def test_early_layers_are_the_identity_and_merging_is_as_it_is():
     told = []
     found = factors(layers, lambda each: told.append(each.name), 0.4, 0.6, 1)
     assert [(each.identity, each.share, each.normalise) for each in found] == [
-        (1.0, 0.0, False), (0.4, 0.6, True), (0.0, 1.0, False), (0.4, 0.6, True),
-    ]  # fmt: skip
+        (1.0, 0.0, False),
+        (0.4, 0.6, True),
+        (0.0, 1.0, False),
+        (0.4, 0.6, True),
+    ]
     assert told == ["b", "c"]
     assert [each.layer.name for each in found] == ["a", "b", "m", "c"]
     assert [each.share for each in factors(layers, lambda _: None, 0.4, 0.6)] == [0.6, 0.6, 1.0, 0.6]

@@ -268,8 +268,10 @@ def test_by_layer_class_attention_in_between_has_the_places_of_the_layer_before(
     )
     trace = toy(one, class_attention(fine), merging("m", fine, coarse, (1, 2)), other, layers=3)
     assert [each.query for each in rollout_by_layer(trace, (0, 1))] == [
-        "row 1, column 4", "row 1, column 4", "row 1, column 2",
-    ]  # fmt: skip
+        "row 1, column 4",
+        "row 1, column 4",
+        "row 1, column 2",
+    ]
 
 
 def test_by_layer_class_attention_before_all_places_answers_for_its_own_token_alone():

@@ -17,10 +17,22 @@ BLOCKS = {
 }
 # grid, window, shift: square and oblong, divided and padded, shifted along one axis only, and not at all
 CASES = [
-    ((14, 14), 7, 3), ((8, 8), 4, 2), ((16, 16), 8, 4), ((14, 28), 7, 3), ((24, 16), 8, 4), ((16, 24), 7, 3),
-    ((18, 26), 8, 4), ((9, 7), 7, 3), ((7, 16), 7, 3), ((13, 22), 7, 3), ((15, 17), 8, 4), ((14, 14), 7, 0),
-    ((18, 26), 8, 0), ((7, 7), 7, 3), ((5, 6), 7, 3),
-]  # fmt: skip
+    ((14, 14), 7, 3),
+    ((8, 8), 4, 2),
+    ((16, 16), 8, 4),
+    ((14, 28), 7, 3),
+    ((24, 16), 8, 4),
+    ((16, 24), 7, 3),
+    ((18, 26), 8, 4),
+    ((9, 7), 7, 3),
+    ((7, 16), 7, 3),
+    ((13, 22), 7, 3),
+    ((15, 17), 8, 4),
+    ((14, 14), 7, 0),
+    ((18, 26), 8, 0),
+    ((7, 7), 7, 3),
+    ((5, 6), 7, 3),
+]
 
 
 class Untouched(torch.nn.Module):
@@ -193,8 +205,12 @@ def test_a_token_that_is_not_there():
 def test_the_real_buffers_of_whole_models():
     """Every block of both versions, on inputs that divide, do not, and are oblong."""
     seen = 0
-    for name, size_hw in [("swin_tiny_patch4_window7_224", (224, 224)), ("swin_tiny_patch4_window7_224", (72, 104)),
-                          ("swinv2_tiny_window8_256", (256, 128)), ("swinv2_tiny_window8_256", (104, 72))]:  # fmt: skip
+    for name, size_hw in [
+        ("swin_tiny_patch4_window7_224", (224, 224)),
+        ("swin_tiny_patch4_window7_224", (72, 104)),
+        ("swinv2_tiny_window8_256", (256, 128)),
+        ("swinv2_tiny_window8_256", (104, 72)),
+    ]:
         for stage in timm.create_model(name, img_size=size_hw).layers:
             for block in stage.blocks[:2]:
                 found = paper.layout(tuple(block.input_resolution), tuple(block.window_size), tuple(block.shift_size))

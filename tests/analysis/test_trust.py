@@ -174,8 +174,10 @@ def test_score_has_what_was_asked():
     assert set(found.figures()) == set(FIGURES) - {"on_deciding"}
     assert len(found.chance.share) == len(found.curves.share) == 5
     assert score(explanation(heat), toy, truth, measures=("truth",)).figures().keys() == {
-        "pointing", "pointing_strict", "on_thing",
-    }  # fmt: skip
+        "pointing",
+        "pointing_strict",
+        "on_thing",
+    }
     assert found.by_chance().keys() == {"pointing", "pointing_strict", "on_thing", "deletion", "insertion", "road"}
     assert (found.by_chance()["road"], found.undecided) == (0.0, "")
     given = Curves(torch.tensor([0.0, 0.5, 1.0]), torch.ones(3), torch.ones(3))
@@ -334,8 +336,10 @@ def test_the_gain_of_a_map_is_how_far_both_curves_are_from_chance():
 
 def test_measures_of_one_map_become_one_score():
     """What was measured and is 0 counts, and what was not measured hides nothing."""
-    parts = [Score("rollout", road=None, infidelity=0.2, notes=("a",), undecided="why"),
-             Score("rollout", randomisation=0.0, notes=("b",), undecided="why")]  # fmt: skip
+    parts = [
+        Score("rollout", road=None, infidelity=0.2, notes=("a",), undecided="why"),
+        Score("rollout", randomisation=0.0, notes=("b",), undecided="why"),
+    ]
     whole = Score("rollout", infidelity=0.2, randomisation=0.0, notes=("a", "b"), undecided="why")
     assert merged("rollout", parts) == whole
     assert merged("rollout", []) == Score("rollout")

@@ -23,7 +23,7 @@ PLACES = (
     "evaluate?eval_data=digits",
     "distillation",
 )
-READ_NO_MODEL = ("train?train_view=Watch",)  # fmt: skip
+READ_NO_MODEL = ("train?train_view=Watch",)
 
 
 @pytest.fixture

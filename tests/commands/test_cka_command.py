@@ -8,8 +8,19 @@ import pytest
 
 from vizkit.__main__ import main
 
-FEW = ["cka", "bundled:digits_vit", "bundled:digits_cnn", "--data", "digits", "--images", "8", "--batch", "8",
-       "--device", "cpu"]  # fmt: skip
+FEW = [
+    "cka",
+    "bundled:digits_vit",
+    "bundled:digits_cnn",
+    "--data",
+    "digits",
+    "--images",
+    "8",
+    "--batch",
+    "8",
+    "--device",
+    "cpu",
+]
 
 
 def test_all_pairs_of_two_models(tmp_path, capsys):

@@ -81,8 +81,21 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
             Image.new("RGB", (40, 40), (level, level, 10 * number)).save(home / name / f"п {number}.png")
     (home / "1" / "broken one.jpg").write_bytes(b"no picture")
     output, pictures = tmp_path / "an <odd> name.html", tmp_path / "all.csv"
-    given = ["evaluate", str(home), "--model", "bundled:digits_cnn", "--model", "bundled:digits_vit", "--device", "cpu",
-             "--quiet", "-o", str(output), "--pictures", str(pictures)]  # fmt: skip
+    given = [
+        "evaluate",
+        str(home),
+        "--model",
+        "bundled:digits_cnn",
+        "--model",
+        "bundled:digits_vit",
+        "--device",
+        "cpu",
+        "--quiet",
+        "-o",
+        str(output),
+        "--pictures",
+        str(pictures),
+    ]
     assert main(given) == 0
     said = capsys.readouterr().out
     assert "digits_cnn, digits_vit on 6 pictures" in said

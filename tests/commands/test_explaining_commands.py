@@ -60,9 +60,14 @@ def test_explain_many_methods_on_one_sheet(insect, tmp_path, capsys):
     assert main(["explain", insect, "--model", SWIN, *options, "-o", str(out[0]), "-o", str(out[1])]) == 0
     meta, maps = numbers(out[1])
     assert list(maps) == [
-        "rollout", "gradient_rollout", "generic_relevance", "grad_cam", "hires_cam", "input_times_gradient",
+        "rollout",
+        "gradient_rollout",
+        "generic_relevance",
+        "grad_cam",
+        "hires_cam",
+        "input_times_gradient",
         "patch_ablation",
-    ]  # fmt: skip
+    ]
     assert maps["grad_cam"].shape == (7, 7)
     assert meta["labels"] == {"2": LABELS[2]}
     assert [each["signed"] for each in meta["maps"]] == [False] * 5 + [True] * 2
@@ -83,8 +88,12 @@ def test_explain_one_class_against_another(insect, tmp_path):
     (meta, one), (_, other) = there
     assert (one["grad_cam"] == -other["grad_cam"]).all()
     assert meta["maps"][0] | {"notes": []} == {
-        "method": "grad_cam", "signed": True, "target": 2, "against": 6, "notes": [],
-    }  # fmt: skip
+        "method": "grad_cam",
+        "signed": True,
+        "target": 2,
+        "against": 6,
+        "notes": [],
+    }
 
 
 WRONG = {

@@ -41,12 +41,15 @@ def test_a_full_disk_gets_a_sentence_and_leaves_what_was_there(tmp_path, monkeyp
     assert output.read_text() == "of today"
 
 
-@pytest.mark.parametrize("given", [
-    ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4", "-o", "all.csv"],
-    ["receptive-field", "bundled:digits_cnn", "-o", "all.csv"],
-    ["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1", "-o", "all.json"],
-    ["translate", "21 nov 2026", "-o", "all.npz"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4", "-o", "all.csv"],
+        ["receptive-field", "bundled:digits_cnn", "-o", "all.csv"],
+        ["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1", "-o", "all.json"],
+        ["translate", "21 nov 2026", "-o", "all.npz"],
+    ],
+)
 def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left")))
@@ -58,14 +61,17 @@ def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
 CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4"]
 
 
-@pytest.mark.parametrize(("given", "name", "first"), [
-    (CKA, "all.CSV", b"layer,"),
-    (CKA, "all.NPZ", b"PK"),
-    (["heads", "bundled:digits_vit", "--data", "digits", "--images", "3"], "all.CSV", b"layer,head,"),
-    (["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1"], "all.JSON", b"{"),
-    (["show", "steer", "p.png", "--model", "bundled:digits_vit", "--towards", "3"], "all.NPZ", b"PK"),
-    (["show", "patching", "p.png", "--model", "bundled:digits_vit"], "all.NPZ", b"PK"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "name", "first"),
+    [
+        (CKA, "all.CSV", b"layer,"),
+        (CKA, "all.NPZ", b"PK"),
+        (["heads", "bundled:digits_vit", "--data", "digits", "--images", "3"], "all.CSV", b"layer,head,"),
+        (["shift", "--model", "bundled:digits_cnn", "--images", "4", "--most-px", "1"], "all.JSON", b"{"),
+        (["show", "steer", "p.png", "--model", "bundled:digits_vit", "--towards", "3"], "all.NPZ", b"PK"),
+        (["show", "patching", "p.png", "--model", "bundled:digits_vit"], "all.NPZ", b"PK"),
+    ],
+)
 def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)).save("p.png")

@@ -28,9 +28,15 @@ def test_several_texts_are_kept(capsys):
 
 @pytest.mark.parametrize(
     "more",
-    [["bonjour"], [""], ["21.11.2026", "--model", "bundled:nothing"], ["21.11.2026", "--beams", "0"],
-     ["21.11.2026", "--model", "no/folder"], ["21.11.2026", "-o", "trace.txt"]],
-)  # fmt: skip
+    [
+        ["bonjour"],
+        [""],
+        ["21.11.2026", "--model", "bundled:nothing"],
+        ["21.11.2026", "--beams", "0"],
+        ["21.11.2026", "--model", "no/folder"],
+        ["21.11.2026", "-o", "trace.txt"],
+    ],
+)
 def test_what_cannot_be_done_is_said_in_a_sentence(more, capsys):
     assert main(["translate", *more]) == 2
     assert capsys.readouterr().err.strip().count("\n") == 0

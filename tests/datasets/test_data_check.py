@@ -44,8 +44,14 @@ def test_numbers_of_pictures():
 
 
 def test_a_folder_is_looked_at_whole(tmp_path):
-    for split, label, colours in (("train", "ant", (1, 2, 2)), ("train", "bee", (3, 4, 5)), ("val", "ant", (1,)),
-                                  ("val", "bee", (7,)), ("test", "ant", (8,)), ("test", "bee", (9,))):  # fmt: skip
+    for split, label, colours in (
+        ("train", "ant", (1, 2, 2)),
+        ("train", "bee", (3, 4, 5)),
+        ("val", "ant", (1,)),
+        ("val", "bee", (7,)),
+        ("test", "ant", (8,)),
+        ("test", "bee", (9,)),
+    ):
         folder = tmp_path / split / label
         folder.mkdir(parents=True)
         for number, colour in enumerate(colours):

@@ -246,8 +246,10 @@ def test_flowers(cache, monkeypatch):
         (root / "jpg" / f"image_{i:05d}.jpg").write_bytes(png(i))
     savemat(root / "imagelabels.mat", {"labels": np.array([[1, 2, 3, 1, 2, 3]])})
     savemat(root / "setid.mat", {"trnid": np.array([[1, 2]]), "valid": np.array([[3, 4]]), "tstid": np.array([[5, 6]])})
-    sums = {part: (f, hashlib.md5((root / f).read_bytes()).hexdigest()) for part, f in
-            (("label", "imagelabels.mat"), ("setid", "setid.mat"))}  # fmt: skip
+    sums = {
+        part: (f, hashlib.md5((root / f).read_bytes()).hexdigest())
+        for part, f in (("label", "imagelabels.mat"), ("setid", "setid.mat"))
+    }
     monkeypatch.setattr(Flowers102, "_file_dict", Flowers102._file_dict | sums)
     from_torchvision._made.cache_clear()
     val = open_torchvision("flowers102", "val")

@@ -27,8 +27,13 @@ def rectangles(height, width, seed):
     return Annotated(picture, boxes_of(instances, 3), np.array([4, 5, 6]), instances)
 
 
-@given(height=HEIGHTS, width=WIDTHS, seed=st.integers(0, 99), corner=st.tuples(*[st.floats(0, 1)] * 4),
-       least=st.sampled_from([0.0, 0.25, 1.0]))  # fmt: skip
+@given(
+    height=HEIGHTS,
+    width=WIDTHS,
+    seed=st.integers(0, 99),
+    corner=st.tuples(*[st.floats(0, 1)] * 4),
+    least=st.sampled_from([0.0, 0.25, 1.0]),
+)
 def test_boxes_survive_every_crop(height, width, seed, corner, least):
     scene = rectangles(height, width, seed)
     top, left = int(corner[0] * (height - 1)), int(corner[1] * (width - 1))

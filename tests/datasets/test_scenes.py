@@ -27,8 +27,11 @@ def test_boxes_are_those_of_what_is_seen_and_counts_are_even():
     for scene in scenes:
         assert set(np.unique(scene.instances)) <= set(range(len(scene.labels) + 1))
         assert np.array_equal(boxes_of(scene.instances, len(scene.labels)), scene.boxes_xyxy)
-    cut = [(scene.boxes_xyxy[:, :2] == 0).any() or (scene.boxes_xyxy[:, 2:] == 64).any()
-           for scene in scenes if len(scene.labels)]  # fmt: skip
+    cut = [
+        (scene.boxes_xyxy[:, :2] == 0).any() or (scene.boxes_xyxy[:, 2:] == 64).any()
+        for scene in scenes
+        if len(scene.labels)
+    ]
     assert sum(cut) > 10
 
 
@@ -79,8 +82,11 @@ def thing(box, **more):
 
 def of(folder, annotations, image=None, categories=None):
     picture = {"id": 1, "file_name": "a.png", "width": 10, "height": 10} | (image or {})
-    content = {"images": [picture], "annotations": annotations,
-               "categories": [{"id": 7, "name": "fly"}] if categories is None else categories}  # fmt: skip
+    content = {
+        "images": [picture],
+        "annotations": annotations,
+        "categories": [{"id": 7, "name": "fly"}] if categories is None else categories,
+    }
     (folder / FILE).write_text(json.dumps(content))
 
 

@@ -33,9 +33,13 @@ class There(torch.Tensor):
     @staticmethod
     def __new__(cls, inner):
         there = torch.Tensor._make_wrapper_subclass(
-            cls, inner.shape, strides=inner.stride(), storage_offset=inner.storage_offset(), dtype=inner.dtype,
+            cls,
+            inner.shape,
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
             device=torch.device(NAME, 0),
-        )  # fmt: skip
+        )
         there.inner = inner
         return there
 

@@ -94,8 +94,12 @@ def detected(device):
     found = [one.score for one in detect(detector, large, 0.0)]
     scenes = open_boxes("scenes", "test", count=2)
     said = judge(detector, scenes), habits(detector, scenes, 0.5).scores
-    return (traced.attention[-1].gradient, torch.tensor(found), torch.from_numpy(said[1]),
-            torch.from_numpy(segment(detector, masks, large, 0.1).instances))  # fmt: skip
+    return (
+        traced.attention[-1].gradient,
+        torch.tensor(found),
+        torch.from_numpy(said[1]),
+        torch.from_numpy(segment(detector, masks, large, 0.1).instances),
+    )
 
 
 def enlarged(device):
@@ -140,7 +144,7 @@ ENTRIES = {
     "texts": of_texts,
     "detection": detected,
     "super-resolution": enlarged,
-}  # fmt: skip
+}
 
 
 @DEVICES

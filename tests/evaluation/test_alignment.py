@@ -16,8 +16,10 @@ def test_the_years_digits_look_at_the_year(name):
     model = open_sequence(f"bundled:{name}")
     roles = measured_alignment(model, open_pairs("dates", "test", count=PAIRS, seed=1))
     assert {role: aligned.places for role, aligned in roles.items()} == {
-        "year": 4 * PAIRS, "month": 2 * PAIRS, "day": 2 * PAIRS
-    }  # fmt: skip
+        "year": 4 * PAIRS,
+        "month": 2 * PAIRS,
+        "day": 2 * PAIRS,
+    }
     assert roles["year"].share >= 0.9
     for role, aligned in roles.items():  # what the page says was measured over the whole test set
         said = model.facts["alignment"][role]

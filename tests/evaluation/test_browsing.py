@@ -13,10 +13,14 @@ ALL, MISTAKES, DISAGREE = KINDS
 def judged():
     """Labels 0 0 1 1 1; answered 0 1 1 2 (no label) 0."""
     return Judged(
-        target=np.array([0, 0, 1, 1, 1]), answer=np.array([0, 1, 1, 7, 0]), label=np.array([0, 1, 1, 2, 0]),
-        probability=np.array([0.9, 0.5, 1.0, 0.3, 0.5], np.float32), loss=np.array([0.1, 2.0, 0.0, 3.0, 2.0]),
-        rank=np.array([0, 1, 0, 3, 1]), outputs=9,
-    )  # fmt: skip
+        target=np.array([0, 0, 1, 1, 1]),
+        answer=np.array([0, 1, 1, 7, 0]),
+        label=np.array([0, 1, 1, 2, 0]),
+        probability=np.array([0.9, 0.5, 1.0, 0.3, 0.5], np.float32),
+        loss=np.array([0.1, 2.0, 0.0, 3.0, 2.0]),
+        rank=np.array([0, 1, 0, 3, 1]),
+        outputs=9,
+    )
 
 
 DIFFER = np.array([False, True, False, False, True])
@@ -68,8 +72,13 @@ def test_models_disagree_by_the_names_of_their_classes():
 
 @pytest.mark.parametrize(
     ("count", "page", "expected"),
-    [(0, 1, (1, slice(0, 0))), (24, 1, (1, slice(0, 24))), (25, 2, (2, slice(24, 25))), (25, 9, (2, slice(24, 25))),
-     (25, 0, (2, slice(0, 24)))],
-)  # fmt: skip
+    [
+        (0, 1, (1, slice(0, 0))),
+        (24, 1, (1, slice(0, 24))),
+        (25, 2, (2, slice(24, 25))),
+        (25, 9, (2, slice(24, 25))),
+        (25, 0, (2, slice(0, 24))),
+    ],
+)
 def test_pages(count, page, expected):
     assert paged(count, page, 24) == expected

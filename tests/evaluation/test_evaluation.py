@@ -193,8 +193,9 @@ def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(
         PreparedPictures, "__getitem__", lambda self, row: (torch.from_numpy(plain[self.images.targets[row]]), "")
     )
     largest = []
-    monkeypatch.setattr("vizkit.evaluation.answers.pixels_on", lambda *given: largest.append(len(given[1])) or
-                        pixels_on(*given))  # fmt: skip
+    monkeypatch.setattr(
+        "vizkit.evaluation.answers.pixels_on", lambda *given: largest.append(len(given[1])) or pixels_on(*given)
+    )
     models = [eye("a"), eye("b", sharp=-1.0)]
     found = outcomes.evaluate_all(models, painted(20_000), {})
     assert max(largest) == 64

@@ -190,9 +190,14 @@ def test_the_interval_is_scipys_percentile_bootstrap_of_two_thousand_resamples()
             (answers.right, [share_interval(answers.right, *given), measure(answers, ("a", "b"), *given).accuracy]),
         ):
             expected = bootstrap(
-                (values.astype(np.float32),), np.mean, n_resamples=2000, batch=100, confidence_level=0.95,
-                method="percentile", rng=np.random.default_rng(seed),
-            ).confidence_interval  # fmt: skip
+                (values.astype(np.float32),),
+                np.mean,
+                n_resamples=2000,
+                batch=100,
+                confidence_level=0.95,
+                method="percentile",
+                rng=np.random.default_rng(seed),
+            ).confidence_interval
             for each in found:
                 assert (each.low, each.high) == (expected.low, expected.high)
                 assert each.value == pytest.approx(values.mean())

@@ -39,8 +39,14 @@ def test_all_boxes_above_the_threshold_are_counted_and_kept():
     detector = Detector("tiny", model, ("a", "b", "c"), needs, "mit")
     draw = np.random.default_rng(0)
     pictures = draw.integers(0, 256, (12, 50, 70, 3), np.uint8)
-    scenes = BoxSet("x", "test", ("a", "b", "c"), 12, lambda index: Annotated(pictures[index], np.zeros((0, 4)),
-                    np.zeros(0, int)), "")  # fmt: skip
+    scenes = BoxSet(
+        "x",
+        "test",
+        ("a", "b", "c"),
+        12,
+        lambda index: Annotated(pictures[index], np.zeros((0, 4)), np.zeros(0, int)),
+        "",
+    )
     heard: list[int] = []
     made = habits(detector, scenes, 0.0, heard.append)
     assert heard == [10, 12]

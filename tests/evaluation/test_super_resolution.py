@@ -25,8 +25,12 @@ def test_equal_pictures_are_alike_and_others_are_not():
 
 def test_a_table_has_a_mean_for_every_level():
     heard = []
-    table = by_level(build("ttsr_small", SIZES).eval(), build("sr_small", SIZES).eval(), 24,
-                     tell=lambda done, total: heard.append((done, total)))  # fmt: skip
+    table = by_level(
+        build("ttsr_small", SIZES).eval(),
+        build("sr_small", SIZES).eval(),
+        24,
+        tell=lambda done, total: heard.append((done, total)),
+    )
     assert set(table) == {"bicubic", "without", *LEVELS}
     assert heard == [(20, 24), (24, 24)]
     pairs = [DrawnPairs("test", 24).pair(index) for index in range(24)]

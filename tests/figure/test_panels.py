@@ -24,8 +24,13 @@ def words(plate: Plate) -> list[str]:
 
 
 def test_a_figure_of_curves_is_read_with_its_axes():
-    figure = curves({"a <b>": (np.arange(3), np.array([1, np.nan, 3.14159265])), "c": (np.arange(2), np.ones(2))},
-                    "steps", "loss", "Title", marked={1.0: "dot"})  # fmt: skip
+    figure = curves(
+        {"a <b>": (np.arange(3), np.array([1, np.nan, 3.14159265])), "c": (np.arange(2), np.ones(2))},
+        "steps",
+        "loss",
+        "Title",
+        marked={1.0: "dot"},
+    )
     figure.update_yaxes(type="log", range=[-3, 1])
     panel = panel_of(figure)
     assert (panel.title, panel.x, panel.y, panel.log, panel.span_y) == ("Title", "steps", "loss", True, (-3.0, 1.0))
@@ -67,8 +72,10 @@ def test_a_logarithmic_axis_has_powers_of_ten():
     line = Line("", (1.0, 2.0, 3.0), (1e-4, 1e2, 0.0))
     plate = panels(PanelsOf([Panel("", "x", "y", (line,), log=True)]), captions())
     assert {"10⁻⁴", "10⁰", "10²"} <= set(words(plate))
-    legend, points = sorted((mark.points for mark in plate.marks if isinstance(mark, Stroke) and mark.line > 1),
-                            key=lambda points: points[0][1] != points[1][1])  # fmt: skip
+    legend, points = sorted(
+        (mark.points for mark in plate.marks if isinstance(mark, Stroke) and mark.line > 1),
+        key=lambda points: points[0][1] != points[1][1],
+    )
     assert len(legend) == len(points) == 2  # the last number has no logarithm
     assert points[0][1] > points[1][1]
 
@@ -102,9 +109,7 @@ def test_tiles_stand_side_by_side_as_far_as_there_is_room():
     assert third.x == first.x
 
 
-@pytest.mark.parametrize(
-    ("dash", "drawn"), [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])]
-)  # fmt: skip
+@pytest.mark.parametrize(("dash", "drawn"), [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])])
 def test_a_dashed_line_is_drawn_in_pieces_that_follow_its_bends(dash, drawn):
     pieces = Stroke(((0.0, 0.0), (4.0, 0.0), (4.0, 6.0)), "#000000", 1.0, dash).pieces()
     lengths = [sum(np.hypot(*np.subtract(b, a)) for a, b in pairwise(piece)) for piece in pieces]

@@ -20,8 +20,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def captions(**changed) -> Captions:
-    said = {"title": "Attention: layer 2", "lines": ["Model a · picture b"], "footer": ["vizkit 1", "http://x/?a=1"],
-            "facts": {"Description": "Model a", "vizkit": '{"a": "<b>"}'}}  # fmt: skip
+    said = {
+        "title": "Attention: layer 2",
+        "lines": ["Model a · picture b"],
+        "footer": ["vizkit 1", "http://x/?a=1"],
+        "facts": {"Description": "Model a", "vizkit": '{"a": "<b>"}'},
+    }
     return Captions(**said | changed)
 
 

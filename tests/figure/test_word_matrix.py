@@ -9,9 +9,19 @@ from vizkit.figure.sequences.word_matrix import WordMatrix, short
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.268, ".268"), (1.0, "1"), (0.0, "0"), (0.001, ".001"), (0.0001, "0"), (0.9999, "1"), (-1.316, "−1.32"),
-     (-0.5, "−0.50"), (2.5, "2.50"), (-1.0, "−1")],
-)  # fmt: skip
+    [
+        (0.268, ".268"),
+        (1.0, "1"),
+        (0.0, "0"),
+        (0.001, ".001"),
+        (0.0001, "0"),
+        (0.9999, "1"),
+        (-1.316, "−1.32"),
+        (-0.5, "−0.50"),
+        (2.5, "2.50"),
+        (-1.0, "−1"),
+    ],
+)
 def test_numbers_are_short(value: float, text: str):
     assert short(value) == text
 

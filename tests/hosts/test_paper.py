@@ -136,8 +136,20 @@ def test_nothing_covers_another(names):
 
 def test_blocks_follow_one_another_in_the_order_of_the_page():
     at = {mark.text: mark.y for mark in reversed(sheet().marks) if isinstance(mark, Words)}
-    order = ("A <b>heading</b>", "a quiet line", "toys", "Said at 2.", "a share", "Small maps", "its caption",
-             "A chart", "its words", "Not for this model.", "Five: 5", "a footer")  # fmt: skip
+    order = (
+        "A <b>heading</b>",
+        "a quiet line",
+        "toys",
+        "Said at 2.",
+        "a share",
+        "Small maps",
+        "its caption",
+        "A chart",
+        "its words",
+        "Not for this model.",
+        "Five: 5",
+        "a footer",
+    )
     assert [at[text] for text in order] == sorted(at[text] for text in order)
 
 
@@ -164,9 +176,10 @@ def bar(name: str, count: int = 3) -> Chart:
 def test_columns_without_room_stand_below_one_another():
     """Three charts need 200 points each: two in the first row, the third below."""
     one, two, three = (
-        (mark.x, mark.y) for mark in page(Columns(((bar("a"),), (bar("b"),), (bar("c"),)))).marks
+        (mark.x, mark.y)
+        for mark in page(Columns(((bar("a"),), (bar("b"),), (bar("c"),)))).marks
         if isinstance(mark, Words) and mark.text in "abc"
-    )  # fmt: skip
+    )
     assert one[1] == two[1] < three[1]
     assert (one[0], two[0], three[0]) == (MARGIN, MARGIN + 231, MARGIN)
 

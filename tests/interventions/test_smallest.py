@@ -52,5 +52,10 @@ def test_a_search_is_stopped_between_two_passes(digit):
             raise Stopped
 
     with pytest.raises(Stopped):
-        patches(vizkit.load("bundled:digits_cnn"), seen(digit, vizkit.load("bundled:digits_cnn").preprocessing), (4, 4),
-                "keep", tried=tried)  # fmt: skip
+        patches(
+            vizkit.load("bundled:digits_cnn"),
+            seen(digit, vizkit.load("bundled:digits_cnn").preprocessing),
+            (4, 4),
+            "keep",
+            tried=tried,
+        )

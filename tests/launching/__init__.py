@@ -121,11 +121,16 @@ def launched_on_two_nodes(arguments: list, environment: dict) -> list[subprocess
     meeting = ["--multi_gpu", "--num_machines", "2", "--num_processes", "2", "--main_process_ip", "127.0.0.1"]
     meeting += ["--main_process_port", _free_port(), "--machine_rank"]
     nodes = [
-        subprocess.Popen([sys.executable, "-m", "accelerate.commands.launch", *meeting, rank, "-m", "vizkit",
-                          *map(str, arguments)], env=environment, text=True, stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, start_new_session=True)
+        subprocess.Popen(
+            [sys.executable, "-m", "accelerate.commands.launch", *meeting, rank, "-m", "vizkit", *map(str, arguments)],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         for rank in ("0", "1")
-    ]  # fmt: skip
+    ]
     try:
         printed = [node.communicate(timeout=LIMIT_S) for node in nodes]
     finally:

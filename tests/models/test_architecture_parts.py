@@ -30,8 +30,10 @@ def test_equal_neighbours_fold_and_nothing_is_lost():
     groups = folded(steps)
     assert [len(group.steps) for group in groups] == [3, 1, 1]  # the last is no neighbour of the first three
     assert [(g.multiply_adds, g.attention_multiply_adds, g.parameters) for g in groups] == [
-        (300, 90, 21), (50, 30, 7), (100, 30, 7),
-    ]  # fmt: skip
+        (300, 90, 21),
+        (50, 30, 7),
+        (100, 30, 7),
+    ]
     assert sum((group.steps for group in groups), ()) == steps
     assert [group.steps for group in unfolded(steps)] == [(step,) for step in steps]
 

@@ -95,8 +95,11 @@ def test_dual_a_pixel_moves_its_fine_patch_and_the_four_copies_of_its_coarse_one
     partners = dual_scale.partners(loaded_of("dual"), own)
     assert set(partners.fine_ids) == four
     assert pixel_box(partners.coarse, partners.coarse_id, SIZE) == (
-        corner[1] * 4.0, corner[0] * 4.0, corner[1] * 4.0 + 8, corner[0] * 4.0 + 8
-    )  # fmt: skip
+        corner[1] * 4.0,
+        corner[0] * 4.0,
+        corner[1] * 4.0 + 8,
+        corner[0] * 4.0 + 8,
+    )
     assert int((after.features[0].values - before.features[0].values).norm(dim=1).argmax()) == own
 
 

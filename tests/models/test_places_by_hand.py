@@ -128,7 +128,11 @@ def test_mask_units():
     order = [0, 2, 1, 3, 4, 6, 5, 7]
     assert placed(rule, model, call("a", 1, 1, 2, 8), (2, 4)) == ((1, 2), [[0, 1]], (2, 4), [order])
     assert placed(rule, model, call("a", 2, 1, 1, 4), (2, 4)) == (
-        (1, 2), [[0], [1]], (2, 4), [[0, 1, 4, 5], [2, 3, 6, 7]])  # fmt: skip
+        (1, 2),
+        [[0], [1]],
+        (2, 4),
+        [[0, 1, 4, 5], [2, 3, 6, 7]],
+    )
     assert placed(rule, model, call("a", 1, 1, 2, 8), (4, 2)) is None
 
 
@@ -192,9 +196,11 @@ def test_regions_of_rolled_windows():
 
 def test_overlapping_windows():
     assert outlook.windows_of((3, 3), 3, 2, 1).tolist() == [
-        [-1, -1, -1, -1, 0, 1, -1, 3, 4], [-1, -1, -1, 1, 2, -1, 4, 5, -1],
-        [-1, 3, 4, -1, 6, 7, -1, -1, -1], [4, 5, -1, 7, 8, -1, -1, -1, -1],
-    ]  # fmt: skip
+        [-1, -1, -1, -1, 0, 1, -1, 3, 4],
+        [-1, -1, -1, 1, 2, -1, 4, 5, -1],
+        [-1, 3, 4, -1, 6, 7, -1, -1, -1],
+        [4, 5, -1, 7, 8, -1, -1, -1, -1],
+    ]
 
     def found(size: int, step: int, rim: int, grid: tuple[int, int]):
         return outlook.windows(module(), call("a", of=module(kernel_size=size, stride=step, padding=rim)), grid)
@@ -229,8 +235,11 @@ def test_a_place_has_the_mean_of_its_rows_in_all_windows():
         assert int(neighbours[place, slot]) == (row * 4 + column if inside else -1)
         if inside:
             covering = [window for window in ids.tolist() if place in window]
-            both = [(w, window.index(place), window.index(row * 4 + column)) for w, window in enumerate(ids.tolist())
-                    if place in window and row * 4 + column in window]  # fmt: skip
+            both = [
+                (w, window.index(place), window.index(row * 4 + column))
+                for w, window in enumerate(ids.tolist())
+                if place in window and row * 4 + column in window
+            ]
             weights, gradients = (
                 [float(values[w, head, i, j]) for w, i, j in both] for values in (at.weights, at.gradient)
             )
@@ -316,8 +325,14 @@ def embedding(**values) -> Any:
 
 
 def test_tokens_of_a_vit():
-    model = module("timm.models.deit", patch_embed=embedding(grid_size=(3, 5)), num_prefix_tokens=4, blocks=[],
-                   cls_token=1, dist_token=1)  # fmt: skip
+    model = module(
+        "timm.models.deit",
+        patch_embed=embedding(grid_size=(3, 5)),
+        num_prefix_tokens=4,
+        blocks=[],
+        cls_token=1,
+        dist_token=1,
+    )
     (tokens,) = vit.tokens_of(model, (48, 80))
     assert (tokens.special, tokens.grid, tokens.stride) == (("cls", "dist", "reg1", "reg2"), (3, 5), 16.0)
     assert vit.step_px(model, (48, 80)) == 16
@@ -342,8 +357,14 @@ def test_tokens_of_a_vit():
 
 def test_the_table_of_positions():
     def table(rows: int, **values):
-        found = vit.position_table(module(pos_embed=nn.Parameter(torch.zeros(1, rows, 2)), num_prefix_tokens=1,
-                                          patch_embed=embedding(grid_size=(2, 3)), **values))  # fmt: skip
+        found = vit.position_table(
+            module(
+                pos_embed=nn.Parameter(torch.zeros(1, rows, 2)),
+                num_prefix_tokens=1,
+                patch_embed=embedding(grid_size=(2, 3)),
+                **values,
+            )
+        )
         return found and (found[0], tuple(found[1].shape), *found[2:])
 
     assert table(7) == ("pos_embed", (1, 7, 2), 1, (2, 3))

@@ -285,10 +285,19 @@ def test_a_model_above_the_budget_is_refused_before_it_is_made(tmp_path, monkeyp
 
 @pytest.mark.parametrize(
     "entries",
-    [{"patch_size": []}, {"hidden_size": "x"}, {"image_size": None}, {"layer_norm_eps": {}}, {"num_hidden_layers": -1},
-     {"architectures": [3]}, {"vision_config": 7}, {"num_attention_heads": 5}, {"hidden_act": ["gelu"]}],
+    [
+        {"patch_size": []},
+        {"hidden_size": "x"},
+        {"image_size": None},
+        {"layer_norm_eps": {}},
+        {"num_hidden_layers": -1},
+        {"architectures": [3]},
+        {"vision_config": 7},
+        {"num_attention_heads": 5},
+        {"hidden_act": ["gelu"]},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_strange_configuration_is_refused_in_a_sentence_or_does_not_matter(tmp_path, photo, entries):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     with suppress(ModelError):

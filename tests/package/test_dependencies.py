@@ -154,10 +154,15 @@ def test_an_import_that_nothing_declares_is_named(imports, module, text, said):
     assert said in "\n".join(found(imports, **{module: text}))
 
 
-@pytest.mark.parametrize("text", [
-    "if TYPE_CHECKING:\n    import accelerate", "def f():\n    import accelerate", "import torch.nn",
-    "def f():\n    try:\n        import pyarrow\n    except ImportError:\n        return",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if TYPE_CHECKING:\n    import accelerate",
+        "def f():\n    import accelerate",
+        "import torch.nn",
+        "def f():\n    try:\n        import pyarrow\n    except ImportError:\n        return",
+    ],
+)
 def test_what_is_said_or_never_runs_is_no_matter(imports, text):
     assert found(imports, **{"vizkit.new": text}) == []
 
@@ -171,5 +176,7 @@ def test_an_extra_brings_what_plain_and_its_own_extras_bring():
     extras = {"b": ["scikit_learn[x]>=2"], "c": ["d<3", "vizkit[b]"]}
     project = {"dependencies": ["a"], "optional-dependencies": extras}
     assert [declared(project, extra) for extra in ("", "b", "c")] == [
-        {"a"}, {"a", "scikit-learn"}, {"a", "scikit-learn", "d"}
-    ]  # fmt: skip
+        {"a"},
+        {"a", "scikit-learn"},
+        {"a", "scikit-learn", "d"},
+    ]

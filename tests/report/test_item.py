@@ -58,8 +58,15 @@ SHOWS = [
 
 
 def item(shows=SHOWS[0], **changed) -> Item:
-    facts = {"source": "bundled:digits_vit", "model": "digits_vit", "image": "digit 3", "size_hw": (32, 64),
-             "classes": ("a cat", "<b>"), "link": "http://x/?a=1", "box_xyxy": (0.0, -1.5, 2.0, 3.0)}  # fmt: skip
+    facts = {
+        "source": "bundled:digits_vit",
+        "model": "digits_vit",
+        "image": "digit 3",
+        "size_hw": (32, 64),
+        "classes": ("a cat", "<b>"),
+        "link": "http://x/?a=1",
+        "box_xyxy": (0.0, -1.5, 2.0, 3.0),
+    }
     return Item(shows, **facts | changed)
 
 
@@ -139,9 +146,19 @@ def test_a_record_of_a_stranger_is_refused_in_one_sentence(change):
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\xff\xfe", b"[" * 100_000, b"{}", b"[1]", b'{"format": 2, "items": []}', b'{"format": 1, "items": []}',
-     b'{"format": 1, "items": [3]}', b'{"format": 1, "items": [{"comment": 3}]}', b" " * 2**23],
-)  # fmt: skip
+    [
+        b"",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"{}",
+        b"[1]",
+        b'{"format": 2, "items": []}',
+        b'{"format": 1, "items": []}',
+        b'{"format": 1, "items": [3]}',
+        b'{"format": 1, "items": [{"comment": 3}]}',
+        b" " * 2**23,
+    ],
+)
 def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data):
     with pytest.raises(ReportError) as error:
         opened(data)

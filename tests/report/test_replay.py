@@ -191,8 +191,14 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
         made(item_of(VIT, Explore(99, 99, "cls")), given).plate.title == "Attention of [cls]: layer 6 of 6, head 4 of 4"
     )
     assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
-    for shows in (Rollout((99, 99)), Relevance("voodoo", 1), Relevance("rollout", 999),
-                  Relevance("rollout", -7), Rollout("cls", discard=7.0), Rollout("nobody")):  # fmt: skip
+    for shows in (
+        Rollout((99, 99)),
+        Relevance("voodoo", 1),
+        Relevance("rollout", 999),
+        Relevance("rollout", -7),
+        Rollout("cls", discard=7.0),
+        Rollout("nobody"),
+    ):
         with pytest.raises(ValueError, match=r".") as error:
             made(item_of(VIT, shows), given)
         assert "\n" not in str(error.value)
@@ -311,8 +317,15 @@ def test_the_cursor_comes_back():
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
     record = to_json(item_of(VIT, Rollout((2, 3), depth=4, scale="from 0")))
-    former = {"query": [2, 3], "fusion": "mean", "upto": 4, "discard": 0.0, "residual": 0.5, "start": 1,
-              "scale": "from 0"}  # fmt: skip
+    former = {
+        "query": [2, 3],
+        "fusion": "mean",
+        "upto": 4,
+        "discard": 0.0,
+        "residual": 0.5,
+        "start": 1,
+        "scale": "from 0",
+    }
     left_out = {name: value for name, value in record.items() if name not in ("at", "others", "edits")}
     assert from_json(json.loads(json.dumps(left_out | {"kind": "rollout", "shows": former}))) == from_json(
         json.loads(json.dumps(record))

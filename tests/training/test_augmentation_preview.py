@@ -125,10 +125,13 @@ def test_a_larger_alpha_mixes_more_evenly():
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 MODELS = {
     "vit": ("vit_tiny_patch16_224", {"img_size": 32, "embed_dim": 24, "depth": 5, "num_heads": 2}, [2] * 5),
-    "swin": ("swin_tiny_patch4_window7_224", {"img_size": 64, "window_size": 4, "embed_dim": 24, "depths": [2, 3],
-                                             "num_heads": [2, 2]}, [2] * 5),
+    "swin": (
+        "swin_tiny_patch4_window7_224",
+        {"img_size": 64, "window_size": 4, "embed_dim": 24, "depths": [2, 3], "num_heads": [2, 2]},
+        [2] * 5,
+    ),
     "cnn": ("resnetv2_18d", {"layers": [2, 2, 2], "channels": [8, 16, 16], "stem_chs": 8}, [1] * 6),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", MODELS)

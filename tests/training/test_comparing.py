@@ -43,8 +43,9 @@ def test_only_what_differs_is_listed():
 
 
 def test_a_command_for_others_names_no_folder_of_this_machine():
-    recipe = Recipe(data="/srv/cache/ab12/my_photos.zip", model="/srv/runs/first", teacher="bundled:digits_vit",
-                    distillation="hard")  # fmt: skip
+    recipe = Recipe(
+        data="/srv/cache/ab12/my_photos.zip", model="/srv/runs/first", teacher="bundled:digits_vit", distillation="hard"
+    )
     assert portable(recipe).but({"data": recipe.data, "model": recipe.model}) == recipe
     assert "/srv" not in command(portable(recipe), "runs/x")
     assert "--data my_photos.zip --model runs/first" in command(portable(recipe), "runs/x")

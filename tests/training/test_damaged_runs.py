@@ -260,7 +260,16 @@ def test_asked_to_stop_while_an_evaluation_prepares_it_is_stopped(tmp_path, monk
 def test_a_finished_run_has_no_odd_files(tmp_path):
     run = followed(tmp_path / "run", QUICK.but({"epochs": 1}))
     assert {file.name for file in run.path.iterdir()} == {
-        "recipe.json", "versions.json", "status.json", "metrics.jsonl", "config.json", "model.safetensors", "last.pt",
-        "samples.json", "result.json", "card.md", "lock",
-    }  # fmt: skip
+        "recipe.json",
+        "versions.json",
+        "status.json",
+        "metrics.jsonl",
+        "config.json",
+        "model.safetensors",
+        "last.pt",
+        "samples.json",
+        "result.json",
+        "card.md",
+        "lock",
+    }
     assert oct((run.path / "model.safetensors").stat().st_mode)[-3:] == "644"

@@ -35,8 +35,13 @@ def test_recipes_name_the_networks():
     assert {TASK_OF[name] for name in NETWORKS} == {"detect"}
 
 
-@given(height=st.sampled_from([7, 11, 23]), width=st.sampled_from([5, 13, 17]), flip=st.booleans(),
-       quarters=st.integers(0, 3), seed=st.integers(0, 99))  # fmt: skip
+@given(
+    height=st.sampled_from([7, 11, 23]),
+    width=st.sampled_from([5, 13, 17]),
+    flip=st.booleans(),
+    quarters=st.integers(0, 3),
+    seed=st.integers(0, 99),
+)
 def test_boxes_turn_with_their_picture(height, width, flip, quarters, seed):
     draw = np.random.default_rng(seed)
     left, top = int(draw.integers(width - 2)), int(draw.integers(height - 2))
@@ -130,11 +135,15 @@ def test_the_best_epoch_is_that_of_the_highest_ap50():
     assert max(lines, key=merit) is lines[1]
 
 
-@pytest.mark.parametrize(("changes", "word"), [
-    ({"mixup": 0.2}, "mixup"), ({"model_args": {"depth": 3}}, "model arguments"),
-    ({"model_args": {"backbone": "hf-hub:somebody/cnn"}}, "no name of timm"),
-    ({"images": 10_000_000}, "set images to"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"mixup": 0.2}, "mixup"),
+        ({"model_args": {"depth": 3}}, "model arguments"),
+        ({"model_args": {"backbone": "hf-hub:somebody/cnn"}}, "no name of timm"),
+        ({"images": 10_000_000}, "set images to"),
+    ],
+)
 def test_what_does_not_fit_is_said(changes, word):
     with pytest.raises(RecipeError, match=word):
         detecting_task(TINY.but(changes))

@@ -43,8 +43,14 @@ def found(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recipe(found):
-    return Recipe(data="scenes", model="detr_masks", model_args={"of": str(found), "heads": 2, "width": 32}, images=8,
-                  epochs=1, batch=4)  # fmt: skip
+    return Recipe(
+        data="scenes",
+        model="detr_masks",
+        model_args={"of": str(found), "heads": 2, "width": 32},
+        images=8,
+        epochs=1,
+        batch=4,
+    )
 
 
 def test_the_recipe_names_its_task():
@@ -105,9 +111,13 @@ def test_only_the_head_learns_and_a_run_opens_beside_its_network(recipe, found):
         open_masks(other)
 
 
-@pytest.mark.parametrize(("changes", "word"), [
-    ({"data": "folder"}, "boxes alone"), ({"image_size": 96}, "set image_size"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"data": "folder"}, "boxes alone"),
+        ({"image_size": 96}, "set image_size"),
+    ],
+)
 def test_what_does_not_fit_is_said(recipe, changes, word):
     with pytest.raises(RecipeError, match=word):
         mask_task(recipe.but(changes))

@@ -7,8 +7,11 @@ from vizkit.ui.widgets.run_watch import numbers
 
 PLAIN = {"epoch": 1, "seconds": 2.0, "images_per_s": 50.0, "val_accuracy": 0.9}
 LATER = {"epoch": 2, "seconds": 2.0, "images_per_s": 50.0, "val_accuracy": 0.8}
-CASES = [("psnr", 31.0, 32.125, "32.12 dB", "PSNR"), ("ap50", 0.25, 0.5, "0.500", "AP50"),
-         ("pq", 0.25, 0.5, "0.500", "Panoptic quality")]  # fmt: skip
+CASES = [
+    ("psnr", 31.0, 32.125, "32.12 dB", "PSNR"),
+    ("ap50", 0.25, 0.5, "0.500", "AP50"),
+    ("pq", 0.25, 0.5, "0.500", "Panoptic quality"),
+]
 
 
 def test_of_classifiers_it_is_the_accuracy():

@@ -70,8 +70,10 @@ def test_the_command_prints_a_table_of_the_runs_that_are_done(tmp_path, capsys, 
 
 def test_a_run_is_asked_for_letters_and_gaps_of_every_point(tmp_path, monkeypatch):
     sizes = {"dim": 8, "hidden": 8}
-    run = followed(tmp_path / "run", Recipe(data="reverse", model="seq2seq_rnn", model_args=sizes, images=64, epochs=1,
-                                            warmup_epochs=0.0))  # fmt: skip
+    run = followed(
+        tmp_path / "run",
+        Recipe(data="reverse", model="seq2seq_rnn", model_args=sizes, images=64, epochs=1, warmup_epochs=0.0),
+    )
     asked = []
     monkeypatch.setattr(memory_measured, "COUNT", 5)
     monkeypatch.setattr(

@@ -22,9 +22,21 @@ from vizkit.training.runs.command_line import arguments
 from vizkit.training.runs.folder import RunFolder
 
 EVERYTHING = Recipe(
-    data="digits", images=96, model="vit_tiny_patch16_224", model_args=TINY_VIT, epochs=2, batch=32, crop=0.3,
-    randaugment="rand-m9-mstd0.5-inc1", mixup=0.8, cutmix=1.0, erasing=0.5, turn_deg=9.0, drop_path=0.2, smoothing=0.1,
-)  # fmt: skip
+    data="digits",
+    images=96,
+    model="vit_tiny_patch16_224",
+    model_args=TINY_VIT,
+    epochs=2,
+    batch=32,
+    crop=0.3,
+    randaugment="rand-m9-mstd0.5-inc1",
+    mixup=0.8,
+    cutmix=1.0,
+    erasing=0.5,
+    turn_deg=9.0,
+    drop_path=0.2,
+    smoothing=0.1,
+)
 NEEDS = Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
 CPU = torch.device("cpu")
 

@@ -20,9 +20,18 @@ TINY_VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_h
 LABELS, CPU = tuple("0123456789"), torch.device("cpu")
 # One step over all images, and nothing that changes a picture or the gradient but what a test asks for.
 ONE_STEP = Recipe(
-    data="digits", images=32, batch=32, model="vit_tiny_patch16_224", model_args=TINY_VIT, epochs=1,
-    schedule="constant", warmup_epochs=0.0, flip=0.0, clip_norm=0.0, weight_decay=0.0,
-)  # fmt: skip
+    data="digits",
+    images=32,
+    batch=32,
+    model="vit_tiny_patch16_224",
+    model_args=TINY_VIT,
+    epochs=1,
+    schedule="constant",
+    warmup_epochs=0.0,
+    flip=0.0,
+    clip_norm=0.0,
+    weight_decay=0.0,
+)
 SGD = ONE_STEP.but({"optimizer": "sgd", "momentum": 0.5, "lr": 0.25})
 
 

@@ -40,9 +40,17 @@ def test_a_part_holds_each_picture_and_the_one_at_its_place_from_the_end(accumul
 
 @pytest.mark.parametrize(
     ("images", "changes", "batch"),
-    [(5, {}, 5), (5, {"mixup": 1.0}, 4), (5, {"cutmix": 1.0}, 4), (9, {}, 8), (3, {"passes": 2}, 6),
-     (3, {"repeats": 2}, 6), (7, {"accumulate": 2}, 6), (7, {"accumulate": 2, "mixup": 1.0}, 4)],
-)  # fmt: skip
+    [
+        (5, {}, 5),
+        (5, {"mixup": 1.0}, 4),
+        (5, {"cutmix": 1.0}, 4),
+        (9, {}, 8),
+        (3, {"passes": 2}, 6),
+        (3, {"repeats": 2}, 6),
+        (7, {"accumulate": 2}, 6),
+        (7, {"accumulate": 2, "mixup": 1.0}, 4),
+    ],
+)
 def test_few_pictures_make_one_batch_as_large_as_can_be_divided(images, changes, batch):
     batches = Batches(images, EIGHT.but(changes))
     assert (batches.batch, batches.steps) == (batch, 1)

@@ -79,8 +79,12 @@ def test_every_run_sees_as_many_pictures_and_every_method_learns_alike():
         per_method.setdefault(method_of(RunFolder(Path(name))), []).append(recipe)
     assert list(per_method) == list(METHODS)
     for recipes in per_method.values():
-        differs = {entry.name for recipe in recipes for entry in fields(recipe)
-                   if getattr(recipe, entry.name) != getattr(recipes[0], entry.name)}  # fmt: skip
+        differs = {
+            entry.name
+            for recipe in recipes
+            for entry in fields(recipe)
+            if getattr(recipe, entry.name) != getattr(recipes[0], entry.name)
+        }
         assert differs <= {"images", "passes", "teacher"}
     # Between the methods: who learns and how its weights change, not what it is shown.
     own = {"model", "model_args", "optimizer", "lr", "patch_drop", *TEACHING}
@@ -117,7 +121,11 @@ def test_other_sets_have_the_same_shares():
     with pytest.raises(RecipeError, match="needs 120"):
         plan("x", data="photos/birds", images=119)
     assert [folder_of(data) for data in (DATA, "digits", "photos/my birds.zip", "C:\\a\\b\\")] == [
-        "data_size", "data_size-digits", "data_size-my_birds", "data_size-b"]  # fmt: skip
+        "data_size",
+        "data_size-digits",
+        "data_size-my_birds",
+        "data_size-b",
+    ]
 
 
 @pytest.mark.skipif(not SHIPPED, reason="no runs are shipped")
@@ -133,7 +141,8 @@ def test_the_shipped_runs_follow_the_plan():
     parts = {(method, IMAGES // part) for method, about in METHODS.items() for part in about.parts}
     assert {(outcome.method, outcome.images) for outcome in study.outcomes} <= parts
     assert {(method, images) for method in ("CNN", "MLP", "ViT") for images in SIZES} <= {
-        (outcome.method, outcome.images) for outcome in study.outcomes}  # fmt: skip
+        (outcome.method, outcome.images) for outcome in study.outcomes
+    }
 
 
 # ---- what the runs tell ----------------------------------------------------------------------------------------------
@@ -180,8 +189,9 @@ def test_what_is_said_of_the_runs(tmp_path):
     few, many, hunger = findings(study)
     assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few.words
     assert "With 12,000 images the CNN (97 %) is not told apart from the MLP by one run of each" in many.words
-    assert hunger.words == ("What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from "
-                            "1,000.")  # fmt: skip
+    assert hunger.words == (
+        "What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000."
+    )
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
     assert findings(alone) == []
     assert teacher_finding(alone) is None
@@ -202,8 +212,10 @@ def test_what_a_teacher_adds_is_paired_with_the_vit(tmp_path):
 
 # ---- the chart -------------------------------------------------------------------------------------------------------
 def test_the_chart_holds_means_bands_and_chance():
-    lines = [Line("ViT", "ViT", (60, 300), (0.2, 0.4), (0.1, 0.3), (0.3, 0.5)),
-             Line("DeiT soft", "DeiT", (60,), (0.3,), (0.2,), (0.4,), "dot", hollow=True, main=False)]  # fmt: skip
+    lines = [
+        Line("ViT", "ViT", (60, 300), (0.2, 0.4), (0.1, 0.3), (0.3, 0.5)),
+        Line("DeiT soft", "DeiT", (60,), (0.3,), (0.2,), (0.4,), "dot", hollow=True, main=False),
+    ]
     band, vit, deit, chance = data_size(lines, 1 / 12, (60, 300)).data
     assert (band.x, band.y, band.fill) == ((60, 300, 300, 60), (0.3, 0.5, 0.3, 0.1), "toself")
     assert (vit.name, vit.x, vit.y, vit.marker.symbol) == ("ViT", (60, 300), (0.2, 0.4), "square")

@@ -158,9 +158,13 @@ def test_agreement_by_hand():
 
 def test_published_agreement_is_one_minus_the_papers_disagreement():
     """Touvron et al. 2021, table 4: rows ground truth and RegNetY."""
-    differs = {"DeiT without a teacher": (0.182, 0.133), "class token": (0.170, 0.112),
-               "distillation token": (0.169, 0.100), "both averaged": (0.166, 0.102),
-               "teacher, RegNetY-16GF": (0.171, 0.0)}  # fmt: skip
+    differs = {
+        "DeiT without a teacher": (0.182, 0.133),
+        "class token": (0.170, 0.112),
+        "distillation token": (0.169, 0.100),
+        "both averaged": (0.166, 0.102),
+        "teacher, RegNetY-16GF": (0.171, 0.0),
+    }
     assert {name: tuple(round(1 - value, 3) for value in pair) for name, pair in differs.items()} == PUBLISHED
 
 
@@ -201,9 +205,13 @@ def test_the_command_writes_its_table(tmp_path, capsys):
     given = ["agreement", "--model", DEIT, "--teacher", CNN, "--beside", VIT, "--images", "4", "--device", "cpu"]
     assert main([*given, "-o", str(tmp_path / "table.md")]) == 0
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    for words in ("4 pictures of insects, test", "| class token | ", "| insects_vit | ",
-                  "| teacher, insects_cnn | ",
-                  f"python -m vizkit agreement --model {DEIT} --teacher {CNN} --beside {VIT} --images 4"):  # fmt: skip
+    for words in (
+        "4 pictures of insects, test",
+        "| class token | ",
+        "| insects_vit | ",
+        "| teacher, insects_cnn | ",
+        f"python -m vizkit agreement --model {DEIT} --teacher {CNN} --beside {VIT} --images 4",
+    ):
         assert words in text
     assert main([*given[:3], "--data", "nowhere"]) == 2
     assert main(["agreement", "--model", CNN, "--images", "2"]) == 2

@@ -138,8 +138,9 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
         for number in range(2):
             Image.new("RGB", (40, 40), (90 * number,) * 3).save(path / name / f"p *{number}*.png")
     (path / "0" / "broken.png").write_bytes(b"nothing")
-    test = evaluating(["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"],
-                  eval_data=data.FOLDER)  # fmt: skip
+    test = evaluating(
+        ["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"], eval_data=data.FOLDER
+    )
     test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
     assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
     test = sound(test.button(key="eval_start").click().run())

@@ -253,8 +253,13 @@ def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
     assert not test.exception
     assert "block 5 of 6 · 14 × 14 places of 128 channels" in texts(test)
     assert "block 5 of 6 · 7 × 7 places of 128 channels" in texts(test)
-    test = opened("patches", models=[INSECTS[0], "bundled:insects_cnn"], image="mayfly nymph",
-                  patches_view="Compare in depth", block="3")  # fmt: skip
+    test = opened(
+        "patches",
+        models=[INSECTS[0], "bundled:insects_cnn"],
+        image="mayfly nymph",
+        patches_view="Compare in depth",
+        block="3",
+    )
     assert "block 3 of 6" in texts(test)
     assert "stage 2 of 4" in texts(test)
 

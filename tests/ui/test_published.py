@@ -42,18 +42,36 @@ def test_the_tables_hold_what_the_papers_print():
     assert [len(rows) for rows in (IMAGENET, TRANSFER, DETECTION, STUDY)] == [9, 5, 6, 4]
     vit_large, swin_base = IMAGENET[1], IMAGENET[-1]
     assert (vit_large.parameters, vit_large.multiply_adds, vit_large.images_per_s, vit_large.top1) == (
-        307e6, 190.7e9, 27.3, 76.5)  # fmt: skip
+        307e6,
+        190.7e9,
+        27.3,
+        76.5,
+    )
     assert (swin_base.side_px, swin_base.parameters, swin_base.multiply_adds, swin_base.images_per_s) == (
-        384, 88e6, 47.0e9, 84.7)  # fmt: skip
+        384,
+        88e6,
+        47.0e9,
+        84.7,
+    )
     assert [row.top1 for row in IMAGENET] == [77.9, 76.5, 79.8, 81.8, 83.1, 81.3, 83.0, 83.5, 84.5]
     assert [row.imagenet_real for row in TRANSFER] == [90.72, 90.54, 88.62, 90.54, 90.55]
     assert [row.tpu_core_days for row in TRANSFER] == [2500, 680, 230, 9900, 12300]
     assert [row.flowers for row in TRANSFER] == [99.68, 99.74, 99.61, 99.63, None]
     assert [row.ap_small for row in DETECTION] == [26.6, 27.2, 20.5, 22.5, 21.9, 23.7]
     assert [(row.gflops, row.frames_per_s) for row in DETECTION] == [
-        (180, 26), (246, 20), (86, 28), (187, 12), (152, 20), (253, 10)]  # fmt: skip
+        (180, 26),
+        (246, 20),
+        (86, 28),
+        (187, 12),
+        (152, 20),
+        (253, 10),
+    ]
     assert [(row.validation, row.test) for row in STUDY] == [
-        (97.23, 97.35), (86.52, 87.19), (98.23, 98.14), (96.55, 96.89)]  # fmt: skip
+        (97.23, 97.35),
+        (86.52, 87.19),
+        (98.23, 98.14),
+        (96.55, 96.89),
+    ]
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -73,7 +91,11 @@ def test_what_is_printed_elsewhere_in_the_program_agrees():
     for row in STUDY:
         recipe = NAMED[row.recipe][1]
         assert (recipe.optimizer, recipe.lr, recipe.epochs, recipe.stop_patience) == (
-            row.optimizer.lower(), row.learning_rate, row.epochs, row.patience_epochs)  # fmt: skip
+            row.optimizer.lower(),
+            row.learning_rate,
+            row.epochs,
+            row.patience_epochs,
+        )
         assert recipe.pretrained == ("ImageNet" in row.setting)
         assert recipe.model.startswith(row.family.lower())
 
@@ -146,8 +168,12 @@ def test_an_axis_has_a_few_round_numbers(ends, marks):
 
 
 def test_the_chart_holds_the_points_and_their_errors():
-    points = [Point("b", "mine", 100.0, 90.0, source="yours", line="x"), Point("a", "ViT", 10.0, 80.0, 2.0, "bundled"),
-              Point("gone", "CNN", 0.0, 1.0), Point("c", "mine", 50.0, 85.0, source="yours", line="x")]  # fmt: skip
+    points = [
+        Point("b", "mine", 100.0, 90.0, source="yours", line="x"),
+        Point("a", "ViT", 10.0, 80.0, 2.0, "bundled"),
+        Point("gone", "CNN", 0.0, 1.0),
+        Point("c", "mine", 50.0, 85.0, source="yours", line="x"),
+    ]
     figure = accuracy_cost(points, "cost", "accuracy")
     line, vit, mine = figure.data  # nothing stands at a cost of 0 on a logarithmic axis
     assert (vit.name, vit.x, vit.y, vit.text) == ("ViT, bundled", (10.0,), (80.0,), ("a",))

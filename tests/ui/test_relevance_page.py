@@ -90,9 +90,15 @@ def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     assert not test.exception
     assert not test.warning
     everything = {
-        "Attention of the class token", "Rollout", "Gradient rollout", "Generic relevance", "LeGrad", "Grad-CAM",
-        "HiResCAM", "Input × gradient",
-    }  # fmt: skip
+        "Attention of the class token",
+        "Rollout",
+        "Gradient rollout",
+        "Generic relevance",
+        "LeGrad",
+        "Grad-CAM",
+        "HiResCAM",
+        "Input × gradient",
+    }
     assert [set(names(small(test, index))) for index in range(4)] == [
         everything,
         everything,
@@ -193,8 +199,9 @@ def test_the_large_map_is_about_the_class_until_another_is_clicked():
 
 def test_a_click_makes_the_map_of_any_model_large():
     """The link says which; the map that is large is the first that is saved."""
-    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_method="Rollout",
-                  relevance_whose="Swin · digits")  # fmt: skip
+    test = opened(
+        "relevance", models=[VIT, SWIN], image="digit 3", relevance_method="Rollout", relevance_whose="Swin · digits"
+    )
     assert large(test)["name"] == "Swin · digits: Rollout"
     assert small(test, 0)["chosen"] is None
     rest = small(test, 1)
@@ -283,8 +290,15 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
 
 
 def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
-    test = opened("relevance", models=CNN, image="digit 3", relevance_view="Trust", relevance_removed="50",
-                  relevance_test="put back", relevance_lit="Grad-CAM")  # fmt: skip
+    test = opened(
+        "relevance",
+        models=CNN,
+        image="digit 3",
+        relevance_view="Trust",
+        relevance_removed="50",
+        relevance_test="put back",
+        relevance_lit="Grad-CAM",
+    )
     test = raced(test, CNN)
     data = race_of(test)
     assert (data["share"][data["at"]], data["back"], data["lit"]) == (0.5, True, "grad_cam")
@@ -354,8 +368,12 @@ def test_a_table_of_many_pictures_has_intervals_and_marks_what_few_have():
     assert [row.method for row in rows] == ["rollout", "legrad", "chance"]
     made = scores_table(rows, (), 2)
     assert made.rows[0]["to chance ↑"] == "+0.22 ± 0.05"
-    assert made.marks == {(0, "deletion ↓"): "best", (1, "deletion ↓"): "fails", (0, "insertion ↑"): "fails",
-                          (1, "insertion ↑"): "fails"}  # fmt: skip
+    assert made.marks == {
+        (0, "deletion ↓"): "best",
+        (1, "deletion ↓"): "fails",
+        (0, "insertion ↑"): "fails",
+        (1, "insertion ↑"): "fails",
+    }
     assert set(made.helps) >= {"to chance ↑", "deletion ↓"}
 
 

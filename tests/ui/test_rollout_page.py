@@ -82,8 +82,11 @@ def test_a_distilled_model_has_its_rows_beside_each_other():
     assert not test.exception
     rows = sent_to(test, "vizkit_tiles")[1]
     assert [tile["name"] for tile in rows["maps"]] == [
-        "class", "distillation", "class + distillation", "mean of places",
-    ]  # fmt: skip
+        "class",
+        "distillation",
+        "class + distillation",
+        "mean of places",
+    ]
     assert rows["chosen"] == 1
     assert "row of the distillation token" in texts(test)
     assert [info.value for info in test.info] == ["This model has no dist token; choose another query."]

@@ -38,8 +38,17 @@ def runs_home(tmp_path, monkeypatch):
 
 
 def epoch(number, right=0.5, **more):
-    return {"epoch": number, "train_loss": 1 / number, "train_accuracy": right, "rate": 1e-3, "images_per_s": 50.0,
-            "val_loss": 1.1 / number, "val_accuracy": right, "seconds": 3.0, **more}  # fmt: skip
+    return {
+        "epoch": number,
+        "train_loss": 1 / number,
+        "train_accuracy": right,
+        "rate": 1e-3,
+        "images_per_s": 50.0,
+        "val_loss": 1.1 / number,
+        "val_accuracy": right,
+        "seconds": 3.0,
+        **more,
+    }
 
 
 def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cnn"):
@@ -49,8 +58,13 @@ def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cn
         shutil.copy(model_names.BUNDLED / bundled / file, run.path / file)
     for number in (1, 2):
         run.append(epoch(number, number * 0.4))
-    run.write("samples.json", [{"index": 0, "label": 0, "predicted": 0, "probability": 0.93},
-                               {"index": 1, "label": 1, "predicted": 7, "probability": 0.4}])  # fmt: skip
+    run.write(
+        "samples.json",
+        [
+            {"index": 0, "label": 0, "predicted": 0, "probability": 0.93},
+            {"index": 1, "label": 1, "predicted": 7, "probability": 0.4},
+        ],
+    )
     run.write("versions.json", {"device": "CPU"})
     run.write("result.json", {"test_accuracy": 0.75, "test_loss": 1.0, "test_images": 359})
     run.write("status.json", {"state": state, "epoch": 2, "epochs": 2, "message": "75.0% of 359 test images right."})
@@ -187,8 +201,9 @@ def test_an_uploaded_zip_is_kept_for_the_process(tmp_path, monkeypatch):
 
 def test_a_second_start_is_a_sentence(runs_home):
     run = finished(runs_home, state="running")
-    run.say(state="running", epoch=1, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0,
-            seconds_left=75.0)  # fmt: skip
+    run.say(
+        state="running", epoch=1, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0, seconds_left=75.0
+    )
     test = form(train_view="Start")
     assert "first** is in training" in texts(test)
     test.button(key="train_start").click().run()

@@ -228,8 +228,12 @@ def texts(block: object) -> Iterator[str]:
 def not_blocks(found: list[Seen]) -> list[str]:
     """Only blocks, which hosts can draw."""
     known = {*DRAWN, Columns, Part, Later}
-    return [f"{one}: {block!r}" for one in found for block in one.blocks
-            if not isinstance(block, Block) or type(block) not in known]  # fmt: skip
+    return [
+        f"{one}: {block!r}"
+        for one in found
+        for block in one.blocks
+        if not isinstance(block, Block) or type(block) not in known
+    ]
 
 
 def not_plain(found: list[Seen]) -> list[str]:
@@ -241,22 +245,37 @@ def not_plain(found: list[Seen]) -> list[str]:
 def not_refused(found: list[Seen]) -> list[str]:
     """What has no meaning for a model is NotApplicable with one sentence; nothing else is raised."""
     sentence = re.compile(r"[^\n]*\w[^\n]*\.")
-    return [f"{one}: {one.refusal!r}" for one in found if one.refusal is not None
-            and not (type(one.refusal) is NotApplicable and sentence.fullmatch(str(one.refusal))
-                     and not re.search(r"[.!?] [A-Z]", str(one.refusal)))]  # fmt: skip
+    return [
+        f"{one}: {one.refusal!r}"
+        for one in found
+        if one.refusal is not None
+        and not (
+            type(one.refusal) is NotApplicable
+            and sentence.fullmatch(str(one.refusal))
+            and not re.search(r"[.!?] [A-Z]", str(one.refusal))
+        )
+    ]
 
 
 def not_finite(found: list[Seen]) -> list[str]:
-    return [f"{one}: {name}" for one in found for each in one.arrays for name, array in each.items()
-            if np.asarray(array).dtype.kind in "fc" and not np.isfinite(array).all()]  # fmt: skip
+    return [
+        f"{one}: {name}"
+        for one in found
+        for each in one.arrays
+        for name, array in each.items()
+        if np.asarray(array).dtype.kind in "fc" and not np.isfinite(array).all()
+    ]
 
 
 def other_keys(found: list[Seen]) -> list[str]:
     """A setting changes no name of an array, and no name is there twice."""
     drawn = [one for one in found if one.refusal is None]
     every = [[name for each in one.arrays for name in each] for one in drawn]
-    return [f"{one}: {names}" for one, names in zip(drawn, every, strict=True)
-            if set(names) != set(every[0]) or len(names) != len(set(names))]  # fmt: skip
+    return [
+        f"{one}: {names}"
+        for one, names in zip(drawn, every, strict=True)
+        if set(names) != set(every[0]) or len(names) != len(set(names))
+    ]
 
 
 def not_read_back(found: list[Seen]) -> list[str]:
@@ -294,8 +313,12 @@ def not_the_same_twice(first: Seen, of: Subject) -> list[str]:
     blocks = everything(type(first.view)().show(given(first.view, of)))
     again = [block.arrays() for block in blocks if isinstance(block, Numbers)]
     both = zip(first.arrays, again, strict=True)
-    return [name for one, other in both for name in one
-            if np.asarray(one[name]).tobytes() != np.asarray(other[name]).tobytes()]  # fmt: skip
+    return [
+        name
+        for one, other in both
+        for name in one
+        if np.asarray(one[name]).tobytes() != np.asarray(other[name]).tobytes()
+    ]
 
 
 def taken_names(cls: type[View]) -> set[str]:

@@ -126,8 +126,11 @@ def not_as_seen(found: list[Seen]) -> list[str]:
             "report": on_paper(reported(one, subjects)),
             "page": in_a_page(one, subjects),
         }
-        lost += [f"{one}: {word!r} is not in its place of the {name}" for name, text in files.items()
-                 if (word := misplaced(written(blocks), text))]  # fmt: skip
+        lost += [
+            f"{one}: {word!r} is not in its place of the {name}"
+            for name, text in files.items()
+            if (word := misplaced(written(blocks), text))
+        ]
     return lost
 
 
@@ -196,8 +199,11 @@ def scales_of_their_own(found: list[Seen]) -> list[str]:
                 rows = list(compared(block))
             else:
                 rows = []
-            broken += [f"{one}: {said or block}: {limits}" for said, limits in rows
-                       if not OWN_SCALE.search(said) and not alike(limits)]  # fmt: skip
+            broken += [
+                f"{one}: {said or block}: {limits}"
+                for said, limits in rows
+                if not OWN_SCALE.search(said) and not alike(limits)
+            ]
     return broken
 
 
@@ -229,8 +235,11 @@ def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
                 )
                 yield ("colours", *titles), ends
         for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
-            every = [np.asarray(values) for trace in figure.data if trace.type != "heatmap"
-                     and (values := getattr(trace, name, None)) is not None]  # fmt: skip
+            every = [
+                np.asarray(values)
+                for trace in figure.data
+                if trace.type != "heatmap" and (values := getattr(trace, name, None)) is not None
+            ]
             numbers = [values for values in every if values.dtype.kind in "iuf" and values.size]
             if numbers and len(numbers) == len(every):
                 ends = axis.range or (min(map(np.min, numbers)), max(map(np.max, numbers)))
@@ -248,8 +257,11 @@ def bare_axes(found: list[Seen]) -> list[str]:
         for chart in (block for block in one.blocks if isinstance(block, Chart)):
             figure = chart.figure
             for name, axis in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
-                named = all(np.asarray(values).dtype.kind in "UO" for trace in figure.data
-                            if (values := getattr(trace, name, None)) is not None)  # fmt: skip
+                named = all(
+                    np.asarray(values).dtype.kind in "UO"
+                    for trace in figure.data
+                    if (values := getattr(trace, name, None)) is not None
+                )
                 if not axis.title.text and axis.visible is not False and not (named and figure.data):
                     broken.append(f"{one}: {chart.alt}: {name}")
             for trace in figure.data:

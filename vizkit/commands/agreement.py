@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("agreement", help="how often a distilled model's heads agree with label and teacher")
     command.add_argument("--model", required=True, metavar="NAME", help="a model with a class and a distillation token")

@@ -16,7 +16,7 @@ __all__ = ["add", "script"]
 PACKAGE = Path(__file__).parents[1]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("app", help="open the pages in a browser")
     command.add_argument("--port", type=int, metavar="PORT", help="where it listens (8501)")

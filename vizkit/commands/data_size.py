@@ -26,7 +26,7 @@ from vizkit.training.runs.folder import RunFolder, runs
 __all__ = ["add", "finished"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "data-size",
@@ -76,21 +76,21 @@ def _markdown(study: Study) -> str:
     seeds = ", ".join(map(str, study.seeds))
     least, most = study.shown
     rows = {
-        method: [
-            "–" if (outcome := study.at(method, images)) is None
-            else outcome.words
-            for images in study.sizes
-        ]
+        method: ["–" if (outcome := study.at(method, images)) is None else outcome.words for images in study.sizes]
         for method in METHODS
-    }  # fmt: skip
+    }
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
-    return "\n".join([
-        *_table("images to learn from", study.sizes, rows), "",
-        f"Test accuracy on {study.data}{side}, seeds {seeds}; ± are {study.intervals}. Every run was shown {shown} "
-        f"pictures in {study.epochs} epochs." + (NOT_TRAINED if any("–" in row for row in rows.values()) else ""),
-        *_teachers(study), *_sentences(study),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *_table("images to learn from", study.sizes, rows),
+            "",
+            f"Test accuracy on {study.data}{side}, seeds {seeds}; ± are {study.intervals}. Every run was shown {shown} "
+            f"pictures in {study.epochs} epochs." + (NOT_TRAINED if any("–" in row for row in rows.values()) else ""),
+            *_teachers(study),
+            *_sentences(study),
+        ]
+    )
 
 
 def _teachers(study: Study) -> list[str]:

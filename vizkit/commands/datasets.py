@@ -21,7 +21,7 @@ MOST_CLASSES = 40  # lines of the table
 MOST_BROKEN = 20
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("datasets", help="what is in a set of pictures, and a sheet of some of them")
     command.add_argument("name", nargs="?", metavar="NAME_OR_FOLDER", help="a built-in set, a folder or a .zip file")

@@ -18,19 +18,27 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("enlarge", help="enlarge a picture four times, with the texture of a second one")
     command.add_argument("image", metavar="IMAGE", help="a picture file, of at most a million pixels")
-    command.add_argument("--reference", metavar="REF",
-                         help="a picture with the texture that is missing, of any size and shape")  # fmt: skip
-    command.add_argument("--model", default="bundled:insects_ttsr", metavar="MODEL",
-                         help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no "
-                         "reference")  # fmt: skip
+    command.add_argument(
+        "--reference", metavar="REF", help="a picture with the texture that is missing, of any size and shape"
+    )
+    command.add_argument(
+        "--model",
+        default="bundled:insects_ttsr",
+        metavar="MODEL",
+        help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no reference",
+    )
     command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png", help="the enlarged picture")
-    command.add_argument("--trace", type=Path, metavar="OUT.npz|png",
-                         help="which place of the reference each place took: as a trace, or as lines in a picture; for "
-                         "pictures of some 64 × 64 pixels")  # fmt: skip
+    command.add_argument(
+        "--trace",
+        type=Path,
+        metavar="OUT.npz|png",
+        help="which place of the reference each place took: as a trace, or as lines in a picture; for "
+        "pictures of some 64 × 64 pixels",
+    )
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.set_defaults(run=_enlarge)
 

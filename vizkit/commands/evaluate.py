@@ -40,20 +40,33 @@ SAY_EVERY_S = 0.4
 MOST_WORKERS = 8  # beside a GPU
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("evaluate", help="judge models on labelled pictures: accuracy, calibration, tests")
-    command.add_argument("data", metavar="FOLDER", help="a folder or zip of class folders, insects, digits …; for "
-                         "models that find things scenes, or a folder with annotations.json (COCO)")  # fmt: skip
+    command.add_argument(
+        "data",
+        metavar="FOLDER",
+        help="a folder or zip of class folders, insects, digits …; for "
+        "models that find things scenes, or a folder with annotations.json (COCO)",
+    )
     add_model_options(command, several=True)
-    command.add_argument("--split", default="", choices=("train", "val", "test"),
-                         help="only this part (all pictures of a plain folder; else test)")  # fmt: skip
+    command.add_argument(
+        "--split",
+        default="",
+        choices=("train", "val", "test"),
+        help="only this part (all pictures of a plain folder; else test)",
+    )
     command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of drawn, divided or chosen pictures (0)")
     command.add_argument("--workers", type=int, metavar="N", help="processes that read pictures beside the model")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument("-o", "--output", type=Path, metavar="REPORT", help="a .html page, or a .csv line a model; of "
-                         "boxes .json or .csv")  # fmt: skip
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="REPORT",
+        help="a .html page, or a .csv line a model; of boxes .json or .csv",
+    )
     command.add_argument("--pictures", type=Path, metavar="TABLE.csv", help="a line a picture, with every answer")
     command.add_argument("--quiet", action="store_true", help="no progress bar")
     command.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # of a page, for status and outcome
@@ -92,7 +105,7 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
         yield
 
 
-def _run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
+def _run(arguments: argparse.Namespace, job: Any) -> None:
     tell = Teller(job, arguments.quiet or job is not None)
     tell.prepare("Opening the pictures and the models.")
     accelerator = several_processes(arguments)
@@ -109,10 +122,15 @@ def _run(arguments: argparse.Namespace, job: Any) -> None:  # noqa: ANN401
     with interruptible() as stop_requested:
         try:
             outcome = evaluate_all(
-                models, images, opened, workers=workers, tell=tell.of(len(models)), so_far=_keeper(job),
+                models,
+                images,
+                opened,
+                workers=workers,
+                tell=tell.of(len(models)),
+                so_far=_keeper(job),
                 stopping=stop_requested.is_set,
                 accelerator=accelerator,
-            )  # fmt: skip
+            )
         except StoppedError:
             tell.close()
             if accelerator is None or accelerator.is_main_process:
@@ -130,8 +148,13 @@ def _pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[I
     from vizkit.evaluation.pictures import open_pictures
 
     size_px = max(side for each in models for side in each.preprocessing.size_hw)
-    opened = {"data": arguments.data, "split": arguments.split, "images": arguments.images,
-              "size_px": min(512, max(32, size_px)), "seed": arguments.seed}  # fmt: skip
+    opened = {
+        "data": arguments.data,
+        "split": arguments.split,
+        "images": arguments.images,
+        "size_px": min(512, max(32, size_px)),
+        "seed": arguments.seed,
+    }
     return open_pictures(**opened), opened
 
 
@@ -147,7 +170,7 @@ def workers_for(models: "list[Loaded]", images: int) -> int:
 class Teller:
     """A progress bar in the terminal, or the status of a page's folder."""
 
-    def __init__(self, job: Any, quiet: bool) -> None:  # noqa: ANN401
+    def __init__(self, job: Any, quiet: bool) -> None:
         self.job, self.reported_at, self.bar = job, 0.0, None
         if not quiet and int(os.environ.get("RANK", "0")) == 0:
             from tqdm import tqdm
@@ -167,8 +190,9 @@ class Teller:
             now = time.monotonic()
             if self.job and (now > self.reported_at + SAY_EVERY_S or done == total):
                 self.reported_at = now
-                self.job.say(state="running", model=model, models=models, name=name, done=done, total=total,
-                             images_per_s=per_s)  # fmt: skip
+                self.job.say(
+                    state="running", model=model, models=models, name=name, done=done, total=total, images_per_s=per_s
+                )
 
         return tell
 
@@ -185,7 +209,7 @@ def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------
-def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet", job: Any) -> None:  # noqa: ANN401
+def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet", job: Any) -> None:
     from vizkit.evaluation import report
     from vizkit.evaluation.outcome import save
 
@@ -226,11 +250,22 @@ def _spoken(outcome: "Outcome") -> str:
     rows: list[tuple[str, ...]] = [heads]
     for row in outcome.models:
         m = row.measures
-        rows.append((row.name, f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
-                     "–" if m.top5 is None else f"{m.top5:.1%}", f"{m.loss:.3f}", f"{m.ece:.3f}",
-                     f"{row.images_per_s:,.0f}", f"{row.parameters:,}"))  # fmt: skip
+        rows.append(
+            (
+                row.name,
+                f"{m.accuracy.value:.1%}",
+                f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
+                "–" if m.top5 is None else f"{m.top5:.1%}",
+                f"{m.loss:.3f}",
+                f"{m.ece:.3f}",
+                f"{row.images_per_s:,.0f}",
+                f"{row.parameters:,}",
+            )
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-             for row in rows]  # fmt: skip
+    table = [
+        "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]
     said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes]
     return "\n".join([*said, "", *table, "", *(pair.sentence for pair in outcome.pairs)]).rstrip()

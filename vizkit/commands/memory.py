@@ -25,7 +25,7 @@ ALONG = {"length": "letters, after a gap of 8", "gap": "dots between 5 letters a
 WORDS = {"copy": "Repeat the letters", "reverse": "Say the letters backwards"}
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "memory",
@@ -59,8 +59,10 @@ def _times() -> str:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        every = [times_of(recipe.model, LENGTHS, lambda length, m=method: print(f"{m}: {length} words", flush=True))
-                 for method, recipe in METHODS.items()]  # fmt: skip
+        every = [
+            times_of(recipe.model, LENGTHS, lambda length, m=method: print(f"{m}: {length} words", flush=True))
+            for method, recipe in METHODS.items()
+        ]
         where = machine()
     finally:
         torch.set_num_threads(threads)
@@ -86,8 +88,15 @@ def _markdown(mine: Sequence[RunFolder], data: str, by: str) -> str:
     lines = curves(mine, data, by)
     heading = f"| {ALONG[by]} | {' | '.join(map(str, lines[0].at))} |"
     seeds = ", ".join(map(str, lines[0].shares[0]))
-    return "\n".join([f"## {WORDS[data]}: by {by}, seeds {seeds}", "", heading, f"|---|{'---:|' * len(lines[0].at)}",
-                      *(_row(line) for line in lines)])  # fmt: skip
+    return "\n".join(
+        [
+            f"## {WORDS[data]}: by {by}, seeds {seeds}",
+            "",
+            heading,
+            f"|---|{'---:|' * len(lines[0].at)}",
+            *(_row(line) for line in lines),
+        ]
+    )
 
 
 def _row(line: Curve) -> str:

@@ -18,7 +18,7 @@ from vizkit.training.runs.folder import RunFolder, runs
 __all__ = ["finished", "options", "tell", "trained"]
 
 
-def options(command: Any) -> None:  # noqa: ANN401
+def options(command: Any) -> None:
     """Add the options that all of them have."""
     command.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the runs")
     command.add_argument(

@@ -29,7 +29,7 @@ def write_output(output: Path, content: bytes | str | Callable[[Path], object]) 
         write(output, content)
 
 
-def write_arrays(output: Path, **arrays: Any) -> None:  # noqa: ANN401
+def write_arrays(output: Path, **arrays: Any) -> None:
     """As NPZ, under exactly this name: numpy itself would add ".npz" to one that ends in ".NPZ"."""
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays)

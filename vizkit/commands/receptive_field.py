@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 COLUMNS = {
-    "layer": "layer", "kind": "kind", "kernel": "kernel", "stride": "stride", "padding": "padding",
-    "dilation": "dilation", "grid": "output", "field_px": "field", "jump_px": "jump", "start_px": "start",
-}  # fmt: skip
+    "layer": "layer",
+    "kind": "kind",
+    "kernel": "kernel",
+    "stride": "stride",
+    "padding": "padding",
+    "dilation": "dilation",
+    "grid": "output",
+    "field_px": "field",
+    "jump_px": "jump",
+    "start_px": "start",
+}
 """Of a row, and above it on the screen. Pairs are vertical × horizontal where the two differ."""
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("receptive-field", help="which pixels the units of every layer of a CNN can see")
     command.add_argument("model", metavar="MODEL", help="a timm name, bundled:NAME, torchvision:NAME, a run folder …")
@@ -68,10 +76,12 @@ def _table(name: str, walked: "Walk", rows: list[dict[str, Any]]) -> str:
     cells = [[*COLUMNS.values()], *([str(row[column]) for column in COLUMNS] for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(COLUMNS))]
     lines = [
-        "  ".join(cell.ljust(width) if i < 2 else cell.rjust(width)
-                  for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
         for line in cells
-    ]  # fmt: skip
+    ]
     whole = next((row["layer"] for row in rows if row["whole_image"]), None)
     note = f"\nFrom {whole} on a mean over the whole map comes in as well: every unit sees something of all pixels."
     height, width = walked.size_hw

@@ -16,16 +16,34 @@ from vizkit.writing import write
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("report", help="make the pictures of a saved report again, from its replay.json")
     command.add_argument("replay", metavar="REPLAY", type=Path, help="the replay.json of a report saved as a folder")
-    command.add_argument("-o", "--output", type=Path, default=Path("report"), metavar="FOLDER",
-                         help="where pictures, numbers and a page go (./report)")  # fmt: skip
-    command.add_argument("--image", action="append", default=[], type=_pair, metavar="NAME=FILE",
-                         help="the file of a picture that did not come with vizkit; repeatable")  # fmt: skip
-    command.add_argument("--model", action="append", default=[], type=_pair, metavar="NAME=SOURCE",
-                         help="what to load for a model, by its name in the report; repeatable")  # fmt: skip
+    command.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("report"),
+        metavar="FOLDER",
+        help="where pictures, numbers and a page go (./report)",
+    )
+    command.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=FILE",
+        help="the file of a picture that did not come with vizkit; repeatable",
+    )
+    command.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=SOURCE",
+        help="what to load for a model, by its name in the report; repeatable",
+    )
     command.add_argument("--changed", action="store_true", help="go on where a model or a picture is another one")
     command.set_defaults(run=report)
 

@@ -53,7 +53,7 @@ class Scored:
     left_out: str = ""
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("score", help="which explanation to trust, measured on many pictures")
     add_model_options(command, several=True)
@@ -63,9 +63,12 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--seed", type=int, metavar="N", help="of drawn or divided data (one that no model has seen)")
     add_methods(command, "all")
     command.add_argument(
-        "--measure", action="append", choices=MEASURES, metavar="MEASURE",
+        "--measure",
+        action="append",
+        choices=MEASURES,
+        metavar="MEASURE",
         help=f"{', '.join(MEASURES)}; repeatable (truth, where it is known, and deletion)",
-    )  # fmt: skip
+    )
     command.add_argument("--steps", type=int, default=28, help="of the deletion and insertion curves (28)")
     command.add_argument("--fill", default="blur", choices=("blur", "mean"), help="what stands in for a patch (blur)")
     command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")

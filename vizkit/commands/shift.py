@@ -25,7 +25,7 @@ __all__ = ["add"]
 COLUMNS = (1, 2, 4, 8, 16)  # distances of the table, in pixels
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("shift", help="answers and features of models when pictures move by some pixels")
     command.add_argument("--model", action="append", required=True, metavar="NAME", help="repeatable")
@@ -34,9 +34,14 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.add_argument("--most-px", type=int, default=16, metavar="PX", help="the farthest shift (16)")
     add_device(command)
     command.add_argument(
-        "-o", "--output", type=Path, action="append", default=[], metavar="OUT",
+        "-o",
+        "--output",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="OUT",
         help="OUT.md for a table, OUT.json for all numbers; repeatable",
-    )  # fmt: skip
+    )
     command.set_defaults(run=_shift)
 
 
@@ -56,9 +61,17 @@ def _shift(arguments: argparse.Namespace) -> None:
         loaded = vizkit.load(name, device=arguments.device)
         with tqdm(desc=name, unit="image", disable=None, dynamic_ncols=True) as bar:
             lines.append(
-                when_moved(loaded, name, arguments.data, arguments.split, arguments.images, arguments.most_px,
-                           arguments.seed, tell=partial(_tell, bar))
-            )  # fmt: skip
+                when_moved(
+                    loaded,
+                    name,
+                    arguments.data,
+                    arguments.split,
+                    arguments.images,
+                    arguments.most_px,
+                    arguments.seed,
+                    tell=partial(_tell, bar),
+                )
+            )
     if not arguments.output:
         print(table(lines))
     for output in arguments.output:
@@ -89,8 +102,9 @@ def table(lines: Sequence["Line"]) -> str:
         rows = [f"| {title} | {' | '.join(f'{each} px' for each in shown)} |", "|---" + "|--:" * len(shown) + "|"]
         for each in lines:
             places = [each.distance_px.index(distance) for distance in shown]
-            cells = [f"{unit * getattr(each, of)[i]:.{digits}f} ± {unit * getattr(each, half)[i]:.{digits}f}"
-                     for i in places]  # fmt: skip
+            cells = [
+                f"{unit * getattr(each, of)[i]:.{digits}f} ± {unit * getattr(each, half)[i]:.{digits}f}" for i in places
+            ]
             rows.append(f"| {each.model.removeprefix('bundled:')} | {' | '.join(cells)} |")
         parts.append("\n".join(rows))
     return "\n\n".join(parts)

@@ -24,7 +24,7 @@ SETTING = (
 )
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("show", help="any view of the app, as a picture, a page or numbers")
     command.add_argument("--list", action=_List, nargs=0, help="the views and their pages, in lines")
@@ -46,7 +46,7 @@ class _OfView(Parser):
 
     entry: Entry
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._fill()
         return super().parse_known_args(args, namespace)
 
@@ -56,8 +56,13 @@ class _OfView(Parser):
         if "picture" in self.entry.reads:
             self.add_argument("image", metavar="IMAGE", help="a picture file, or sample:NAME for one of vizkit's own")
             self.add_argument("--at", type=_point, metavar="X,Y", help="a point of it, as a click there: 0.5,0.5")
-            self.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                              help="change the picture or the model, as of trace; repeatable")  # fmt: skip
+            self.add_argument(
+                "--edit",
+                action="append",
+                default=[],
+                metavar="EDIT",
+                help="change the picture or the model, as of trace; repeatable",
+            )
         self.add_argument(
             "-o",
             "--output",
@@ -73,7 +78,7 @@ class _OfView(Parser):
         self.set_defaults(run=_show, entry=self.entry, image=None, at=None, edit=[], model=[])
 
 
-def _add_settings(group: Any, entry: Entry) -> None:  # noqa: ANN401
+def _add_settings(group: Any, entry: Entry) -> None:
     """One option for each field."""
     from vizkit.views.controls import controls
 

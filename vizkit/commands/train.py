@@ -33,7 +33,7 @@ OTHERS = TEXTS | ENLARGING | DETECTING
 """Recipes of tasks other than telling pictures apart."""
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "train",
@@ -59,7 +59,7 @@ def add(commands: Any) -> None:  # noqa: ANN401
     command.set_defaults(run=_train)
 
 
-def _add_field(options: Any, each: Any) -> None:  # noqa: ANN401
+def _add_field(options: Any, each: Any) -> None:
     option = "--" + each.name.replace("_", "-")
     usual: dict[str, Any] = {"dest": f"field_{each.name}", "default": None}
     usual["help"] = f"{each.metadata['help']} ({getattr(Recipe(), each.name)})".replace("%", "%%")
@@ -113,8 +113,15 @@ def _train(arguments: argparse.Namespace) -> None:
         end_with(arguments.end_with)
     bar = None if arguments.quiet or not main else Bar(run)
     try:
-        follow(run, recipe, device=arguments.device, workers=arguments.workers, threads=arguments.threads,
-               tensorboard=arguments.tensorboard, changed_data=arguments.changed_data)  # fmt: skip
+        follow(
+            run,
+            recipe,
+            device=arguments.device,
+            workers=arguments.workers,
+            threads=arguments.threads,
+            tensorboard=arguments.tensorboard,
+            changed_data=arguments.changed_data,
+        )
     finally:
         if bar:
             bar.close()

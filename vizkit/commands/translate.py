@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("translate", help="rewrite a text, word after word, and see what each word looks at")
     command.add_argument(
@@ -25,9 +25,13 @@ def add(commands: Any) -> None:  # noqa: ANN401
         metavar="TEXT",
         help="a date in English words or digits; for copy and reverse letters; for models of transformers any text",
     )
-    command.add_argument("--model", default="bundled:dates_transformer", metavar="MODEL",
-                         help="bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or "
-                         "GPT-2 (bundled:dates_transformer)")  # fmt: skip
+    command.add_argument(
+        "--model",
+        default="bundled:dates_transformer",
+        metavar="MODEL",
+        help="bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or "
+        "GPT-2 (bundled:dates_transformer)",
+    )
     command.add_argument("--beams", type=int, default=1, metavar="N", help="keep N texts at every step (1)")
     command.add_argument("-o", "--output", type=Path, metavar="TRACE.npz", help="all attention weights and the logits")
     command.set_defaults(run=_translate)

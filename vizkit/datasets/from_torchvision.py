@@ -113,7 +113,7 @@ def _impatience() -> Iterator[None]:
 
 
 @lru_cache(maxsize=4)
-def _made(name: str, split: str, home: str) -> Any:  # noqa: ANN401
+def _made(name: str, split: str, home: str) -> Any:
     import torchvision.datasets
 
     class_name, calls = SETS[name]
@@ -126,7 +126,7 @@ def _made(name: str, split: str, home: str) -> Any:  # noqa: ANN401
     return made
 
 
-def _files(made: Any, home: Path) -> Files:  # noqa: ANN401
+def _files(made: Any, home: Path) -> Files:
     """Picture files, read as those of any folder: neither set gives them under a public name."""
     paths = made._image_files if hasattr(made, "_image_files") else made._images
     return Files(str(home), tuple(Path(path).relative_to(home).as_posix() for path in paths))

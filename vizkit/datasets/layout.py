@@ -162,8 +162,9 @@ def _split_folders(folder: Folder) -> dict[str | None, str]:
         if named and len(named) == len(holding) and not any(named.values()):
             raise DatasetError(f"The folder {holding[0]!r} has no class folders; make one for each class in it.")
         return {None: ""}
-    chosen = {split: _only(split, [name for name in named if named[name] and split_of(name) == split])
-              for split in SPLITS}  # fmt: skip
+    chosen = {
+        split: _only(split, [name for name in named if named[name] and split_of(name) == split]) for split in SPLITS
+    }
     if not chosen["train"]:
         raise DatasetError(f"There is a folder {next(iter(named))!r} but none for training; add a folder 'train'.")
     folder.notice(BESIDE, *set(holding) - set(chosen.values()))

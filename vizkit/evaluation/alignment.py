@@ -18,8 +18,11 @@ def measured_alignment(model: SequenceModel, pairs: Iterable[Pair]) -> dict[str,
     right answer is written. NotApplicable for a model without cross-attention."""
 
     def of_pair(pair: Pair) -> dict[str, Aligned]:
-        layers = [layer.weights[0].mean(0) for layer in trace_pair(model, pair.source, pair.target).attention
-                  if is_cross(layer)]  # fmt: skip
+        layers = [
+            layer.weights[0].mean(0)
+            for layer in trace_pair(model, pair.source, pair.target).attention
+            if is_cross(layer)
+        ]
         if not layers:
             raise NotApplicable(f"{model.name} has no attention from what it writes to what it has read.")
         return alignment(torch.stack(layers).mean(0), target_roles(pair.target), pair.roles)

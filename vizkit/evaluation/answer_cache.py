@@ -89,8 +89,10 @@ class AnswerCache:
     def write(self, number: int, chunk: Chunk) -> None:
         rows = np.array(list(chunk.broken), np.int64)
         why = np.array([chunk.broken[row] for row in chunk.broken], dtype=np.str_)
-        self._whole(f"{number}.npz", lambda file: np.savez(
-            file, logits=chunk.logits, rows=rows, why=why, seconds=np.float64(chunk.seconds)))  # fmt: skip
+        self._whole(
+            f"{number}.npz",
+            lambda file: np.savez(file, logits=chunk.logits, rows=rows, why=why, seconds=np.float64(chunk.seconds)),
+        )
 
     def read(self, number: int) -> Chunk | None:
         try:

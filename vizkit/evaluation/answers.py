@@ -159,8 +159,9 @@ def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> A
         raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {why}")
     places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
     targets = matched.classes[images.targets[rows]]
-    return Answers(logits, rows, targets, matched.classes, places, matched.note, weights,
-                   facts["images_per_s"], facts["seconds"])  # fmt: skip
+    return Answers(
+        logits, rows, targets, matched.classes, places, matched.note, weights, facts["images_per_s"], facts["seconds"]
+    )
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def _agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
     return broadcast_object_list([mine])[0]
 
 
-def gathered(mine: Any, accelerator: "Accelerator | None") -> list[Any]:  # noqa: ANN401
+def gathered(mine: Any, accelerator: "Accelerator | None") -> list[Any]:
     """What each process has, for all of them."""
     if accelerator is None or accelerator.num_processes == 1:
         return [mine]

@@ -52,9 +52,15 @@ def relevance_in_boxes(
             continue
         rows, columns = heat.shape
         mine, theirs = _inside(own, (height, width)), _inside(others, (height, width))
-        made.append(InBoxes(label, heat, in_boxes(heat, cover(mine, seen, (rows, columns))),
-                            in_boxes(heat, cover(theirs * (1 - mine), seen, (rows, columns))),
-                            float(cover(mine, seen, (rows, columns)).mean())))  # fmt: skip
+        made.append(
+            InBoxes(
+                label,
+                heat,
+                in_boxes(heat, cover(mine, seen, (rows, columns))),
+                in_boxes(heat, cover(theirs * (1 - mine), seen, (rows, columns))),
+                float(cover(mine, seen, (rows, columns)).mean()),
+            )
+        )
     return made
 
 

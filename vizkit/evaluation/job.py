@@ -35,7 +35,7 @@ class JobFolder(WorkFolder):
         files = self.path.glob("first[0-9]*/outcome.json")
         return max((file.parent for file in files), key=lambda folder: (len(folder.name), folder.name), default=None)
 
-    def say(self, **status: Any) -> None:  # noqa: ANN401
+    def say(self, **status: Any) -> None:
         """As any work does, in a folder that is made by its first word."""
         self.path.mkdir(parents=True, exist_ok=True)
         super().say(**status)

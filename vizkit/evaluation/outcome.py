@@ -166,9 +166,20 @@ def _joined(
         mine = np.searchsorted(answer.rows, rows)
         whole = len(mine) == len(answer.logits)
         judged.append(judge(answer.logits if whole else answer.logits[mine], target, answer.classes[shared]))
-        table.append(Row(name, loaded.source, loaded.licence, loaded.parameters, loaded.preprocessing.size_hw,
-                         _device_of(loaded), answer.images_per_s, answer.seconds, answer.weights,
-                         measure(judged[-1], labels)))  # fmt: skip
+        table.append(
+            Row(
+                name,
+                loaded.source,
+                loaded.licence,
+                loaded.parameters,
+                loaded.preprocessing.size_hw,
+                _device_of(loaded),
+                answer.images_per_s,
+                answer.seconds,
+                answer.weights,
+                measure(judged[-1], labels),
+            )
+        )
     notes = [*images.notes, *refused, *(answer.note for answer in answers if answer.note)]
     notes += [
         f"{name} is untrained: its answers mean nothing."
@@ -183,12 +194,21 @@ def _joined(
         few = " ".join(f"{why}" for why in list(broken.values())[:3])
         notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
     return Outcome(
-        dict(opened), images.name, images.split, images.digest, labels, tuple(table),
+        dict(opened),
+        images.name,
+        images.split,
+        images.digest,
+        labels,
+        tuple(table),
         compare({name: answer.right for name, answer in zip(evaluated, judged, strict=True)}),
-        tuple(notes), broken, versions(),
-        tuple(loaded.labels for loaded, _ in evaluated.values()), rows, tuple(images.place(int(row)) for row in rows),
+        tuple(notes),
+        broken,
+        versions(),
+        tuple(loaded.labels for loaded, _ in evaluated.values()),
+        rows,
+        tuple(images.place(int(row)) for row in rows),
         tuple(judged),
-    )  # fmt: skip
+    )
 
 
 def _device_of(loaded: "Loaded") -> str:
@@ -206,8 +226,10 @@ def versions() -> dict[str, str]:
 # ---- on disk ---------------------------------------------------------------------------------------------------------
 def save(outcome: Outcome, folder: Path) -> None:
     """outcome.npz first: who sees outcome.json finds both."""
-    facts = {name: getattr(outcome, name) for name in ("opened", "name", "part", "digest", "labels", "notes",
-                                                       "broken", "versions", "classes")}  # fmt: skip
+    facts = {
+        name: getattr(outcome, name)
+        for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes")
+    }
     facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
     facts["outputs"] = [judged.outputs for judged in outcome.judged]
     arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
@@ -227,20 +249,33 @@ def read(folder: Path) -> Outcome:
         )
         rows, places = arrays["rows"], tuple(arrays["places"].tolist())
     return Outcome(
-        facts["opened"], facts["name"], facts["part"], facts["digest"], tuple(facts["labels"]),
-        tuple(map(_row_of, facts["models"])), tuple(map(_pair_of, facts["pairs"])), tuple(facts["notes"]),
-        facts["broken"], facts["versions"], tuple(map(tuple, facts["classes"])), rows, places, judged,
-    )  # fmt: skip
+        facts["opened"],
+        facts["name"],
+        facts["part"],
+        facts["digest"],
+        tuple(facts["labels"]),
+        tuple(map(_row_of, facts["models"])),
+        tuple(map(_pair_of, facts["pairs"])),
+        tuple(facts["notes"]),
+        facts["broken"],
+        facts["versions"],
+        tuple(map(tuple, facts["classes"])),
+        rows,
+        places,
+        judged,
+    )
 
 
 def _row_of(facts: dict[str, Any]) -> Row:
     measured = facts["measures"]
-    measures = Measures(**{
-        **measured,
-        "accuracy": Interval(**measured["accuracy"]),
-        "bins": tuple(Bin(**each) for each in measured["bins"]),
-        "classes": tuple(ClassRow(**each) for each in measured["classes"]),
-    })  # fmt: skip
+    measures = Measures(
+        **{
+            **measured,
+            "accuracy": Interval(**measured["accuracy"]),
+            "bins": tuple(Bin(**each) for each in measured["bins"]),
+            "classes": tuple(ClassRow(**each) for each in measured["classes"]),
+        }
+    )
     return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
 
 

@@ -35,8 +35,15 @@ class Habits:
     def of(self, query: int) -> "Habits":
         """What one query said."""
         own = self.queries == query
-        return Habits(self.pictures, self.threshold, self.all_queries, self.queries[own], self.labels[own],
-                      self.scores[own], self.boxes_cxcywh[own])  # fmt: skip
+        return Habits(
+            self.pictures,
+            self.threshold,
+            self.all_queries,
+            self.queries[own],
+            self.labels[own],
+            self.scores[own],
+            self.boxes_cxcywh[own],
+        )
 
     def apart(self) -> float:
         """How far a query's boxes lie from their mean, as a share of how far all boxes do: 1 when queries do not differ
@@ -51,8 +58,13 @@ class Habits:
     def to_json(self) -> dict[str, Any]:
         columns = (self.queries, self.labels, self.scores.round(DIGITS), *self.boxes_cxcywh.T.round(DIGITS))
         rows = [list(row) for row in zip(*(each.tolist() for each in columns), strict=True)]
-        return {"pictures": self.pictures, "threshold": self.threshold, "all_queries": self.all_queries,
-                "columns": COLUMNS, "said": rows}  # fmt: skip
+        return {
+            "pictures": self.pictures,
+            "threshold": self.threshold,
+            "all_queries": self.all_queries,
+            "columns": COLUMNS,
+            "said": rows,
+        }
 
 
 def habits(
@@ -67,8 +79,14 @@ def habits(
             answers = detector.model(torch.from_numpy(pixels).to(detector.model.queries.weight.device))
         scores, labels = answers.logits.float().softmax(-1)[..., :-1].max(-1)
         for image, query in torch.nonzero(scores >= threshold).tolist():
-            rows.append([query, int(labels[image, query]), float(scores[image, query]),
-                         *answers.boxes_cxcywh[image, query].tolist()])  # fmt: skip
+            rows.append(
+                [
+                    query,
+                    int(labels[image, query]),
+                    float(scores[image, query]),
+                    *answers.boxes_cxcywh[image, query].tolist(),
+                ]
+            )
         tell(start + len(own))
     return _of(rows, len(pictures), threshold, detector.queries)
 
@@ -80,5 +98,6 @@ def habits_from(data: dict[str, Any]) -> Habits:
 
 def _of(rows: Sequence[Sequence[float | int]], pictures: int, threshold: float, all_queries: int) -> Habits:
     table = np.array(rows, float).reshape(-1, len(COLUMNS))
-    return Habits(pictures, threshold, all_queries, table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2],
-                  table[:, 3:])  # fmt: skip
+    return Habits(
+        pictures, threshold, all_queries, table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2], table[:, 3:]
+    )

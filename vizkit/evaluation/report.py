@@ -36,8 +36,21 @@ def _model_line(row: Row) -> tuple[object, ...]:
     m = row.measures
     shares = [f"{value:.6f}" for value in (m.accuracy.value, m.accuracy.low, m.accuracy.high)]
     top5 = "" if m.top5 is None else f"{m.top5:.6f}"
-    return (row.name, m.images, *shares, top5, f"{m.loss:.6f}", f"{m.ece:.6f}", f"{row.images_per_s:.1f}",
-            row.parameters, *row.size_hw, row.device, row.source, row.licence, row.weights)  # fmt: skip
+    return (
+        row.name,
+        m.images,
+        *shares,
+        top5,
+        f"{m.loss:.6f}",
+        f"{m.ece:.6f}",
+        f"{row.images_per_s:.1f}",
+        row.parameters,
+        *row.size_hw,
+        row.device,
+        row.source,
+        row.licence,
+        row.weights,
+    )
 
 
 def pictures_csv(outcome: Outcome) -> str:
@@ -50,8 +63,12 @@ def pictures_csv(outcome: Outcome) -> str:
         for image, place in enumerate(outcome.places):
             cells: list[object] = [place, outcome.labels[int(outcome.target[image])]]
             for model, judged in enumerate(outcome.judged):
-                cells += [outcome.answer_of(model, image), f"{judged.probability[image]:.6f}",
-                          int(judged.right[image]), f"{judged.loss[image]:.6f}"]  # fmt: skip
+                cells += [
+                    outcome.answer_of(model, image),
+                    f"{judged.probability[image]:.6f}",
+                    int(judged.right[image]),
+                    f"{judged.loss[image]:.6f}",
+                ]
             yield cells
 
     return csv_lines(rows())
@@ -77,15 +94,16 @@ def html(outcome: Outcome, images: ImageSet | None = None, command: str = "") ->
             outcome=outcome,
             images=outcome.models[0].measures.images,
             rows=[_cells(row) for row in outcome.models],
-            published=[(each.name, each.setting, f"{each.validation:.2f}%", f"{each.test:.2f}%")
-                       for each in reported(outcome)],
+            published=[
+                (each.name, each.setting, f"{each.validation:.2f}%", f"{each.test:.2f}%") for each in reported(outcome)
+            ],
             source=STUDY_TABLE,
             bins=BINS,
             models=[_of_model(outcome, model, images) for model in range(len(outcome.models))],
             command=command,
             opened=repr(dict(outcome.opened)),
         )
-    )  # fmt: skip
+    )
 
 
 def reported(outcome: Outcome) -> tuple[FineTuned, ...]:
@@ -96,10 +114,15 @@ def reported(outcome: Outcome) -> tuple[FineTuned, ...]:
 def _cells(row: Row) -> tuple[str, ...]:
     m = row.measures
     return (
-        row.name, f"{m.accuracy.value:.1%}", f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
-        EMPTY if m.top5 is None else f"{m.top5:.1%}", f"{m.loss:.3f}", f"{m.ece:.3f}", f"{row.images_per_s:,.0f}",
+        row.name,
+        f"{m.accuracy.value:.1%}",
+        f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
+        EMPTY if m.top5 is None else f"{m.top5:.1%}",
+        f"{m.loss:.3f}",
+        f"{m.ece:.3f}",
+        f"{row.images_per_s:,.0f}",
         f"{row.parameters:,}",
-    )  # fmt: skip
+    )
 
 
 def _of_model(outcome: Outcome, model: int, images: ImageSet | None) -> dict[str, Any]:
@@ -109,10 +132,12 @@ def _of_model(outcome: Outcome, model: int, images: ImageSet | None) -> dict[str
         "row": row,
         "confusion": confusion_table(counts, outcome.labels),
         "mistakes": mistakes(counts, outcome.labels),
-        "classes": [(each.label, f"{each.images:,}", _share(each.precision), _share(each.recall), _share(each.f1))
-                    for each in row.measures.classes],
+        "classes": [
+            (each.label, f"{each.images:,}", _share(each.precision), _share(each.recall), _share(each.f1))
+            for each in row.measures.classes
+        ],
         "hardest": [] if images is None else list(_figures(outcome, model, images)),
-    }  # fmt: skip
+    }
 
 
 def _share(value: float) -> str:

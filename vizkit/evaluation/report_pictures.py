@@ -32,8 +32,13 @@ def environment() -> "Environment":
     """Every value is escaped; a template that asks for what is not there is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
-                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters["as"] = format
     return made
 
@@ -45,8 +50,10 @@ def confusion_table(counts: Int[np.ndarray, "label answer"], labels: tuple[str, 
         return labels, [], []
     answers = [*labels, *([OTHERS] if counts[:, -1].any() else [])]
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    cells = [list(zip(row, part, strict=True))[: len(answers)]
-             for row, part in zip(counts.tolist(), shares.tolist(), strict=True)]  # fmt: skip
+    cells = [
+        list(zip(row, part, strict=True))[: len(answers)]
+        for row, part in zip(counts.tolist(), shares.tolist(), strict=True)
+    ]
     return labels, answers, list(zip(labels, cells, strict=True))
 
 

@@ -15,7 +15,7 @@ HEIGHT = 340
 MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 
 
-def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":  # noqa: ANN401
+def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
@@ -70,8 +70,13 @@ def heat_map(
 
 def lying(title: str, tickformat: str = "") -> dict[str, object]:
     """A colour bar above the cells, where it takes no width from them."""
-    return {"orientation": "h", "y": 1.0, "yanchor": "bottom", "title": {"text": title, "side": "top"},
-            "tickformat": tickformat}  # fmt: skip
+    return {
+        "orientation": "h",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "title": {"text": title, "side": "top"},
+        "tickformat": tickformat,
+    }
 
 
 def curves(
@@ -159,8 +164,17 @@ def _one_dot_for_each(count: int, what: str) -> list[Any]:
         return []
     shown = range(1, count + 1) if count <= 8 else (1, (count + 1) // 2, count)
     ends = {"cmin": 1, "cmax": count, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8}
-    return [go.Scatter(x=[None], y=[None], mode="markers", name=f"{what} {number}", showlegend=True,
-                       marker={"color": [number], **ends}) for number in shown]  # fmt: skip
+    return [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=f"{what} {number}",
+            showlegend=True,
+            marker={"color": [number], **ends},
+        )
+        for number in shown
+    ]
 
 
 def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> "go.Figure":

@@ -32,11 +32,20 @@ def contributions(
         [
             go.Bar(x=layers, y=attention, name="attention", marker_color=CLASSES[0], hovertemplate=hover),
             go.Bar(x=layers, y=mlp, name="MLP", marker_color=CLASSES[1], hovertemplate=hover),
-            go.Bar(x=[entering, "biases"], y=[first, last], name="the rest", marker_color=OTHERS,
-                   hovertemplate=hover),
-            go.Scatter(x=names, y=so_far, name="sum so far", mode="lines+markers",
-                       line={"color": OTHERS, "width": 1.5, "dash": "dot"}, marker={"size": 5}, hovertemplate=hover),
+            go.Bar(x=[entering, "biases"], y=[first, last], name="the rest", marker_color=OTHERS, hovertemplate=hover),
+            go.Scatter(
+                x=names,
+                y=so_far,
+                name="sum so far",
+                mode="lines+markers",
+                line={"color": OTHERS, "width": 1.5, "dash": "dot"},
+                marker={"size": 5},
+                hovertemplate=hover,
+            ),
         ],
-        "layer", "added to the logit", f"The logit, {total:.2f}, as a sum", barmode="relative",
-    )  # fmt: skip
+        "layer",
+        "added to the logit",
+        f"The logit, {total:.2f}, as a sum",
+        barmode="relative",
+    )
     return figure.update_xaxes(type="category", categoryorder="array", categoryarray=names)

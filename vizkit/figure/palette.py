@@ -15,9 +15,19 @@ SCALE = "inferno"
 DARK, LIGHT = "#0b0d19", "#ffffff"
 """Words and outlines on cells of any colour."""
 CLASSES = (
-    "#6366f1", "#c3873c", "#0f7800", "#b42d87", "#3c96ff", "#e1000f",
-    "#9678c3", "#1e9678", "#f04b96", "#694bc3", "#964b5a", "#c3695a",
-)  # fmt: skip
+    "#6366f1",
+    "#c3873c",
+    "#0f7800",
+    "#b42d87",
+    "#3c96ff",
+    "#e1000f",
+    "#9678c3",
+    "#1e9678",
+    "#f04b96",
+    "#694bc3",
+    "#964b5a",
+    "#c3695a",
+)
 """Neighbours differ in hue, all stand out from a white and from a nearly black page by 3 : 1 or more, and to eyes that
 lack one kind of cones any two are about as far apart as those of Okabe & Ito (2008)."""
 OTHERS = "#8a8fa3"
@@ -28,8 +38,19 @@ REGIONS = (OTHERS, *CLASSES[:8])
 """One for each of the nine regions of a shifted grid."""
 SIGNED = "blue to red"
 """From low over zero to high; ColorBrewer's RdBu (Harrower & Brewer 2003), which colour-blind eyes tell apart."""
-_BLUE_TO_RED = ((5, 48, 97), (33, 102, 172), (67, 147, 195), (146, 197, 222), (209, 229, 240), (247, 247, 247),
-                (253, 219, 199), (244, 165, 130), (214, 96, 77), (178, 24, 43), (103, 0, 31))  # fmt: skip
+_BLUE_TO_RED = (
+    (5, 48, 97),
+    (33, 102, 172),
+    (67, 147, 195),
+    (146, 197, 222),
+    (209, 229, 240),
+    (247, 247, 247),
+    (253, 219, 199),
+    (244, 165, 130),
+    (214, 96, 77),
+    (178, 24, 43),
+    (103, 0, 31),
+)
 
 
 @cache

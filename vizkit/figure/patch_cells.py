@@ -37,13 +37,31 @@ def class_cells(
     colours = [*(colour for *_, colour in legend), OTHERS]
     steps = [(edge / len(colours), colour) for at, colour in enumerate(colours) for edge in (at, at + 1)]
     texts = [[literal(name) for name in row] for row in names]
-    heat = go.Heatmap(z=index, zmin=-0.5, zmax=rest + 0.5, colorscale=steps, showscale=False, opacity=OPACITY,
-                      text=texts, customdata=shares, xgap=1, ygap=1,
-                      hovertemplate="%{text}: %{customdata:.1%}<extra></extra>")  # fmt: skip
+    heat = go.Heatmap(
+        z=index,
+        zmin=-0.5,
+        zmax=rest + 0.5,
+        colorscale=steps,
+        showscale=False,
+        opacity=OPACITY,
+        text=texts,
+        customdata=shares,
+        xgap=1,
+        ygap=1,
+        hovertemplate="%{text}: %{customdata:.1%}<extra></extra>",
+    )
     words = [*(name for _, name, _ in legend), *([REST] if (index == rest).any() else [])]
-    marks = [go.Scatter(x=[None], y=[None], mode="markers", name=literal(name), showlegend=True,
-                        marker={"symbol": "square", "size": 12, "color": colour})
-             for name, colour in zip(words, colours, strict=False)]  # fmt: skip
+    marks = [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=literal(name),
+            showlegend=True,
+            marker={"symbol": "square", "size": 12, "color": colour},
+        )
+        for name, colour in zip(words, colours, strict=False)
+    ]
     return _over(seen, size_hw, said.shape, [heat, *marks])
 
 
@@ -87,13 +105,13 @@ def restored_cells(
     opacity = CEILING * np.abs(np.linspace(-1, 1, STEPS))
     scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(SIGNED, steps=STEPS), opacity, strict=True)]
     bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-top, 0, top)}
-    heat = go.Heatmap(z=shares, zmin=-top, zmax=top, colorscale=scale, colorbar=bar,
-                      hoverinfo="skip", xgap=1, ygap=1)  # fmt: skip
+    heat = go.Heatmap(z=shares, zmin=-top, zmax=top, colorscale=scale, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1)
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
     if chosen is not None:
         row, column = chosen
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                         line={"color": DARK, "width": 3})  # fmt: skip
+        figure.add_shape(
+            type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": DARK, "width": 3}
+        )
     return figure
 
 
@@ -104,20 +122,39 @@ def layer_cells(
     import plotly.graph_objects as go
 
     bar = lying("block", "d") | {"tickvals": [1, count]}
-    heat = go.Heatmap(z=layers, zmin=1, zmax=count, colorscale=ramp(), colorbar=bar, opacity=OPACITY, xgap=1, ygap=1,
-                      texttemplate="%{z}", hovertemplate="block %{z}<extra></extra>")  # fmt: skip
+    heat = go.Heatmap(
+        z=layers,
+        zmin=1,
+        zmax=count,
+        colorscale=ramp(),
+        colorbar=bar,
+        opacity=OPACITY,
+        xgap=1,
+        ygap=1,
+        texttemplate="%{z}",
+        hovertemplate="block %{z}<extra></extra>",
+    )
     return _over(seen, size_hw, layers.shape, [heat])
 
 
-def _points(values: Float[np.ndarray, "row column"]) -> Any:  # noqa: ANN401
+def _points(values: Float[np.ndarray, "row column"]) -> Any:
     """A heat map cannot be clicked, so an unseen point lies on every cell."""
     import plotly.graph_objects as go
 
     rows, columns = np.indices(values.shape).reshape(2, -1)
     unseen, texts = {"marker": {"opacity": 0}}, [f"restores {value:.0%}" for value in values.ravel()]
-    return go.Scatter(x=columns, y=rows, mode="markers", customdata=[*range(1, values.size + 1)], text=texts,
-                      marker={"size": 14, "opacity": 0}, selected=unseen, unselected=unseen, showlegend=False,
-                      hovertemplate="%{text}<extra></extra>")  # fmt: skip
+    return go.Scatter(
+        x=columns,
+        y=rows,
+        mode="markers",
+        customdata=[*range(1, values.size + 1)],
+        text=texts,
+        marker={"size": 14, "opacity": 0},
+        selected=unseen,
+        unselected=unseen,
+        showlegend=False,
+        hovertemplate="%{text}<extra></extra>",
+    )
 
 
 def numbered_cells(
@@ -132,9 +169,16 @@ def numbered_cells(
     heat = go.Heatmap(z=covered.reshape(grid), colorscale=cover, opacity=COVER, showscale=False, hoverinfo="skip")
     rows, columns = np.divmod(np.array(order, int), grid[1])
     texts = [str(number) for number in range(1, len(order) + 1)]
-    numbers = go.Scatter(x=columns, y=rows, mode="markers+text", text=texts, hoverinfo="skip", showlegend=False,
-                         textfont={"color": LIGHT, "size": 12},
-                         marker={"symbol": "square", "size": 15, "color": DARK, "opacity": 0.7})  # fmt: skip
+    numbers = go.Scatter(
+        x=columns,
+        y=rows,
+        mode="markers+text",
+        text=texts,
+        hoverinfo="skip",
+        showlegend=False,
+        textfont={"color": LIGHT, "size": 12},
+        marker={"symbol": "square", "size": 15, "color": DARK, "opacity": 0.7},
+    )
     return _over(seen, size_hw, grid, [heat, numbers])
 
 

@@ -20,9 +20,13 @@ def cosines(
     """`values`: by model, cosine of the features with those of the unmoved picture. `marked_px`: a rule there."""
     lines = {name: (np.array(distance_px), each) for name, each in values.items()}
     figure = curves(
-        lines, "moved by (pixels of the model's input)", "cosine of the features", "Features of this picture",
-        mode="lines+markers", marked={float(marked_px): "dot"},
-    )  # fmt: skip
+        lines,
+        "moved by (pixels of the model's input)",
+        "cosine of the features",
+        "Features of this picture",
+        mode="lines+markers",
+        marked={float(marked_px): "dot"},
+    )
     figure.update_yaxes(range=[min(0.0, *(float(each.min()) for each in values.values())) - 0.03, 1.03])
     return figure
 

@@ -92,7 +92,7 @@ def _nearest(name: str, known: Mapping[str, object]) -> str:
     return f"{nearest} {listed(near, 'and')}" if near else f"there are {listed(list(known), 'and')}"
 
 
-def _python(value: Any) -> Any:  # noqa: ANN401
+def _python(value: Any) -> Any:
     """Of numpy's numbers Python's own, of a list a tuple, as the record holds them."""
     if isinstance(value, list | tuple):
         return tuple(map(_python, value))

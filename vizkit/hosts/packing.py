@@ -74,7 +74,7 @@ class Packing:
         elif (pack := PACKED.get(type(block))) is not None:
             yield from pack(self, block, of)
 
-    def pooled(self, value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+    def pooled(self, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {name: self.pooled(part) for name, part in value.items()}
         if isinstance(value, list | tuple):
@@ -90,7 +90,7 @@ class Packing:
 
 
 # ---- one block each --------------------------------------------------------------------------------------------------
-def _text(kind: str, pack: Packing, block: Any, of: Sequence[Subject]) -> Iterator[Packed]:  # noqa: ANN401
+def _text(kind: str, pack: Packing, block: Any, of: Sequence[Subject]) -> Iterator[Packed]:
     yield {"kind": kind, "text": getattr(block, "text", "") or getattr(block, "latex", "")}
 
 

@@ -69,12 +69,12 @@ def _mounted(book: Packed) -> str:
     )
 
 
-def _json(value: Any) -> str:  # noqa: ANN401 - what JSON can hold
+def _json(value: Any) -> str:
     """As it may stand inside a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _scripts(value: Any) -> set[str]:  # noqa: ANN401
+def _scripts(value: Any) -> set[str]:
     """The names of all canvases in packed blocks."""
     if isinstance(value, dict):
         own = {value["script"]} if isinstance(value.get("script"), str) else set()

@@ -46,10 +46,13 @@ class Changes:
     @classmethod
     def parse(cls, texts: Iterable[str]) -> "Changes":
         """Raises PixelError or EditError, both ValueErrors with one sentence."""
-        known = [pixel_edits.parse(text) if text.strip().startswith(PIXELS) else model_edits.parse(text)
-                 for text in texts]  # fmt: skip
-        return cls(tuple(each for each in known if isinstance(each, PixelEdit)),
-                   tuple(each for each in known if isinstance(each, Edit)))  # fmt: skip
+        known = [
+            pixel_edits.parse(text) if text.strip().startswith(PIXELS) else model_edits.parse(text) for text in texts
+        ]
+        return cls(
+            tuple(each for each in known if isinstance(each, PixelEdit)),
+            tuple(each for each in known if isinstance(each, Edit)),
+        )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -73,7 +76,7 @@ class Changes:
         loaded: "Loaded",
         image: RGB,
         picture_of: Callable[[str], RGB] = bundled_picture,
-        **options: Any,  # noqa: ANN401
+        **options: Any,
     ) -> "Trace":
         """As `models.trace`, whose `options` are target and keep; the notes say what was changed."""
         from vizkit.models import trace

@@ -19,7 +19,7 @@ def _is_compile_supported(device_type: str) -> bool:
     return is_compile_supported(device_type)
 
 
-def _disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:  # noqa: ANN401
+def _disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:
     return torch._disable_dynamo(fn, recursive)
 
 

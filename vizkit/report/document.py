@@ -77,10 +77,14 @@ def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -
     able = sum(isinstance(picture.item.shows, Explore) for picture in pictures)
     limit = min(LIMIT_MB, HTML_MB / max(1, able))
     entries = [
-        {"title": picture.plate.title, "svg": picture.svg, "comment": entry.comment,
-         "canvas": _canvas(picture, given, limit)}
+        {
+            "title": picture.plate.title,
+            "svg": picture.svg,
+            "comment": entry.comment,
+            "canvas": _canvas(picture, given, limit),
+        }
         for entry, picture, given in zip(report.entries, pictures, inputs, strict=True)
-    ]  # fmt: skip
+    ]
     return _environment().get_template("report.html").render(title=report.title, entries=entries, version=__version__)
 
 
@@ -104,8 +108,13 @@ def _environment() -> "Environment":
     """Every value is escaped; a template that asks for what is not there is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(loader=FileSystemLoader(Path(__file__).with_name("templates")), autoescape=True,
-                       undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------

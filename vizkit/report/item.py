@@ -82,15 +82,19 @@ def complete(item: Item, inputs: Subject) -> Item:
         return item
     box = inputs.box_xyxy
     others = tuple(replace(other, weights=of.weights) for other, of in zip(item.others, inputs.beside, strict=False))
-    return replace(item, weights=inputs.weights, others=others,
-                   box_xyxy=(float(box[0]), float(box[1]), float(box[2]), float(box[3])))  # fmt: skip
+    return replace(
+        item,
+        weights=inputs.weights,
+        others=others,
+        box_xyxy=(float(box[0]), float(box[1]), float(box[2]), float(box[3])),
+    )
 
 
 def to_json(item: Item) -> dict[str, Any]:
     return {"kind": item.kind, **asdict(item)}
 
 
-def from_json(record: Any) -> Item:  # noqa: ANN401
+def from_json(record: Any) -> Item:
     """The item of a record that `to_json` gave, through JSON. Raises ReportError for anything else."""
     record = dict(record) if isinstance(record, dict) else {}
     kind = record.get("kind")
@@ -164,7 +168,7 @@ def _filters(record: dict[str, Any]) -> View:
     return _renamed("filters", shows, names | {"data": "data", "images": "count"})
 
 
-def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:  # noqa: ANN401
+def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:
     """The fields of a kind of 0.1.0 by their names of now; channels were counted from 0."""
     given = shows if isinstance(shows, dict) else {}
     fields = {now: given[then] for then, now in names.items() if then in given}

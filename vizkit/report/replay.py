@@ -31,8 +31,10 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     called = {name for entry in report.entries for name in models_of(entry.item)} - {""}
     for given, known in ((images, pictures), (models, called)):
         if strange := set(given) - known:
-            raise ReportError(f"Nothing in this report is called {min(strange)[:60]!r}; there are "
-                              f"{', '.join(repr(name[:60]) for name in sorted(known)[:8])}.")  # fmt: skip
+            raise ReportError(
+                f"Nothing in this report is called {min(strange)[:60]!r}; there are "
+                f"{', '.join(repr(name[:60]) for name in sorted(known)[:8])}."
+            )
 
     @cache
     def model(source: str, name: str, size_hw: tuple[int, int] | None, classes: tuple[str, ...]) -> Loaded:
@@ -99,10 +101,13 @@ def changed(item: Item, inputs: Subject) -> str:
     others = [
         f"the {what} {name[:60]!r} is another one than when this was saved ({new[:12]}, not {old[:12]})"
         for what, name, old, new in (
-            ("model", item.model, item.weights, now.weights), ("picture", item.image, item.pixels, now.pixels),
-            *(("model", then.model, then.weights, again.weights)
-              for then, again in zip(item.others, now.others, strict=False)),
+            ("model", item.model, item.weights, now.weights),
+            ("picture", item.image, item.pixels, now.pixels),
+            *(
+                ("model", then.model, then.weights, again.weights)
+                for then, again in zip(item.others, now.others, strict=False)
+            ),
         )
         if old and old != new
-    ]  # fmt: skip
+    ]
     return f"{' and '.join(others)}." if others else ""

@@ -94,7 +94,15 @@ def _features(stage: Features) -> dict[str, Any]:
     strength = feature_strength(stage).numpy().reshape(1, 1, 1, -1)
     count = strength.shape[-1]
     return {
-        "name": stage.name, "queries": 1, "keys": count, "query_ids": text64(integers(np.arange(1))),
-        "key_ids": text64(integers(np.arange(count))), "query_grid": None, "key_grid": stage.tokens.grid,
-        "query_special": (), "key_special": (), "kind": "features", "mean": _values(strength, STEPS[0]),
-    }  # fmt: skip
+        "name": stage.name,
+        "queries": 1,
+        "keys": count,
+        "query_ids": text64(integers(np.arange(1))),
+        "key_ids": text64(integers(np.arange(count))),
+        "query_grid": None,
+        "key_grid": stage.tokens.grid,
+        "query_special": (),
+        "key_special": (),
+        "kind": "features",
+        "mean": _values(strength, STEPS[0]),
+    }

@@ -103,7 +103,7 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     return model
 
 
-def _licence(recipe: Recipe, model: Any) -> str | None:  # noqa: ANN401
+def _licence(recipe: Recipe, model: Any) -> str | None:
     """That of the user, else that of the weights from which the run begins: what was drawn at random has none."""
     begun = (Path(recipe.model) / "config.json").is_file() or (recipe.pretrained and recipe.model not in OURS)
     return recipe.licence or (model.pretrained_cfg.get("license") if begun else None)

@@ -75,7 +75,7 @@ def evaluate(
     in a batch of their own."""
     model.eval()
 
-    def logits_of(inputs: Any) -> Tensor:  # noqa: ANN401
+    def logits_of(inputs: Any) -> Tensor:
         with accelerator.autocast():
             if needs is None:
                 return model(*(each.to(accelerator.device) for each in inputs)).float()

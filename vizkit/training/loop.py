@@ -128,7 +128,7 @@ class Loop:
             line = self.one_epoch(loaded, batches, accuracies)
             self.end_epoch(line, begin)
 
-    def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:  # noqa: ANN401
+    def one_epoch(self, loaded: Any, batches: Batches, accuracies: Sequence[float]) -> dict[str, Any]:
         begin, steps, shown = time.monotonic(), batches.steps, iter(loaded)
         sums: Any = zeros(3, self.device)  # loss, right answers, answers
         current = self.recipe.lr
@@ -225,7 +225,7 @@ class Loop:
         between = [epoch["seconds"] - steps * batch / epoch["images_per_s"] for epoch in self.history[-3:]]
         return training + (sum(between) / len(between) if between else 0.0) * (self.recipe.epochs - self.epoch)
 
-    def say(self, state: str, **more: Any) -> None:  # noqa: ANN401
+    def say(self, state: str, **more: Any) -> None:
         self.reported_at = time.monotonic()
         if self.main:
             self.run.say(

@@ -58,7 +58,7 @@ def optimizer_of(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     )
 
 
-def _orthogonalised(gradient: Tensor, *how: Any, **named: Any) -> Tensor:  # noqa: ANN401
+def _orthogonalised(gradient: Tensor, *how: Any, **named: Any) -> Tensor:
     """timm does it in bfloat16, which a CPU without it imitates: a fifth of the time of a whole step."""
     return _ORTHOGONALISE(gradient, *how, **named, dtype=torch.bfloat16 if gradient.is_cuda else torch.float32)
 

@@ -35,11 +35,28 @@ to enlarge pictures, to find things in them, to say which pixels are theirs."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 _RANDAUGMENT = re.compile(r"rand(-((m|n|mmax|inc)\d{1,2}|(p|mstd)\d{1,3}(\.\d{1,3})?))*|")
 MOST = {
-    "images": 100_000_000, "data_seed": 2**31 - 1, "seed": 2**31 - 1, "image_size": 4096, "train_blocks": 1000,
-    "epochs": 100_000, "passes": 100_000, "batch": 1_000_000, "repeats": 1000, "lr": 100.0, "weight_decay": 100.0,
-    "plateau_patience": 100_000, "stop_patience": 100_000, "clip_norm": 1e6, "turn_deg": 180.0, "square_px": 4096,
-    "mixup": 100.0, "cutmix": 100.0, "temperature": 1000.0, "perceptual": 1000.0, "adversarial": 1000.0,
-}  # fmt: skip
+    "images": 100_000_000,
+    "data_seed": 2**31 - 1,
+    "seed": 2**31 - 1,
+    "image_size": 4096,
+    "train_blocks": 1000,
+    "epochs": 100_000,
+    "passes": 100_000,
+    "batch": 1_000_000,
+    "repeats": 1000,
+    "lr": 100.0,
+    "weight_decay": 100.0,
+    "plateau_patience": 100_000,
+    "stop_patience": 100_000,
+    "clip_norm": 1e6,
+    "turn_deg": 180.0,
+    "square_px": 4096,
+    "mixup": 100.0,
+    "cutmix": 100.0,
+    "temperature": 1000.0,
+    "perceptual": 1000.0,
+    "adversarial": 1000.0,
+}
 """The largest values of fields that no other rule bounds: beyond them nobody trains, and α of 2³¹ is a slip."""
 
 
@@ -47,7 +64,7 @@ class RecipeError(ValueError):
     """A recipe that cannot be followed; the message is one sentence for the user."""
 
 
-def _said(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:  # noqa: ANN401
+def _said(default: Any, help: str, choices: tuple[str, ...] | None = None) -> Any:
     """A field with the sentence that the command line and the page show beside it."""
     metadata = {"help": help, "choices": choices}
     if isinstance(default, dict):
@@ -207,7 +224,7 @@ class Recipe:
         return replace(self, **{name: _checked(known[name], value) for name, value in changes.items()})
 
 
-def _checked(entry: "Field[Any]", value: Any) -> Any:  # noqa: ANN401
+def _checked(entry: "Field[Any]", value: Any) -> Any:
     """A value of the field's kind and among its choices; JSON writes 1.0 as 1, which is a float again."""
     kinds = {"str": str, "int": int, "float": (int, float), "bool": bool}
     expected = getattr(entry.type, "__name__", str(entry.type))

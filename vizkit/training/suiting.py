@@ -18,9 +18,11 @@ def suited(recipe: Recipe, data: str) -> Recipe:
     kind = data.partition(":")[0]
     small, large = (DIGITS, SMALL) if kind == "digits" else (SMALL, DIGITS)
     model = small + recipe.model.removeprefix(large) if recipe.model.startswith(large) else recipe.model
-    return recipe.but({
-        "model": model,
-        "images": recipe.images if kind == "insects" else 0,
-        "flip": recipe.flip if kind in ("insects", "torchvision") else 0.0,
-        "square_px": DIGIT_SQUARE_PX if kind == "digits" else recipe.square_px,
-    })  # fmt: skip
+    return recipe.but(
+        {
+            "model": model,
+            "images": recipe.images if kind == "insects" else 0,
+            "flip": recipe.flip if kind in ("insects", "torchvision") else 0.0,
+            "square_px": DIGIT_SQUARE_PX if kind == "digits" else recipe.square_px,
+        }
+    )

@@ -79,8 +79,8 @@ class Task(Protocol):
         ...
 
     def shown(
-        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
-    ) -> tuple[tuple[Tensor, ...], Any]:  # fmt: skip
+        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int
+    ) -> tuple[tuple[Tensor, ...], Any]:
         """What the model is given in a training step, and what it is compared with: the shares of every label in each
         answer that counts, or what the task's own `loss` takes.
 

@@ -59,8 +59,8 @@ class Updates:
         return sums
 
     def loss_of(
-        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int  # noqa: ANN401
-    ) -> tuple[Float[Tensor, ""], Int[Tensor, ""], int]:  # fmt: skip
+        self, inputs: Any, labels: Shaped[Tensor, "..."], place: tuple[int, int], own: Rows, batch: int
+    ) -> tuple[Float[Tensor, ""], Int[Tensor, ""], int]:
         """The loss of the rows `own` of a batch, how many answers are right, and how many there are."""
         given, targets = self.task.shown(inputs, labels, place, own, batch)
         with self.accelerator.autocast():

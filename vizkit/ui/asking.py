@@ -54,11 +54,11 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
     return cls(**values), drawn
 
 
-def _default(cls: type[View], name: str) -> Any:  # noqa: ANN401
+def _default(cls: type[View], name: str) -> Any:
     return cls.__dataclass_fields__[name].default
 
 
-def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:  # noqa: ANN401
+def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:
     """What the picture itself has set, else the address; it is kept there without a widget."""
     value = default
     with contextlib.suppress(ControlError):
@@ -72,7 +72,7 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 
 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
-def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
+def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
     keep_valid(key, known)
     default = default if default in known else known[0]
@@ -101,7 +101,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     )
 
 
-def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:
     known = options(control, of)
     more = {"key": key, "bind": "query-params", "help": control.help or None}
     if len(known) > MOST_BUTTONS:
@@ -111,7 +111,7 @@ def _several(key: str, control: Control, of: Sequence[Subject], default: Any) ->
     return tuple(option for option in known if option in chosen)
 
 
-def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:  # noqa: ANN401
+def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
     keep_valid(key, known)
     return st.pills(
@@ -126,7 +126,7 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
     )
 
 
-def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:  # noqa: ANN401
+def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:
     """None for the last layer, where that is usual: then it stands for whatever is the last."""
     low, high = control.ends(of)
     kind = float if control.at or isinstance(control.step, float) else int
@@ -158,7 +158,7 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
     return None if value == "mean" else int(value)
 
 
-def held(control: Control, value: Any) -> Any:  # noqa: ANN401
+def held(control: Control, value: Any) -> Any:
     """A value as the widget of its field has it."""
     return str(value) if control.kind in ("head", "choice") else value
 

@@ -79,7 +79,7 @@ class Drawing:
         """Where the session has a field of this view."""
         return key_of(self.entry, field, controls(self.view)[field])
 
-    def put(self, field: str | tuple[str, ...], value: Any) -> None:  # noqa: ANN401 - whatever its field has
+    def put(self, field: str | tuple[str, ...], value: Any) -> None:
         """Set a field, or several to the parts of a value, as its widget holds it."""
         if isinstance(field, tuple):
             for each, part in zip(field, value, strict=True):

@@ -10,7 +10,7 @@ from vizkit.writing import csv_of, name_of_file
 __all__ = ["csv_of", "name_of_file", "npz_of"]
 
 
-def npz_of(**arrays: Any) -> bytes:  # noqa: ANN401
+def npz_of(**arrays: Any) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()

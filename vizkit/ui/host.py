@@ -27,7 +27,7 @@ from vizkit.views.view import View
 FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
 
 
-def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, which is drawn by this very module
+def draw(entry: Entry, page: Any) -> None:
     """The view with what the sidebar chose."""
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
@@ -61,7 +61,7 @@ def draw(entry: Entry, page: Any) -> None:  # noqa: ANN401 - a `views.Page`, whi
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 
-def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401
+def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:
     """Where each model stands, and what it computed. A view that needs none is given the one in focus, where it reads
     models and there is one."""
     if not entry.needs and not ("models" in entry.reads and page.sources):
@@ -71,7 +71,7 @@ def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]: 
     return page.columns()
 
 
-def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:  # noqa: ANN401
+def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:
     """NotApplicable where this model has nothing to choose from."""
     choosable(cls, [of])
     able.append((column, of))

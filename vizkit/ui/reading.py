@@ -90,8 +90,12 @@ _SIDE: ContextVar[Any] = ContextVar("where the help stands at the side", default
 
 def at_side() -> bool:
     """The switch in the page's line: whether the help stays open beside the pictures, for the whole session."""
-    return st.toggle("Help at the side", key="help_at_side", persist_state="session",
-                     help="“How to read this” stays open beside the pictures; on a phone below them.")  # fmt: skip
+    return st.toggle(
+        "Help at the side",
+        key="help_at_side",
+        persist_state="session",
+        help="“How to read this” stays open beside the pictures; on a phone below them.",
+    )
 
 
 @contextlib.contextmanager
@@ -109,7 +113,7 @@ def columns() -> Iterator[None]:
         _SIDE.reset(token)
 
 
-def _place() -> Any:  # noqa: ANN401
+def _place() -> Any:
     """Where the help goes: closed below the pictures, or open at their side; None where it stands there already,
     because a part of the view alone is drawn again."""
     side = _SIDE.get()
@@ -133,7 +137,7 @@ def how(words: str, formula: str | None, not_shown: str, source: str) -> None:
         st.markdown(f"**What it does not show:** {not_shown}  \n*Source: {source}.*")
 
 
-def guarded(draw: Callable[..., None], *given: Any) -> None:  # noqa: ANN401
+def guarded(draw: Callable[..., None], *given: Any) -> None:
     """Draw a view, or say in its place why it has no meaning for this model."""
     from vizkit.traces import NotApplicable
 

@@ -80,7 +80,7 @@ def stem_of(page: StreamlitPage) -> str:
     return next((stem for pages in PAGES.values() for stem, *_ in pages if stem == page.url_path), FIRST)
 
 
-def heading(title: str) -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+def heading(title: str) -> Any:
     """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
     for more."""
     st.html(STYLE)

@@ -78,7 +78,7 @@ def entry(view: "View | type[View]") -> Entry:
     return VIEWS[name_of(view)]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     """The classes by their own names, `vizkit.views.Rollout`, imported when they are used."""
     for each in VIEWS.values():
         module, _, cls = each.module.partition(":")

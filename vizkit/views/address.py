@@ -44,7 +44,7 @@ def from_address(cls: type[V], address: Mapping[str, str | Sequence[str]]) -> V:
 
 
 # ---- one setting -----------------------------------------------------------------------------------------------------
-def as_text(control: Control, value: Any) -> Text:  # noqa: ANN401
+def as_text(control: Control, value: Any) -> Text:
     """An option in the words of the page; numbers without what says nothing; several options as a tuple."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -59,7 +59,7 @@ def as_text(control: Control, value: Any) -> Text:  # noqa: ANN401
     return value if control.kind == "text" else control.called(value)
 
 
-def from_text(control: Control, text: str | Sequence[str]) -> Any:  # noqa: ANN401
+def from_text(control: Control, text: str | Sequence[str]) -> Any:
     """What is meant, of whatever type a field of this kind may have: an option by its name or by its words; None where
     nothing can be."""
     if control.kind == "several":

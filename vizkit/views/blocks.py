@@ -97,7 +97,7 @@ class Grid(Block):
     chosen: Any = None
 
 
-def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, **more: Any) -> Tiles:  # noqa: ANN401
+def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, **more: Any) -> Tiles:
     """Small maps from 0 to `top`, or to the largest value of them all; `more`: of Tiles."""
     maps = tuple(maps)
     ends = (0.0, top or max(float(each.values.max()) for each in maps))

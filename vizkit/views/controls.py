@@ -123,51 +123,51 @@ class Control:
         return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
 
 
-def _field(default: Any, control: Control) -> Any:  # noqa: ANN401
+def _field(default: Any, control: Control) -> Any:
     return field(default=default, metadata={"control": control})
 
 
 # A field of a dataclass is whatever its annotation says, so these return Any, as dataclasses.field does.
-def choice(label: str, options: Options, help: str = "", *, default: str | None = None, **more: Any) -> Any:  # noqa: ANN401
+def choice(label: str, options: Options, help: str = "", *, default: str | None = None, **more: Any) -> Any:
     """One of several, by default the first."""
     first = options[0] if default is None and not callable(options) else default
     return _field(first, Control("choice", label, help, options, **more))
 
 
-def several(label: str, options: Options, help: str = "", *, default: tuple[str, ...] = (), **more: Any) -> Any:  # noqa: ANN401
+def several(label: str, options: Options, help: str = "", *, default: tuple[str, ...] = (), **more: Any) -> Any:
     """Any number of them."""
     return _field(default, Control("several", label, help, options, **more))
 
 
-def number(label: str, low: End, high: End, default: int | float | None, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def number(label: str, low: End, high: End, default: int | float | None, help: str = "", **more: Any) -> Any:
     """From `low` to `high`, both allowed; `step=1` by default."""
     return _field(default, Control("number", label, help, low=low, high=high, **more))
 
 
-def switch(label: str, help: str = "", *, default: bool = False, **more: Any) -> Any:  # noqa: ANN401
+def switch(label: str, help: str = "", *, default: bool = False, **more: Any) -> Any:
     return _field(default, Control("switch", label, help, **more))
 
 
-def layer(label: str = "Layer", help: str = "", *, default: int | None = None, **more: Any) -> Any:  # noqa: ANN401
+def layer(label: str = "Layer", help: str = "", *, default: int | None = None, **more: Any) -> Any:
     """From 1 to the depth of the deepest model, in another one its last; None: the last."""
     return _field(default, Control("layer", label, help, **({"low": 1, "high": deepest} | more)))
 
 
-def head(label: str = "Head", help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def head(label: str = "Head", help: str = "", **more: Any) -> Any:
     """From 1; None: the mean of all heads."""
     return _field(None, Control("head", label, help, low=1, high=most_heads, **more))
 
 
-def query(label: str = "Query", help: str = "", *, options: Options | None = None, **more: Any) -> Any:  # noqa: ANN401
+def query(label: str = "Query", help: str = "", *, options: Options | None = None, **more: Any) -> Any:
     """Whose row: "patch" for that under the cursor, a special token by its name, or a cell (row, column) from 0."""
     return _field(more.pop("default", "patch"), Control("query", label, help, options or tokens_that_ask, **more))
 
 
-def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:
     return _field(default, Control("text", label, help, **more))
 
 
-def text_model(*bundled: str, **more: Any) -> Any:  # noqa: ANN401
+def text_model(*bundled: str, **more: Any) -> Any:
     """A model of texts: one of these, which come with vizkit, or of those at hand, by its name."""
 
     def known(of: Subjects) -> list[str]:
@@ -176,7 +176,7 @@ def text_model(*bundled: str, **more: Any) -> Any:  # noqa: ANN401
     return _field(bundled[0], Control("text model", "Model", options=known, **more))
 
 
-def folder(label: str, help: str = "", **more: Any) -> Any:  # noqa: ANN401
+def folder(label: str, help: str = "", **more: Any) -> Any:
     """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
     return _field("", Control("folder", label, help, **more))
 
@@ -217,8 +217,11 @@ def controls(view: type[View] | View) -> dict[str, Control]:
 def _after(control: Control, view: View) -> Control:
     if not control.follows:
         return control
-    bound = {name: partial(made, view=view) for name in ("options", "low", "high", "examples")
-             if callable(made := getattr(control, name))}  # fmt: skip
+    bound = {
+        name: partial(made, view=view)
+        for name in ("options", "low", "high", "examples")
+        if callable(made := getattr(control, name))
+    }
     return replace(control, **bound)
 
 
@@ -241,7 +244,7 @@ def checked(view: V, of: Subjects) -> V:
     return view
 
 
-def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None = None) -> Any:  # noqa: ANN401
+def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None = None) -> Any:
     """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
     without them, where none can."""
     if value is not None and (sentence := refusal(controls(view)[name], value, of)):
@@ -252,7 +255,7 @@ def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None 
         raise ControlError(f"{name} cannot be {_short(value)}.") from None
 
 
-def refusal(control: Control, value: Any, of: Subjects | None) -> str:  # noqa: ANN401 - whatever somebody typed
+def refusal(control: Control, value: Any, of: Subjects | None) -> str:
     """What is wrong with a value, after the name of its field; "" for one that can be read as it is. Without subjects
     what depends on them is not asked."""
     if control.kind == "text":

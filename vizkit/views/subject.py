@@ -228,18 +228,18 @@ class Subject:
             self._made[key] = make()
         return self._made[key]
 
-    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+    def find(self, key: Hashable) -> Any:
         """What is kept under a key, None where nothing is."""
         return self._made.get(key)
 
-    def key_of(self, make: "Callable[..., Any]", *given: Any) -> Hashable:  # noqa: ANN401
+    def key_of(self, make: "Callable[..., Any]", *given: Any) -> Hashable:
         """By the name of the function and its arguments; what the subject itself gives is named, not compared."""
         name = f"{make.__module__}.{make.__qualname__}"
         if "<" in name:
             raise TypeError(f"{name} has no name of its own, so two of them could not be told apart.")
         return name, *(self._named(name, value) for value in given)
 
-    def _named(self, name: str, value: Any) -> Hashable:  # noqa: ANN401
+    def _named(self, name: str, value: Any) -> Hashable:
         if value is None or isinstance(value, str | int | float):
             return value
         if isinstance(value, tuple):
@@ -283,7 +283,7 @@ def sentences() -> Iterator[None]:
         raise ReportError(str(error)) from None
 
 
-def no_model() -> Any:  # noqa: ANN401
+def no_model() -> Any:
     """For a picture that depends on none: nothing of it is used."""
 
 

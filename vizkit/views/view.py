@@ -60,12 +60,12 @@ class View:
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
 
-    def show(self, of: Any) -> "Iterator[Block]":  # noqa: ANN401 - a Subject, or several where `together`
+    def show(self, of: Any) -> "Iterator[Block]":
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
         meaning for this subject."""
         raise NotImplementedError
 
-    def title(self, of: Any) -> str:  # noqa: ANN401
+    def title(self, of: Any) -> str:
         """Of a saved picture: what it is of, with its settings."""
         raise NotImplementedError
 

@@ -96,7 +96,8 @@ def test_a_token_without_a_place_is_no_patch():
     tokens = Tokens("patches", ("cls",), (1, 2), free=1, stride=8.0)
     even = of(layer(tokens, torch.full((4, 4), 0.25)), torch.rand(3, 1, 2))
     assert [even[name] for name in ("own", "row", "neighbours", "border", "class")] == [
-        pytest.approx([share]) for share in (0.25, 0.25, 0.25, 0.5, 0.25)]  # fmt: skip
+        pytest.approx([share]) for share in (0.25, 0.25, 0.25, 0.5, 0.25)
+    ]
 
 
 def test_of_a_trace_every_layer_has_its_own_relations():

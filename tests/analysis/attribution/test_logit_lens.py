@@ -32,12 +32,15 @@ def test_the_most_frequent_classes_come_first():
         ([2, 2, 2], "Read off the class token, the answer cat is there after the first layer already and stays."),
         ([0, 2, 2], "Read off the class token, the answer cat is there from layer 2 of 3 on and stays."),
         ([0, 0, 2], "Read off the class token, the answer cat is there only after the last layer."),
-        ([2, 0, 0, 2, 2], "Read off the class token, the answer cat is there from layer 4 of 5 on and stays; it was "
-         "there before, after layer 1, and was lost again."),
+        (
+            [2, 0, 0, 2, 2],
+            "Read off the class token, the answer cat is there from layer 4 of 5 on and stays; it was "
+            "there before, after layer 1, and was lost again.",
+        ),
         ([0, 2, 0], "cat is the likeliest answer not after the last layer, but after layer 2; at the end it has 90 %."),
         ([0, 1, 0], "cat is the likeliest answer after no layer; at the end it has 90 %."),
     ],
-)  # fmt: skip
+)
 def test_what_is_said_of_a_lens(answers: list[int], words: str):
     assert of_lens("cat", answers, 2, [0.9] * len(answers), "the class token").words == words
 

@@ -76,10 +76,22 @@ def test_a_name_may_hold_anything():
 
 @pytest.mark.parametrize(
     "text",
-    ["pixels:", "pixels:2x2:erase=4", "pixels:0x2:erase=0", "pixels:999x999:erase=1", "pixels:2x2:swap=1",
-     "pixels:2x2:swap=1-2-3", "pixels:2x2:erase=x@1", "pixels:2x2:paste=1", "pixels:2x2:erase=", "pixels:2x2:melt=1",
-     "pixels:2x2:erase=1-2", "pixels:2x2:erase=,", "pixels:2x2:erase=" + "9" * 99],
-)  # fmt: skip
+    [
+        "pixels:",
+        "pixels:2x2:erase=4",
+        "pixels:0x2:erase=0",
+        "pixels:999x999:erase=1",
+        "pixels:2x2:swap=1",
+        "pixels:2x2:swap=1-2-3",
+        "pixels:2x2:erase=x@1",
+        "pixels:2x2:paste=1",
+        "pixels:2x2:erase=",
+        "pixels:2x2:melt=1",
+        "pixels:2x2:erase=1-2",
+        "pixels:2x2:erase=,",
+        "pixels:2x2:erase=" + "9" * 99,
+    ],
+)
 def test_everything_else_is_refused_in_a_sentence(text: str):
     with pytest.raises(PixelError, match=r"\.$"):
         parse(text)

@@ -21,8 +21,11 @@ OPTIONS = [
 def test_the_shares_and_the_bias_sum_to_pytorchs_number(options: dict):
     torch.manual_seed(0)
     groups = options.get("groups", 1)
-    arguments = {"input": torch.randn(1, 6, 13, 17), "weight": torch.randn(12, 6 // groups, 3, 4 if "same" not in str(
-        options) else 3), "bias": torch.randn(12)} | options  # fmt: skip
+    arguments = {
+        "input": torch.randn(1, 6, 13, 17),
+        "weight": torch.randn(12, 6 // groups, 3, 4 if "same" not in str(options) else 3),
+        "bias": torch.randn(12),
+    } | options
     expected = F.conv2d(**arguments)[0]
     for unit in product((0, 5, 11), (0, expected.shape[1] - 1), (0, 2, expected.shape[2] - 1)):
         result = origin(arguments, unit)

@@ -40,9 +40,15 @@ def test_weights_that_sum_to_a_picture_have_a_white():
 
 @pytest.mark.parametrize(
     "change",
-    [{"steps": Steps(3)}, {"steps": Steps(2, 0)}, {"steps": Steps(2, 1, 10**6)}, {"side_px": 10**6},
-     {"steps": Steps(2, 1, 0, 9)}, {"mean": (0.1,) * 3, "std": (1.0,) * 3}],
-)  # fmt: skip
+    [
+        {"steps": Steps(3)},
+        {"steps": Steps(2, 0)},
+        {"steps": Steps(2, 1, 10**6)},
+        {"side_px": 10**6},
+        {"steps": Steps(2, 1, 0, 9)},
+        {"mean": (0.1,) * 3, "std": (1.0,) * 3},
+    ],
+)
 def test_numbers_that_make_no_walk_are_refused(change):
     with pytest.raises(ValueError, match=r"walks|fit"):
         walked(RGB, replace(WALK, **change))

@@ -72,9 +72,11 @@ def test_divergence_is_its_definition(answers, temperature):
     )
     # PyTorch in float64.
     reference = F.kl_div(
-        (student.double() / temperature).log_softmax(-1), (teacher.double() / temperature).log_softmax(-1),
-        reduction="batchmean", log_target=True,
-    )  # fmt: skip
+        (student.double() / temperature).log_softmax(-1),
+        (teacher.double() / temperature).log_softmax(-1),
+        reduction="batchmean",
+        log_target=True,
+    )
     assert float(kl(teacher, student, temperature).mean()) == pytest.approx(float(reference), rel=1e-9)
 
 
@@ -99,9 +101,14 @@ def test_no_divergence_from_oneself_whatever_is_added_to_all_logits(answers, tem
 def test_extreme_logits_give_numbers(temperature):
     teacher = torch.tensor([[1e4, -1e4, 0.0], [-1e4, 1e4, 1e4]])
     student, labels = -teacher, torch.tensor([0, 1])
-    every = [kl(teacher, student, temperature), soft_loss(teacher, student, temperature),
-             cross_entropy(student, labels), hard_loss(teacher, student), kl_gradient(teacher, student, temperature),
-             soft_gradient(teacher, student, temperature)]  # fmt: skip
+    every = [
+        kl(teacher, student, temperature),
+        soft_loss(teacher, student, temperature),
+        cross_entropy(student, labels),
+        hard_loss(teacher, student),
+        kl_gradient(teacher, student, temperature),
+        soft_gradient(teacher, student, temperature),
+    ]
     assert all(bool(each.isfinite().all()) for each in every)
     assert float(kl(teacher, student, temperature).min()) >= 0
     sizes = gradient_sizes(teacher, student, labels, temperatures(9))
@@ -119,8 +126,14 @@ def test_training_minimises_the_same(answers, temperature, share):
     assert float(distillation.hard_loss(student, teacher)) == pytest.approx(found.teacher_choice, rel=1e-5)
     targets = distillation.soft_targets(labels, CLASSES, 0.0)
     for kind, expected in (("soft", found.soft_distillation), ("hard", found.hard_distillation)):
-        recipe = Recipe(data="digits", model="digits_vit", teacher="bundled:digits_cnn", distillation=kind,
-                        temperature=temperature, teacher_share=share)  # fmt: skip
+        recipe = Recipe(
+            data="digits",
+            model="digits_vit",
+            teacher="bundled:digits_cnn",
+            distillation=kind,
+            temperature=temperature,
+            teacher_share=share,
+        )
         assert float(distillation.mixed_loss(student, targets, teacher, recipe)) == pytest.approx(expected, rel=1e-4)
 
 

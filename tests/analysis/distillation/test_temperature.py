@@ -161,9 +161,25 @@ def test_typed_logits_are_read(text, names, logits):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "  ", "5", "a, b", "1, two", "1, nan", "1, inf", "1, 1e5", "1, -10001", "1, 1e999", "1 2 x", "=, =",
-     "<b>=1, **=2, 3x", "1, " * 60, "😀", "1, 2=3=4"],
-)  # fmt: skip
+    [
+        "",
+        "  ",
+        "5",
+        "a, b",
+        "1, two",
+        "1, nan",
+        "1, inf",
+        "1, 1e5",
+        "1, -10001",
+        "1, 1e999",
+        "1 2 x",
+        "=, =",
+        "<b>=1, **=2, 3x",
+        "1, " * 60,
+        "😀",
+        "1, 2=3=4",
+    ],
+)
 def test_what_cannot_be_read_is_one_sentence(text):
     with pytest.raises(typed_logits.TypedError) as found:
         typed_logits.read(text)

@@ -257,7 +257,9 @@ def test_the_numbers_behind_the_words():
         "itself": rules.of_head(attention(torch.eye(26)[None]), 1, None),
     }
     assert {name: said and said.numbers for name, said in shares.items()} == {
-        "share": {"share": 0.5}, "itself": {"itself": 1.0}}  # fmt: skip
+        "share": {"share": 0.5},
+        "itself": {"itself": 1.0},
+    }
     alike = rules.most_alike(trace_of(attention(torch.eye(26).expand(2, 26, 26))))
     assert alike is not None
     assert alike.numbers == pytest.approx({"cosine": 1.0})
@@ -265,7 +267,11 @@ def test_the_numbers_behind_the_words():
 
 def test_names_of_special_tokens():
     assert [rules.called(name) for name in ("cls", "dist", "pool", "reg2")] == [
-        "the class token", "the distillation token", "the pooling token", "the token [reg2]"]  # fmt: skip
+        "the class token",
+        "the distillation token",
+        "the pooling token",
+        "the token [reg2]",
+    ]
 
 
 def test_shares_are_means_over_heads():

@@ -6,8 +6,8 @@ from vizkit.analysis.remarks.data_size import hunger, lead, signed, teacher
 
 def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
     assert lead(300, "CNN", "MLP", 0.95, Estimate(0.15, 0.02, 3)).words == (
-        "With 300 images the CNN leads: 95 % of the test pictures right, 15.0 points (13.0 to 17.0) more than the "
-        "MLP.")  # fmt: skip
+        "With 300 images the CNN leads: 95 % of the test pictures right, 15.0 points (13.0 to 17.0) more than the MLP."
+    )
     assert lead(1_000, "CNN", "MLP", 0.95, Estimate(0.01, 0.02, 3)).words == (
         "With 1,000 images the CNN (95 %) is not told apart from the MLP by 3 runs of each: +1.0 (−1.0 to +3.0) points."
     )
@@ -22,8 +22,10 @@ def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
 def test_hunger_names_those_that_need_fewer():
     found = hunger("ViT", 12_000, 0.91, {"CNN": 300, "MLP": 1_000, "Swin": 12_000})
     assert found is not None
-    assert found.words == ("What the ViT reaches from 12,000 images (91 %) is less than what the CNN reaches from 300 "
-                           "and the MLP from 1,000.")  # fmt: skip
+    assert found.words == (
+        "What the ViT reaches from 12,000 images (91 %) is less than what the CNN reaches from 300 "
+        "and the MLP from 1,000."
+    )
     assert found.numbers["CNN"] == 300
     assert hunger("ViT", 12_000, 0.91, {"Swin": 12_000}) is None
 
@@ -37,14 +39,16 @@ def test_where_a_teacher_helps_costs_and_changes_nothing():
     assert found.words == (
         "Of the gains whose interval leaves zero out the largest is 12.0 points (8.0 to 16.0), of a hard teacher of "
         "all pictures with 300 images; with 12,000 images a hard teacher of all pictures harms the most, −5.0 points "
-        "(−6.0 to −4.0); with 100 images all intervals hold zero.")  # fmt: skip
+        "(−6.0 to −4.0); with 100 images all intervals hold zero."
+    )
     assert found.numbers == {"intervals": 6, "above zero": 2, "below zero": 1, "most": 0.12, "least": -0.05}
     unsure = teacher({"hard teacher": {300: more}, "soft teacher": {300: Estimate(0.15, 0.26, 3)}})
     assert unsure is not None
     assert unsure.words == (
         "Of the gains whose interval leaves zero out the largest is 12.0 points (8.0 to 16.0), of a hard teacher with "
         "300 images; a soft teacher with 300 images has a larger mean, 15.0 points (−11.0 to 41.0), but its "
-        "interval holds zero.")  # fmt: skip
+        "interval holds zero."
+    )
     equal = teacher({"hard teacher": {100: none, 300: none}})
     assert equal is not None
     assert equal.words == "No teacher is shown to help or to harm: all intervals hold zero."
@@ -65,7 +69,12 @@ def test_the_numbers_behind_the_words_and_intervals_that_touch_zero():
     assert found is not None
     assert found.numbers == {"images": 1_000, "accuracy": 0.5, "CNN": 300}
     assert lead(300, "CNN", "MLP", 0.75, Estimate(0.5, 0.25, 3)).numbers == {
-        "images": 300, "accuracy": 0.75, "gain": 0.5, "low": 0.25, "high": 0.75}  # fmt: skip
+        "images": 300,
+        "accuracy": 0.75,
+        "gain": 0.5,
+        "low": 0.25,
+        "high": 0.75,
+    }
     touching = teacher({"hard teacher": {300: Estimate(-0.25, 0.25, 3), 1_000: Estimate(0.25, 0.25, 3)}})
     assert touching is not None
     assert touching.words == "No teacher is shown to help or to harm: all intervals hold zero."

@@ -102,8 +102,15 @@ def test_a_fault_is_found(said: str, fault: str):
 
 
 def test_what_is_right_is_none():
-    for said in ("1 of 24 heads is idle.", "An 8 × 8 grid.", "A 12 × 12 grid.", "11 images are left.",
-                 "0.1 pixels far.", "Less than 1 % lies there.", "A point-wise layer, −3 points."):  # fmt: skip
+    for said in (
+        "1 of 24 heads is idle.",
+        "An 8 × 8 grid.",
+        "A 12 × 12 grid.",
+        "11 images are left.",
+        "0.1 pixels far.",
+        "Less than 1 % lies there.",
+        "A point-wise layer, −3 points.",
+    ):
         assert fault_of(said) == ""
 
 
@@ -119,8 +126,14 @@ def recorded(share: float, special: tuple[str, ...] = (), heads: int = 1) -> Att
     """36 patches, every query with a share on the first token."""
     tokens = Tokens("patches", special, (6, 6), stride=8.0)
     row = row_of(share, len(tokens))
-    return Attention("layer", row.expand(1, heads, len(tokens), len(tokens)), tokens, tokens, all_ids(len(tokens)),
-                     all_ids(len(tokens)))  # fmt: skip
+    return Attention(
+        "layer",
+        row.expand(1, heads, len(tokens), len(tokens)),
+        tokens,
+        tokens,
+        all_ids(len(tokens)),
+        all_ids(len(tokens)),
+    )
 
 
 def trace_of(*layers: Attention) -> Trace:
@@ -179,7 +192,11 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     attention.of_map: lambda: (
         attention.of_map(recorded(p, special, heads), query, 8, head, cover)
         for p, special, heads, query, head, cover in product(
-            SHARES, ((), ("cls",), ("reg1",)), (1, 2), ((0.1, 0.1), (0.9, 0.5)), (None, 0),
+            SHARES,
+            ((), ("cls",), ("reg1",)),
+            (1, 2),
+            ((0.1, 0.1), (0.9, 0.5)),
+            (None, 0),
             (None, covering(0.0), covering(0.2), covering(0.9)),
         )
     ),
@@ -206,8 +223,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         attention.most_given([torch.tensor([p, q]), torch.tensor([q])], "the class token")
         for p, q in product(SHARES, SHARES)
     ),
-    attention.most_alike: lambda: (attention.most_alike(trace_of(recorded(p, heads=heads)))
-                                   for p, heads in product(SHARES, (1, 2))),
+    attention.most_alike: lambda: (
+        attention.most_alike(trace_of(recorded(p, heads=heads))) for p, heads in product(SHARES, (1, 2))
+    ),
     attention.masked: lambda: (attention.masked(torch.stack([row_of(1 - p, 4)] * 4)) for p in SHARES),
     compute.by_part: lambda: (
         compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
@@ -252,13 +270,21 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for count, kinds in product(COUNTS[1:], (1, 2, 3))
     ),
     convolution.moved: lambda: (
-        convolution.moved((-px, 0, px), {name: np.array([cosine, 1.0, cosine]) for name in LABELS[:models]},
-                          {name: np.array([0, 0, int(name in LABELS[:changing])]) for name in LABELS[:models]}, px)
+        convolution.moved(
+            (-px, 0, px),
+            {name: np.array([cosine, 1.0, cosine]) for name in LABELS[:models]},
+            {name: np.array([0, 0, int(name in LABELS[:changing])]) for name in LABELS[:models]},
+            px,
+        )
         for px, cosine, models, changing in product((1, 8, 11), (0.5, 1.0), (1, 2, 3), (0, 1, 2))
     ),
     convolution.robust: lambda: (
-        convolution.robust({name: ((0, 1, 8), [0.9, one, other * one], [0.1] * 3)
-                            for name, one in zip(LABELS, (0.9, 0.5, 0.88), strict=True)})
+        convolution.robust(
+            {
+                name: ((0, 1, 8), [0.9, one, other * one], [0.1] * 3)
+                for name, one in zip(LABELS, (0.9, 0.5, 0.88), strict=True)
+            }
+        )
         for other in (0.1, 1.0)
     ),
     convolution.field_used: lambda: (
@@ -276,9 +302,7 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         data_size.teacher({"hard teacher": {images: one}, "soft teacher": {images: other}})
         for images, one, other in product((300, 1_000), estimates(), estimates())
     ),
-    detection.of_found: lambda: (
-        detection.of_found(boxes, p) for boxes, p in product(found(), SHARES)
-    ),
+    detection.of_found: lambda: (detection.of_found(boxes, p) for boxes, p in product(found(), SHARES)),
     detection.of_own: lambda: (detection.of_own("ant", p, Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))),
     detection.of_place: lambda: (
         detection.of_place("ant", Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))
@@ -300,10 +324,12 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
     distillation.drawn: lambda: (distillation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
     distillation.erased: lambda: (distillation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
-    distillation.mixed: lambda: (distillation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee"))
-                                 for p, q in product(SHARES, SHARES)),
-    distillation.skipped: lambda: (distillation.skipped(n, 0.9 * n, np.zeros((images, n), bool))
-                                   for n, images in product((2, 8, 11), (1, 8))),
+    distillation.mixed: lambda: (
+        distillation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee")) for p, q in product(SHARES, SHARES)
+    ),
+    distillation.skipped: lambda: (
+        distillation.skipped(n, 0.9 * n, np.zeros((images, n), bool)) for n, images in product((2, 8, 11), (1, 8))
+    ),
     distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
@@ -317,8 +343,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q, changes in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"))
     ),
     interventions.of_smallest: lambda: (
-        interventions.of_smallest(Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches",
-                                  "ant")
+        interventions.of_smallest(
+            Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches", "ant"
+        )
         for goal, taken, p, reached, parts in product(("keep", "flip"), (0, 1, 2, 8), SHARES, (True, False), (8, 196))
     ),
     interventions.of_deciding: lambda: (
@@ -338,8 +365,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for saying, others in product((0, *COUNTS), ([], [("bee", 1)], [("bee", 11)]))
     ),
     interventions.of_contributions: lambda: (
-        interventions.of_contributions("ant", sign * torch.arange(4.0).view(2, 2), torch.tensor([0.1, -0.001]), 2.0,
-                                       before)
+        interventions.of_contributions(
+            "ant", sign * torch.arange(4.0).view(2, 2), torch.tensor([0.1, -0.001]), 2.0, before
+        )
         for sign, before in product((-1, 1), (0, 7))
     ),
     interventions.of_patching: lambda: (
@@ -446,13 +474,15 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q in product(SHARES, SHARES)
     ),
     positions.over_pictures: lambda: (
-        positions.over_pictures([positions.Answers(beside(0.8), beside(p))] * count,
-                                [positions.Answers(beside(0.8), beside(q))] * count)
+        positions.over_pictures(
+            [positions.Answers(beside(0.8), beside(p))] * count, [positions.Answers(beside(0.8), beside(q))] * count
+        )
         for p, q, count in product((0.1, 0.9), (0.1, 0.9), COUNTS)
     ),
     positions.learned: lambda: (
-        positions.learned(torch.cat([a * torch.eye(rows)[:, None].expand(-1, 4, -1),
-                                     b * torch.eye(4).expand(rows, -1, -1)], -1))
+        positions.learned(
+            torch.cat([a * torch.eye(rows)[:, None].expand(-1, 4, -1), b * torch.eye(4).expand(rows, -1, -1)], -1)
+        )
         for a, b, rows in product((0.0, 0.01, 1.0), (0.01, 1.0), (3, 8))
     ),
     positions.bias: lambda: (
@@ -502,9 +532,11 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         super_resolution.of_reference(with_db, 24.0, 23.0, p) for with_db, p in product((20.0, 24.0, 32.0), SHARES)
     ),
     super_resolution.of_likeness: lambda: (
-        super_resolution.of_likeness({name: (at, at - 0.1, at + 0.1) for name, at in zip(LABELS, gains, strict=False)},
-                                     500)
-        for count in (1, 2, 3) for gains in product((-0.5, 0.0, 1.0), repeat=count)
+        super_resolution.of_likeness(
+            {name: (at, at - 0.1, at + 0.1) for name, at in zip(LABELS, gains, strict=False)}, 500
+        )
+        for count in (1, 2, 3)
+        for gains in product((-0.5, 0.0, 1.0), repeat=count)
     ),
     super_resolution.of_trust: lambda: (super_resolution.of_trust(p) for p in SHARES),
     swin.pairs_saved: lambda: (
@@ -532,14 +564,18 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q, own in product(SHARES, SHARES, (2, 3, 5))
     ),
     words.partners: lambda: (
-        words.partners(torch.tensor([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, p], [0, 0, p, 1]]),
-                       [(0, 1), (1, 0), (2, 3)][:count], "abcd", "days")
+        words.partners(
+            torch.tensor([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, p], [0, 0, p, 1]]),
+            [(0, 1), (1, 0), (2, 3)][:count],
+            "abcd",
+            "days",
+        )
         for p, count in product((-0.3, 0.3), (1, 2, 3))
     ),
     words.explained: lambda: (words.explained(p) for p in SHARES),
     words.nearest: lambda: (words.nearest(torch.tensor([[1, p], [p, 1]]), ["ant", "bee"]) for p in SHARES),
     words.twins: lambda: (words.twins("ant", (1, 8), (1.0, p, q - 0.5)) for p, q in product(SHARES, SHARES)),
-}  # fmt: skip
+}
 
 
 def hill() -> torch.Tensor:
@@ -551,9 +587,15 @@ def test_every_rule_is_tried():
     modules = [
         importlib.import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)
     ]
-    rules = {rule for module in modules for name, rule in vars(module).items()
-             if inspect.isfunction(rule) and rule.__module__ == module.__name__ and not name.startswith("_")
-             and get_type_hints(rule).get("return") in (Remark, Remark | None)}  # fmt: skip
+    rules = {
+        rule
+        for module in modules
+        for name, rule in vars(module).items()
+        if inspect.isfunction(rule)
+        and rule.__module__ == module.__name__
+        and not name.startswith("_")
+        and get_type_hints(rule).get("return") in (Remark, Remark | None)
+    }
     missing = sorted(f"{rule.__module__}.{rule.__name__}" for rule in rules - EVERY.keys())
     assert not missing, f"Add to EVERY what these rules say: {missing}."
 

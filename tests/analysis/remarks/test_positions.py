@@ -52,14 +52,25 @@ def answers(pair: tuple[list[float], list[float]]) -> Answers:
 @pytest.mark.parametrize(
     ("own", "without", "words"),
     [
-        (FLIPS, STAYS, "Shuffled, the answer changes from “ant” to “bee”; without positions the outputs are the same "
-                       "in both orders."),
-        (STAYS, NEARLY, "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first "
-                        "answer."),
-        (FLIPS, FLIPS, "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, so "
-                       "more than positions tells the order."),
+        (
+            FLIPS,
+            STAYS,
+            "Shuffled, the answer changes from “ant” to “bee”; without positions the outputs are the same "
+            "in both orders.",
+        ),
+        (
+            STAYS,
+            NEARLY,
+            "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first answer.",
+        ),
+        (
+            FLIPS,
+            FLIPS,
+            "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, so "
+            "more than positions tells the order.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_picture(own, without, words: str):
     said = positions.shuffled(answers(own), answers(without), LABELS)
     assert said.words == words
@@ -74,8 +85,10 @@ def test_several_pictures():
     own, without = [answers(FLIPS)] * 2 + [answers(STAYS)], [answers(STAYS)] * 3
     said = positions.over_pictures(own, without)
     assert said
-    assert said.words == ("With its positions the answer changes on 2 of 3 pictures when the patches are shuffled, "
-                          "without positions on none of 3 pictures.")  # fmt: skip
+    assert said.words == (
+        "With its positions the answer changes on 2 of 3 pictures when the patches are shuffled, "
+        "without positions on none of 3 pictures."
+    )
     assert said.numbers == {"changed with positions": 2, "changed without positions": 0}
     assert positions.over_pictures(own[:1], without[:1]) is None
 
@@ -106,8 +119,10 @@ def test_a_bias_that_favours_neighbours():
     """e^0.6931 = 2."""
     said = positions.bias(bias_of(0.6931))
     assert said
-    assert said.words == ("The bias favours neighbours of the query in 1 of 2 heads, most in head 1: by itself 2.0 "
-                          "times the weight of farther keys.")  # fmt: skip
+    assert said.words == (
+        "The bias favours neighbours of the query in 1 of 2 heads, most in head 1: by itself 2.0 "
+        "times the weight of farther keys."
+    )
     assert positions.bias(bias_of(0.49)) is None
     away = positions.bias(bias_of(-0.6))
     assert away
@@ -191,7 +206,9 @@ def test_two_pictures_and_small_outputs():
     assert said.words.startswith("With its positions the answer changes on both pictures when")
     assert answers(([0.25, 0.0], [0.25, 0.125])).change == 0.125  # of 1, not of 0.25
     assert positions.shuffled(answers(FLIPS), answers(NEARLY), LABELS).numbers == {
-        "change with positions": 0.75, "change without positions": 0.125}  # fmt: skip
+        "change with positions": 0.75,
+        "change without positions": 0.125,
+    }
     half = positions.fading(torch.tensor([0.6, 1.0, 0.6, 0.5]), 1)
     assert half
     assert half.numbers == pytest.approx({"neighbours": 0.6, "from": 2})

@@ -51,12 +51,16 @@ def test_what_a_merging_does_to_the_numbers():
 @pytest.mark.parametrize(
     ("full", "share", "holding", "words"),
     [
-        ("2.2", 1.0, 0.3, "The whole image can reach this token after block 2.2, but 30 % of the image holds 90 % "
-                          "of its rollout."),
+        (
+            "2.2",
+            1.0,
+            0.3,
+            "The whole image can reach this token after block 2.2, but 30 % of the image holds 90 % of its rollout.",
+        ),
         (None, 0.5, 0.48, "50 % of the image can reach this token."),
         (None, 0.5, 0.4, "50 % of the image can reach this token, but 40 % of the image holds 90 % of its rollout."),
     ],
-)  # fmt: skip
+)
 def test_reach(full: str | None, share: float, holding: float, words: str):
     assert swin.reach(full, share, holding, 0.9).words == words
 

@@ -48,8 +48,9 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     # A cell that is no picker's first choice: sixes that were answered six.
     matrix = page.locator("[class*='st-key-eval_matrix']")
     matrix.click(trial=True)  # it is in view and stands still
-    column, row = (matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True).bounding_box()
-                   for axis in "xy")  # fmt: skip
+    column, row = (
+        matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True).bounding_box() for axis in "xy"
+    )
     cell = column["x"] + column["width"] / 2, row["y"] + row["height"] / 2
     page.mouse.move(*cell)
     expect(matrix.locator(".hoverlayer .hovertext")).to_have_count(1)  # Plotly tells a click only of what it hovers

@@ -17,8 +17,13 @@ from vizkit.views.view import How, View
 # place that is padding. The class token itself asks nowhere.
 ROWS = Rows(
     np.array([[[0.12, 0.25, 0.2, 0.43], [0.5, 0.3, 0.11, 0.09]], [[0.2, 0.15, 0.65, 0.0], [0.13, 0.17, 0.3, 0.4]]]),
-    (2, 2), (2, 2), np.array([[1, 2], [3, 4]]), np.array([[0, 1, 2, 2], [0, 4, 3, -1]]), ("cls",), ("cls",),
-)  # fmt: skip
+    (2, 2),
+    (2, 2),
+    np.array([[1, 2], [3, 4]]),
+    np.array([[0, 1, 2, 2], [0, 4, 3, -1]]),
+    ("cls",),
+    ("cls",),
+)
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,10 @@ def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str
 
 
 def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
-    page.goto(f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
-              "&smallest_goal=flip the answer")  # fmt: skip
+    page.goto(
+        f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
+        "&smallest_goal=flip the answer"
+    )
     ready(page)
     page.get_by_role("button", name="Stop").click()  # it began by itself
     expect(page.locator(MAIN).get_by_text("Stopped; what was computed is kept.")).to_be_visible()

@@ -29,8 +29,10 @@ def folder(tmp_path):
     write_coco(tmp_path / "mine", scenes, NAMES)
     file = tmp_path / "mine/annotations.json"
     content = json.loads(file.read_text())
-    content["annotations"] += [{"image_id": 0, "category_id": 77, "bbox": [1, 1, 5, 5]},
-                               {"image_id": 1, "category_id": 1, "bbox": [1, 1, 0, 5]}]  # fmt: skip
+    content["annotations"] += [
+        {"image_id": 0, "category_id": 77, "bbox": [1, 1, 5, 5]},
+        {"image_id": 1, "category_id": 1, "bbox": [1, 1, 0, 5]},
+    ]
     file.write_text(json.dumps(content))
     return tmp_path / "mine"
 
@@ -41,9 +43,35 @@ def table(path):
 
 def test_from_annotations_to_boxes(folder, tmp_path, capsys):
     run = str(tmp_path / "run")
-    assert main(["train", "--recipe", "detr-small", "--data", str(folder), "-o", run, "--epochs", "1", "--batch", "4",
-                 "--image-size", "64", "--crop", "0.5", "--device", "cpu", "--quiet",
-                 "--precision", "fp32", "--model-args", json.dumps(SIZES)]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "train",
+                "--recipe",
+                "detr-small",
+                "--data",
+                str(folder),
+                "-o",
+                run,
+                "--epochs",
+                "1",
+                "--batch",
+                "4",
+                "--image-size",
+                "64",
+                "--crop",
+                "0.5",
+                "--device",
+                "cpu",
+                "--quiet",
+                "--precision",
+                "fp32",
+                "--model-args",
+                json.dumps(SIZES),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     assert "77 is not among the categories" in said
     assert "width and height are 0 and 5" in said
@@ -58,15 +86,42 @@ def test_from_annotations_to_boxes(folder, tmp_path, capsys):
     (model,) = content["models"]
     assert [each["class"] for each in model["classes"]] == list(NAMES)
     assert 0 <= model["ap"] <= model["ap50"] <= 1
-    assert main(["evaluate", str(folder), "--model", run, "--split", "train", "--quiet", "-o",
-                 str(tmp_path / "precision.csv")]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "evaluate",
+                str(folder),
+                "--model",
+                run,
+                "--split",
+                "train",
+                "--quiet",
+                "-o",
+                str(tmp_path / "precision.csv"),
+            ]
+        )
+        == 0
+    )
     rows = table(tmp_path / "precision.csv")
     assert [row["class"] for row in rows] == ["all", *NAMES]
     assert sum(int(row["things"]) for row in rows[1:]) == int(rows[0]["things"])
     assert float(rows[0]["ap50"]) == pytest.approx(model["ap50"], abs=1e-6)
 
-    assert main(["detect", str(folder / "000009.png"), "--model", run, "--threshold", "0", "-o",
-                 str(tmp_path / "found.json")]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "detect",
+                str(folder / "000009.png"),
+                "--model",
+                run,
+                "--threshold",
+                "0",
+                "-o",
+                str(tmp_path / "found.json"),
+            ]
+        )
+        == 0
+    )
     (picture,) = json.loads((tmp_path / "found.json").read_text())["pictures"]
     assert (picture["width"], picture["height"]) == (127, 109)
     assert {each["class"] for each in picture["found"]} <= set(NAMES)

@@ -29,8 +29,9 @@ def test_several_pictures_as_numbers(run, pictures, tmp_path, capsys):
     content = json.loads(output.read_text())
     assert content["threshold"] == 0
     assert [(each["image"], each["width"], each["height"]) for each in content["pictures"]] == [
-        (pictures[0], 70, 40), (pictures[1], 900, 640),
-    ]  # fmt: skip
+        (pictures[0], 70, 40),
+        (pictures[1], 900, 640),
+    ]
     for each in content["pictures"]:
         assert len(each["found"]) == 6
         for thing in each["found"]:
@@ -58,10 +59,15 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
     assert Image.open(tmp_path / "out.png").getcolors() == [(490 * 280, (120, 120, 120))]
 
 
-@pytest.mark.parametrize(("more", "word"), [
-    (["--threshold", "2"], "between 0 and 1"), (["-o", "out.txt"], ".png or .json"),
-    (["--model", "bundled:none"], "no bundled model"), (["--model", "nowhere"], "run folder"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        (["--threshold", "2"], "between 0 and 1"),
+        (["-o", "out.txt"], ".png or .json"),
+        (["--model", "bundled:none"], "no bundled model"),
+        (["--model", "nowhere"], "run folder"),
+    ],
+)
 def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, more, word):
     options = ["detect", pictures[0], "--model", run, "-o", str(tmp_path / "out.json"), *more]
     assert main(options) == 2

@@ -32,7 +32,7 @@ def test_a_spelling_is_named_by_what_it_writes(spelling: str) -> None:
         (datetime.date(1969, 7, 11), "21st november 2026", "1 1 th july 1 9 6 9"),
         (datetime.date(1969, 7, 22), "21st november 2026", "2 2 nd july 1 9 6 9"),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_read_aloud_as_people_do(date: datetime.date, spelling: str, words: str) -> None:
     assert dates.write(date, spelling).words == tuple(words.split())
 

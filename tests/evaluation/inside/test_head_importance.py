@@ -59,8 +59,12 @@ def test_a_head_that_is_taken_away_gives_its_mean() -> None:
     image, column = opened.images[0][0], 3
     layer, head = result.names[column]
     plain = trace(loaded, image).logits.log_softmax(-1)
-    edited = trace(loaded, image, edits=[f"heads:{layer + 1}.{head + 1}=mean"],
-                   reference=[references.images[i][0] for i in range(8)]).logits.log_softmax(-1)  # fmt: skip
+    edited = trace(
+        loaded,
+        image,
+        edits=[f"heads:{layer + 1}.{head + 1}=mean"],
+        reference=[references.images[i][0] for i in range(8)],
+    ).logits.log_softmax(-1)
     answer = int(plain.argmax())
     assert result.lost[column] == pytest.approx(float(plain[answer] - edited[answer]), abs=1e-4)
     assert len(means_of(loaded, "digits", places_of(loaded))) == 6
@@ -90,8 +94,9 @@ def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -
     assert len({curve[-1] for curve in curves}) == 1
     assert result.right["measured"][0][0] >= 0.75
     assert (result.counts[0], result.counts[-1]) == (0, 24)
-    atlas = HeadAtlas(importance.names, "digits", 4, behaviours_of(loaded, "digits", 1), {"mean": importance},
-                      {"mean": result})  # fmt: skip
+    atlas = HeadAtlas(
+        importance.names, "digits", 4, behaviours_of(loaded, "digits", 1), {"mean": importance}, {"mean": result}
+    )
     again = from_json(as_json(atlas, model="bundled:digits_vit"))
     assert again.pruning == atlas.pruning
     assert again.importance["mean"].examples == importance.examples

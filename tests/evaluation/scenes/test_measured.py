@@ -131,15 +131,35 @@ def test_the_ablation_lets_no_query_look_at_another(monkeypatch):
 
 
 def test_the_page_holds_what_was_measured():
-    said = {"precision": {"ap": 0.5, "ap50": 0.8125, "ap75": 0.6, "by_label": [0.75, 0.875]}, "faultless": 0.25,
-            "duplicates": 0.125}  # fmt: skip
+    said = {
+        "precision": {"ap": 0.5, "ap50": 0.8125, "ap75": 0.6, "by_label": [0.75, 0.875]},
+        "faultless": 0.25,
+        "duplicates": 0.125,
+    }
     line = {"epoch": 1, "train_loss": 2.0, "val_ap50": 0.4, "val_ap": 0.2, "seconds": 90.0}
-    text = page({"scenes": 1000, "parameters": 12345, "labels": ["ant", "bee"], "things": [3, 4], "minutes": 5.0,
-                 "threads": 1,
-                 "whole": said, "alone": said | {"duplicates": 2.5},
-                 "looking": [{"ratio": 7.25, "low": 7.0, "high": 7.5, "median": 9.0, "queries": 5}],
-                 "differing": [4, 0], "curves": {"detr-small": [line, line | {"epoch": 2}]}})  # fmt: skip
-    for part in ("AP50 0.812", "| bee | 4 | 0.875 |", "| 1, the last | 7.2 | 7.0 to 7.5 | 9.0 |", "| 2.50 |",
-                 "| 2 | 3 | 2.00 | 0.400 | 0.200 |", "12,345",
-                 "5.0 minutes on one core", "4 after layer 1, 0 after layer 2"):  # fmt: skip
+    text = page(
+        {
+            "scenes": 1000,
+            "parameters": 12345,
+            "labels": ["ant", "bee"],
+            "things": [3, 4],
+            "minutes": 5.0,
+            "threads": 1,
+            "whole": said,
+            "alone": said | {"duplicates": 2.5},
+            "looking": [{"ratio": 7.25, "low": 7.0, "high": 7.5, "median": 9.0, "queries": 5}],
+            "differing": [4, 0],
+            "curves": {"detr-small": [line, line | {"epoch": 2}]},
+        }
+    )
+    for part in (
+        "AP50 0.812",
+        "| bee | 4 | 0.875 |",
+        "| 1, the last | 7.2 | 7.0 to 7.5 | 9.0 |",
+        "| 2.50 |",
+        "| 2 | 3 | 2.00 | 0.400 | 0.200 |",
+        "12,345",
+        "5.0 minutes on one core",
+        "4 after layer 1, 0 after layer 2",
+    ):
         assert part in text

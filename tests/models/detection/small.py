@@ -10,8 +10,16 @@ from vizkit.models.detection.building import Backbone, backbone_of, build
 from vizkit.models.detection.opening import Detector, config_of
 
 PLAN = Backbone("resnet18")
-SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth": 2, "queries": 6, "groups": 1,
-         "dense": False}  # fmt: skip
+SIZES = {
+    "dim": 16,
+    "heads": 2,
+    "hidden": 16,
+    "encoder_depth": 1,
+    "decoder_depth": 2,
+    "queries": 6,
+    "groups": 1,
+    "dense": False,
+}
 NEEDS = Preprocessing((64, 64), (0.5,) * 3, (0.5,) * 3, 1.0, "squash", "bilinear")
 LABELS = ("ant", "bee", "wasp")
 

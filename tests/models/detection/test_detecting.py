@@ -16,8 +16,12 @@ def says(detector, monkeypatch, logits, boxes):
 
 def test_boxes_are_in_pixels_of_the_picture(monkeypatch):
     detector = small_detector()
-    says(detector, monkeypatch, [[0.0, 9.0, 0.0, 0.0], [8.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 9.0]],
-         [[0.5, 0.5, 0.5, 0.5], [0.9, 0.25, 0.4, 0.5], [0.5] * 4])  # fmt: skip
+    says(
+        detector,
+        monkeypatch,
+        [[0.0, 9.0, 0.0, 0.0], [8.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 9.0]],
+        [[0.5, 0.5, 0.5, 0.5], [0.9, 0.25, 0.4, 0.5], [0.5] * 4],
+    )
     bee, ant = detect(detector, np.zeros((40, 100, 3), np.uint8))
     assert (bee.label, ant.label) == ("bee", "ant")
     assert bee.score > ant.score > 0.9

@@ -10,11 +10,24 @@ from vizkit.models.networks.positions import cell_positions, point_positions
 
 
 def theirs() -> DetrForObjectDetection:
-    resnet = ResNetConfig(embedding_size=8, hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 1, 1], layer_type="basic",
-                          out_features=["stage4"])  # fmt: skip
-    config = DetrConfig(use_timm_backbone=False, backbone=None, backbone_config=resnet, d_model=32, encoder_layers=3,
-                        use_pretrained_backbone=False, decoder_layers=2, encoder_attention_heads=4, num_queries=7,
-                        decoder_attention_heads=4, encoder_ffn_dim=40, decoder_ffn_dim=40, num_labels=3)  # fmt: skip
+    resnet = ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 1, 1], layer_type="basic", out_features=["stage4"]
+    )
+    config = DetrConfig(
+        use_timm_backbone=False,
+        backbone=None,
+        backbone_config=resnet,
+        d_model=32,
+        encoder_layers=3,
+        use_pretrained_backbone=False,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        num_queries=7,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=40,
+        decoder_ffn_dim=40,
+        num_labels=3,
+    )
     torch.manual_seed(0)
     model = DetrForObjectDetection(config).eval()
     for name, parameter in model.named_parameters():
@@ -59,8 +72,10 @@ def test_positions_are_half_rows_half_columns():
 
 def test_permuted_queries_give_permuted_answers():
     torch.manual_seed(0)
-    model, pixels = DETR(backbone(), 512, 3, dim=16, heads=2, hidden=24, encoder_depth=1, decoder_depth=2,
-                         queries=5).eval(), torch.randn(1, 3, 64, 96)  # fmt: skip
+    model, pixels = (
+        DETR(backbone(), 512, 3, dim=16, heads=2, hidden=24, encoder_depth=1, decoder_depth=2, queries=5).eval(),
+        torch.randn(1, 3, 64, 96),
+    )
     with torch.no_grad():
         before = model(pixels)
         order = torch.tensor([3, 0, 4, 2, 1])
@@ -72,8 +87,9 @@ def test_permuted_queries_give_permuted_answers():
 
 def test_conditional_queries_start_all_over_the_image_and_learn():
     torch.manual_seed(0)
-    model = DETR(backbone(), 512, 3, dim=16, heads=2, hidden=24, encoder_depth=1, decoder_depth=3, queries=9,
-                 conditional=True)  # fmt: skip
+    model = DETR(
+        backbone(), 512, 3, dim=16, heads=2, hidden=24, encoder_depth=1, decoder_depth=3, queries=9, conditional=True
+    )
     assert model.places is not None
     middles = model.places.sigmoid()
     assert sorted({round(x, 3) for x in middles[:, 0].tolist()}) == [0.167, 0.5, 0.833]

@@ -117,14 +117,19 @@ def test_it_opens_as_it_was_saved(run, detr, head):
     assert opening.open_detector(run).labels == ("a", "b", "c")
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"task": "detect"}, "another task"), ({"of": "0" * 64}, "other weights"), ({"sizes": None}, "names no mask head"),
-    ({"sizes": {"dim": 16, "finer": [16, 8], "heads": 2, "width": 2**40}}, "size above"),
-    ({"sizes": {"dim": 16, "finer": [], "heads": 2, "width": 16}}, "no detr_masks can have"),
-    ({"sizes": {"dim": "x", "finer": [16, 8], "heads": 2, "width": 16}}, "no detr_masks can have"),
-    ({"sizes": {"dim": 16, "finer": [16], "heads": 3, "width": 16}}, "no detr_masks can have"),
-    ({"sizes": {"dim": 32, "finer": [16], "heads": 2, "width": 16}}, "another network"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"task": "detect"}, "another task"),
+        ({"of": "0" * 64}, "other weights"),
+        ({"sizes": None}, "names no mask head"),
+        ({"sizes": {"dim": 16, "finer": [16, 8], "heads": 2, "width": 2**40}}, "size above"),
+        ({"sizes": {"dim": 16, "finer": [], "heads": 2, "width": 16}}, "no detr_masks can have"),
+        ({"sizes": {"dim": "x", "finer": [16, 8], "heads": 2, "width": 16}}, "no detr_masks can have"),
+        ({"sizes": {"dim": 16, "finer": [16], "heads": 3, "width": 16}}, "no detr_masks can have"),
+        ({"sizes": {"dim": 32, "finer": [16], "heads": 2, "width": 16}}, "another network"),
+    ],
+)
 def test_hostile_files_are_refused(run, change, words):
     file = run / "masks" / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | change))

@@ -27,8 +27,10 @@ def test_the_least_cost_of_all_permutations(queries, count):
     cost = torch.rand(queries, count, generator=torch.Generator().manual_seed(queries * 10 + count))
     rows, columns = match(cost)
     if queries >= count:
-        every = [sum(cost[row, thing].item() for thing, row in enumerate(chosen))
-                 for chosen in itertools.permutations(range(queries), count)]  # fmt: skip
+        every = [
+            sum(cost[row, thing].item() for thing, row in enumerate(chosen))
+            for chosen in itertools.permutations(range(queries), count)
+        ]
         assert len(rows) == count
         assert float(cost[rows, columns].sum()) == pytest.approx(min(every), abs=1e-6)
     assert len(set(rows.tolist())) == len(rows) == len(set(columns.tolist())) == min(queries, count)

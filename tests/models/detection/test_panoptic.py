@@ -41,8 +41,9 @@ def test_as_torchmetrics(seed):
     labels = 3
     pictures = [(_drawn(draw, labels), _drawn(draw, labels)) for _ in range(3)]
     ours = quality([said for said, _ in pictures], [true for _, true in pictures], labels)
-    metric = PanopticQuality(things=set(range(labels)), stuffs={labels}, return_per_class=True,
-                             allow_unknown_preds_category=True)  # fmt: skip
+    metric = PanopticQuality(
+        things=set(range(labels)), stuffs={labels}, return_per_class=True, allow_unknown_preds_category=True
+    )
     metric.update(_coded([said for said, _ in pictures], labels), _coded([true for _, true in pictures], labels))
     by_class = metric.compute()[0, :labels]
     occurring = {int(label) for pair in pictures for each in pair for label in each.labels}

@@ -60,19 +60,35 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
 OLDER = {"use_timm_backbone": True, "backbone": "resnet18", "scale_embedding": False, "num_hidden_layers": 1}
 
 
-@pytest.mark.parametrize("older", [None, {}, {"backbone_kwargs": None, "backbone_config": None},
-                                   {"use_pretrained_backbone": True, "backbone_kwargs": {"out_indices": [1, 2, 3, 4]}}],
-                         ids=["today", "the hub's", "null", "keywords"])  # fmt: skip
+@pytest.mark.parametrize(
+    "older",
+    [
+        None,
+        {},
+        {"backbone_kwargs": None, "backbone_config": None},
+        {"use_pretrained_backbone": True, "backbone_kwargs": {"out_indices": [1, 2, 3, 4]}},
+    ],
+    ids=["today", "the hub's", "null", "keywords"],
+)
 def test_a_backbone_of_timm_opens_as_today_and_as_facebook_wrote_it(tmp_path, older):
     """config.json and preprocessor_config.json of facebook/detr-resnet-50 name their backbone in older ways."""
     sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "num_queries": 7, "num_labels": 3}
-    widths = {f"{part}_{what}": number for part in ("encoder", "decoder")
-              for what, number in (("attention_heads", 4), ("ffn_dim", 40))}  # fmt: skip
+    widths = {
+        f"{part}_{what}": number
+        for part in ("encoder", "decoder")
+        for what, number in (("attention_heads", 4), ("ffn_dim", 40))
+    }
     model = DetrForObjectDetection(DetrConfig(backbone="resnet18", **sizes, **widths)).eval()
     model.save_pretrained(tmp_path)
-    processor = {"do_resize": True, "do_normalize": True, "feature_extractor_type": "DetrFeatureExtractor",
-                 "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "max_size": 1333,
-                 "size": 800}  # fmt: skip
+    processor = {
+        "do_resize": True,
+        "do_normalize": True,
+        "feature_extractor_type": "DetrFeatureExtractor",
+        "image_mean": [0.485, 0.456, 0.406],
+        "image_std": [0.229, 0.224, 0.225],
+        "max_size": 1333,
+        "size": 800,
+    }
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
     if older is not None:
         config = json.loads((tmp_path / "config.json").read_text())
@@ -96,14 +112,22 @@ def changed(file, **changes):
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-@pytest.mark.parametrize("changes", [
-    {"d_model": 10**9}, {"decoder_layers": "three"}, {"encoder_layers": 10**6}, {"position_embedding_type": "learned"},
-    {"num_queries": 9}, {"backbone_config": {"model_type": "timm_backbone", "backbone": "hf-hub:somebody/cnn"}},
-    {"backbone_config": {"model_type": "no such model"}}, {"encoder_attention_heads": 7},
-    {"backbone_config": None, "backbone": "somebody/cnn", "use_timm_backbone": False},
-    {"backbone_config": None, "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}},
-    {"backbone_config": {"model_type": "dpt", "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"d_model": 10**9},
+        {"decoder_layers": "three"},
+        {"encoder_layers": 10**6},
+        {"position_embedding_type": "learned"},
+        {"num_queries": 9},
+        {"backbone_config": {"model_type": "timm_backbone", "backbone": "hf-hub:somebody/cnn"}},
+        {"backbone_config": {"model_type": "no such model"}},
+        {"encoder_attention_heads": 7},
+        {"backbone_config": None, "backbone": "somebody/cnn", "use_timm_backbone": False},
+        {"backbone_config": None, "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}},
+        {"backbone_config": {"model_type": "dpt", "backbone": "somebody/cnn", "backbone_kwargs": {"out_indices": [4]}}},
+    ],
+)
 def test_hostile_configurations_get_a_sentence(folder, changes):
     changed(folder / "config.json", **changes)
     with pytest.raises(ModelError) as error:
@@ -112,8 +136,16 @@ def test_hostile_configurations_get_a_sentence(folder, changes):
     assert "Cannot reach" not in str(error.value)  # nothing was looked up elsewhere
 
 
-@pytest.mark.parametrize("size", [{"shortest_edge": 0}, {"shortest_edge": 900, "longest_edge": 800}, "wide", [1, 2],
-                                  {"shortest_edge": 800, "longest_edge": 10**6}])  # fmt: skip
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"shortest_edge": 0},
+        {"shortest_edge": 900, "longest_edge": 800},
+        "wide",
+        [1, 2],
+        {"shortest_edge": 800, "longest_edge": 10**6},
+    ],
+)
 def test_hostile_sizes_get_a_sentence(folder, size):
     changed(folder / "preprocessor_config.json", size=size)
     with pytest.raises(ModelError):

@@ -15,7 +15,17 @@ def tiny(*, conditional: bool, seed: int = 0) -> Detector:
     """Two encoder and two decoder layers of two heads, five queries; on 64 × 96 pixels a memory of 2 × 3 cells."""
     torch.manual_seed(seed)
     backbone = timm.create_model("resnet10t", pretrained=False, num_classes=0)
-    model = DETR(backbone, int(backbone.num_features), len(LABELS), dim=16, heads=2, hidden=16, encoder_depth=2,
-                 decoder_depth=2, queries=5, conditional=conditional)  # fmt: skip
+    model = DETR(
+        backbone,
+        int(backbone.num_features),
+        len(LABELS),
+        dim=16,
+        heads=2,
+        hidden=16,
+        encoder_depth=2,
+        decoder_depth=2,
+        queries=5,
+        conditional=conditional,
+    )
     model.eval().requires_grad_(False)
     return Detector("tiny", model, LABELS, NEEDS, "none")

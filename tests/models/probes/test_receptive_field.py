@@ -56,8 +56,12 @@ def test_fields_and_parameters_of_the_ancestors(ancestor):
 def test_lenet_sees_what_the_paper_says():
     layers = {layer.path: layer.seen for layer in walk_of(timm.create_model("lenet5"), (1, 1, 32, 32)).layers}
     assert {path: (seen.rows.size, seen.rows.jump) for path, seen in layers.items()} == {
-        "c1": (5, 1), "s2": (6, 2), "c3": (14, 2), "s4": (16, 4), "c5": (32, 4)
-    }  # fmt: skip
+        "c1": (5, 1),
+        "s2": (6, 2),
+        "c3": (14, 2),
+        "s4": (16, 4),
+        "c5": (32, 4),
+    }
     assert layers["c5"].box((0, 0)) == (0, 0, 32, 32)
 
 

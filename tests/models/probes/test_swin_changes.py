@@ -31,16 +31,17 @@ def test_swin_t_has_the_published_shapes(name, tiny):
     """Liu et al. 2021, table 7."""
     loaded = tiny if name.startswith("swin") else of(name)
     stages = hierarchy(loaded)
-    assert [(s.grid, s.channels) for s in stages] == [
-        ((56, 56), 96), ((28, 28), 192), ((14, 14), 384), ((7, 7), 768)
-    ]  # fmt: skip
+    assert [(s.grid, s.channels) for s in stages] == [((56, 56), 96), ((28, 28), 192), ((14, 14), 384), ((7, 7), 768)]
     assert [s.heads for s in stages] == [3, 6, 12, 24]
     assert [len(s.blocks) for s in stages] == [2, 2, 6, 2]
     assert [s.first_layer for s in stages] == [0, 2, 4, 10]
     assert [s.tokens.stride for s in stages] == [4.0, 8.0, 16.0, 32.0]
     assert [[b.shift for b in s.blocks] for s in stages] == [
-        [(0, 0), (3, 3)], [(0, 0), (3, 3)], 3 * [(0, 0), (3, 3)], [(0, 0), (0, 0)]
-    ]  # fmt: skip
+        [(0, 0), (3, 3)],
+        [(0, 0), (3, 3)],
+        3 * [(0, 0), (3, 3)],
+        [(0, 0), (0, 0)],
+    ]
     assert stages[0].pad_first == name.startswith("torchvision")
 
 

@@ -357,9 +357,17 @@ def test_the_window_map_hatches_strikes_and_frames():
     hidden, padded = np.zeros((2, 3), bool), np.zeros((2, 3), bool)
     hidden[0, 2] = padded[1, 2] = True
     figure = window_map(
-        values, "scores", hidden=hidden, padded=padded, row_names=["5", "–"], column_names=["7", "8", "1"],
-        query=(1, 0), signed=True, limit=9.0, digits=1,
-    )  # fmt: skip
+        values,
+        "scores",
+        hidden=hidden,
+        padded=padded,
+        row_names=["5", "–"],
+        column_names=["7", "8", "1"],
+        query=(1, 0),
+        signed=True,
+        limit=9.0,
+        digits=1,
+    )
     heat, hatch, cross, frame = figure.data
     assert np.isnan(heat.z[1, 2])
     assert heat.z[0, 2] == 2  # hidden, but there

@@ -22,9 +22,7 @@ from vizkit.traces import Trace, TraceError
 OTHER = np.random.default_rng(5).integers(0, 255, (32, 32, 3), dtype=np.uint8)
 OPEN = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
 EVENLY = OPEN / OPEN.sum(-1, keepdim=True)
-TEXTS = (
-    "uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1.2=0", "heads:1.2=mean", "uniform:1"
-)  # fmt: skip
+TEXTS = ("uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1.2=0", "heads:1.2=mean", "uniform:1")
 
 
 # Ways to be wrong -----------------------------------------------------------------------------------------------------
@@ -49,10 +47,13 @@ def half_of_it(edit: Edit, layer: int) -> list[Edit]:
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 @pytest.mark.parametrize(
     ("wrong", "text"),
-    [*((ignored, text) for text in TEXTS), *((one_layer_later, text) for text in TEXTS if text != "frozen:1.2"),
-     *((another_head, text) for text in TEXTS if "1.2" in text and "frozen" not in text),
-     (half_of_it, "temperature:1.2=4")],
-)  # fmt: skip
+    [
+        *((ignored, text) for text in TEXTS),
+        *((one_layer_later, text) for text in TEXTS if text != "frozen:1.2"),
+        *((another_head, text) for text in TEXTS if "1.2" in text and "frozen" not in text),
+        (half_of_it, "temperature:1.2=4"),
+    ],
+)
 def test_an_edit_that_is_not_made_as_it_is_written_is_red(
     kind: type[nn.Module], wrong: Callable, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,9 +239,13 @@ def swin(name: str) -> Loaded:
 
 
 SWINS = (
-    "swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224 written out", "swinv2_tiny_window8_256",
-    "swinv2_cr_tiny_224", "torchvision 1", "torchvision 2",
-)  # fmt: skip
+    "swin_tiny_patch4_window7_224",
+    "swin_tiny_patch4_window7_224 written out",
+    "swinv2_tiny_window8_256",
+    "swinv2_cr_tiny_224",
+    "torchvision 1",
+    "torchvision 2",
+)
 
 
 def border(loaded: Loaded, changed: Trace) -> Tensor:
@@ -285,8 +290,11 @@ def test_edits_keep_the_borders_of_shifted_windows(name: str, monkeypatch: pytes
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 def test_of_two_edits_of_a_head_the_later_one_holds(kind: type[nn.Module]) -> None:
     loaded = wrapped(kind)
-    for texts in (["frozen:1.2=1.3", "uniform:1.2"], ["temperature:1.2=9", "frozen:1=1.3", "temperature:1=2"],
-                  ["temperature:all=3", "temperature:1=1"]):  # fmt: skip
+    for texts in (
+        ["frozen:1.2=1.3", "uniform:1.2"],
+        ["temperature:1.2=9", "frozen:1=1.3", "temperature:1=2"],
+        ["temperature:all=3", "temperature:1=1"],
+    ):
         alone, both = (trace(loaded, IMAGE, edits=edits) for edits in (texts[-1:], texts))
         torch.testing.assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
         assert both.check.failure is None

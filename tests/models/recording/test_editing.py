@@ -210,20 +210,43 @@ def test_other_threads_see_the_unchanged_model() -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [Edit("heads", 2, 4), Edit("heads", 2), Edit("heads", 2, 1, how="mean"),
-     Edit("temperature", 0, 1, 2.5), Edit("uniform", ALL), Edit("uniform", 3, 0),
-     Edit("blind", ALL, tokens=(3, 17)), Edit("temperature", ALL, None, 1e-3)],
-)  # fmt: skip
+    [
+        Edit("heads", 2, 4),
+        Edit("heads", 2),
+        Edit("heads", 2, 1, how="mean"),
+        Edit("temperature", 0, 1, 2.5),
+        Edit("uniform", ALL),
+        Edit("uniform", 3, 0),
+        Edit("blind", ALL, tokens=(3, 17)),
+        Edit("temperature", ALL, None, 1e-3),
+    ],
+)
 def test_what_is_written_is_read_again(edit: Edit) -> None:
     assert parse(str(edit)) == edit
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "heads", "heads:0=0", "heads:1.0=0", "heads:1=1", "uniform:1=2", "temperature:1", "temperature:1=0", "blind:1",
-     "temperature:1=nan", "temperature:1=1e99", "blind:1.2=3", "blind:1=a", "blind:1=-3", "heads:99999=0", "x:1=0",
-     "temperature:1=1,2"],
-)  # fmt: skip
+    [
+        "",
+        "heads",
+        "heads:0=0",
+        "heads:1.0=0",
+        "heads:1=1",
+        "uniform:1=2",
+        "temperature:1",
+        "temperature:1=0",
+        "blind:1",
+        "temperature:1=nan",
+        "temperature:1=1e99",
+        "blind:1.2=3",
+        "blind:1=a",
+        "blind:1=-3",
+        "heads:99999=0",
+        "x:1=0",
+        "temperature:1=1,2",
+    ],
+)
 def test_what_is_no_edit_gets_a_sentence(text: str) -> None:
     with pytest.raises(EditError, match=r"\.$"):
         parse(text)

@@ -16,10 +16,23 @@ from vizkit.traces import PADDING, Trace
 OTHERWISE, AFTERWARDS = "in a way that is not edited", "changes its weights after the softmax"
 REFUSED = {
     **dict.fromkeys(
-        ("byoanet", "byobnet", "coat", "efficientvim", "efficientvit_msra", "hiera", "nest", "shvit", "twins",
-         "vision_transformer_sam", "volo"), OTHERWISE),
+        (
+            "byoanet",
+            "byobnet",
+            "coat",
+            "efficientvim",
+            "efficientvit_msra",
+            "hiera",
+            "nest",
+            "shvit",
+            "twins",
+            "vision_transformer_sam",
+            "volo",
+        ),
+        OTHERWISE,
+    ),
     **dict.fromkeys(("cait", "convit", "efficientformer_v2"), AFTERWARDS),
-}  # fmt: skip
+}
 MUTE = ("cait", "edgenext", "hieradet_sam2", "levit", "swin_transformer_v2", "swin_transformer_v2_cr")
 """Begin their training with factors of zero behind their attention, or in front of the head."""
 

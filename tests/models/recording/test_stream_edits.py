@@ -167,22 +167,53 @@ def test_twenty_threads_with_their_own_edits() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["heads:3.5=mean", "frozen:3", "frozen:3.5=2.1", "frozen:all=2", "drop:1,17", "positions:zero",
-     "positions:shift=-1,2",
-     "positions:scramble=7", "patch:stream.3", "patch:mlp.3=1,2", "steer:6=2*-1.5", "steer:6=2*1e-05",
-     "temperature:3=0.1"],
-)  # fmt: skip
+    [
+        "heads:3.5=mean",
+        "frozen:3",
+        "frozen:3.5=2.1",
+        "frozen:all=2",
+        "drop:1,17",
+        "positions:zero",
+        "positions:shift=-1,2",
+        "positions:scramble=7",
+        "patch:stream.3",
+        "patch:mlp.3=1,2",
+        "steer:6=2*-1.5",
+        "steer:6=2*1e-05",
+        "temperature:3=0.1",
+    ],
+)
 def test_the_text_of_an_edit_is_itself(text: str) -> None:
     assert str(parse(text)) == text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["drop:", "drop:a", "drop:-1", "positions", "positions:zero=1", "positions:shift=1", "positions:scramble",
-     "patch:3",
-     "patch:stream.0", "patch:head.3", "steer:6", "steer:6=2", "steer:6=2*nan", "steer:6=2*1e99", "steer:0=2*1",
-     "frozen:3=0", "frozen:3=1.0", "frozen:=1", "heads:3=median", "drop:\u0661", "heads:3.5=0\n; rm", "<b>:1=0"],
-)  # fmt: skip
+    [
+        "drop:",
+        "drop:a",
+        "drop:-1",
+        "positions",
+        "positions:zero=1",
+        "positions:shift=1",
+        "positions:scramble",
+        "patch:3",
+        "patch:stream.0",
+        "patch:head.3",
+        "steer:6",
+        "steer:6=2",
+        "steer:6=2*nan",
+        "steer:6=2*1e99",
+        "steer:0=2*1",
+        "frozen:3=0",
+        "frozen:3=1.0",
+        "frozen:=1",
+        "heads:3=median",
+        "drop:\u0661",
+        "heads:3.5=0\n; rm",
+        "<b>:1=0",
+    ],
+)
 def test_hostile_text_gets_a_sentence(text: str) -> None:
     with pytest.raises(EditError, match=r"\.$"):
         parse(text)
@@ -190,10 +221,18 @@ def test_hostile_text_gets_a_sentence(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("drop:0", "no patches"), ("drop:99", "9 patches"), ("drop:1,2,3,4,5,6,7,8,9", "9 patches"),
-     ("patch:stream.3", "reference image"), ("patch:stream.77", "12 blocks"), ("steer:3=1*2", "direction"),
-     ("frozen:3", "reference images"), ("frozen:3=13", "12 attention layers"), ("frozen:3.1=2.4", "3 heads")],
-)  # fmt: skip
+    [
+        ("drop:0", "no patches"),
+        ("drop:99", "9 patches"),
+        ("drop:1,2,3,4,5,6,7,8,9", "9 patches"),
+        ("patch:stream.3", "reference image"),
+        ("patch:stream.77", "12 blocks"),
+        ("steer:3=1*2", "direction"),
+        ("frozen:3", "reference images"),
+        ("frozen:3=13", "12 attention layers"),
+        ("frozen:3.1=2.4", "3 heads"),
+    ],
+)
 def test_what_cannot_be_done_gets_a_sentence(vit: vizkit.models.Loaded, text: str, why: str) -> None:
     with pytest.raises(EditError, match=why):
         trace(vit, SEEN, edits=[text])

@@ -18,23 +18,49 @@ WORDS = ["<pad>", "</s>", "<unk>", "▁the", "▁cat", "▁sat", "s", "▁", "t"
 BERT_WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", "the", "cat", "sat"]
 CASES = {
     "MarianMTModel": {
-        "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
-        "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 20,
-        "vocab_size": 10, "pad_token_id": 9, "eos_token_id": 1, "decoder_start_token_id": 9, "forced_eos_token_id": 1,
+        "d_model": 16,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 24,
+        "decoder_ffn_dim": 24,
+        "max_position_embeddings": 20,
+        "vocab_size": 10,
+        "pad_token_id": 9,
+        "eos_token_id": 1,
+        "decoder_start_token_id": 9,
+        "forced_eos_token_id": 1,
     },
     "T5ForConditionalGeneration": {
-        "d_model": 16, "d_kv": 4, "d_ff": 24, "num_layers": 2, "num_heads": 4, "vocab_size": 10,
-        "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1,
+        "d_model": 16,
+        "d_kv": 4,
+        "d_ff": 24,
+        "num_layers": 2,
+        "num_heads": 4,
+        "vocab_size": 10,
+        "decoder_start_token_id": 0,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
     },
     "BertForMaskedLM": {
-        "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24, "vocab_size": 8,
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 24,
+        "vocab_size": 8,
         "max_position_embeddings": 20,
     },
     "GPT2LMHeadModel": {
-        "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 20, "vocab_size": 10, "eos_token_id": 1,
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 4,
+        "n_positions": 20,
+        "vocab_size": 10,
+        "eos_token_id": 1,
         "bos_token_id": 1,
     },
-}  # fmt: skip
+}
 
 
 def saved(folder, name: str, *, tokenizer: bool = False):

@@ -78,8 +78,11 @@ def test_a_swin_is_built_again(name: str, options: dict):
     """Published files hold the index of offsets too, from which the windows of V2 follow."""
     wanted = made(name, **options)
     file = shapes_of(wanted)
-    blocks = [(f"layers.{s}.blocks.{b}.attn", block.attn) for s, layer in enumerate(wanted.layers)
-              for b, block in enumerate(layer.blocks)]  # fmt: skip
+    blocks = [
+        (f"layers.{s}.blocks.{b}.attn", block.attn)
+        for s, layer in enumerate(wanted.layers)
+        for b, block in enumerate(layer.blocks)
+    ]
     index = {f"{path}.relative_position_index": (attention.window_size[0] ** 2,) * 2 for path, attention in blocks}
     found = found_in(name, file | index)
     built = made(name, **found)
@@ -103,10 +106,14 @@ def test_the_picture_of_a_swin_from_its_mask_its_last_window_or_its_own_size():
     tables = {name: shape for name, shape in file.items() if name.endswith("relative_position_bias_table")}
 
     def windows(side: int, last: int) -> Shapes:
-        return file | {
-            name: ((2 * (last if name.startswith("layers.3") else side) - 1) ** 2, shape[1])
-            for name, shape in tables.items()
-        } | {name: (side**2, side**2) for name in file if name.endswith("relative_position_index")}  # fmt: skip
+        return (
+            file
+            | {
+                name: ((2 * (last if name.startswith("layers.3") else side) - 1) ** 2, shape[1])
+                for name, shape in tables.items()
+            }
+            | {name: (side**2, side**2) for name in file if name.endswith("relative_position_index")}
+        )
 
     assert size(windows(7, 6)) == (192, 192)
     assert size(windows(6, 6)) == (192, 192)

@@ -20,29 +20,41 @@ WORST = {  # name → (kind of model, file, what is changed in it, what the sent
     "a panic": ("BertForMaskedLM", TOKENIZER, PANIC, "tokenizer.json of folder is damaged"),
     "a panic at a text": ("BertForMaskedLM", TOKENIZER, LATER, "tokenizer.json of folder is damaged"),
     "a normalizer": (
-        "BertForMaskedLM", TOKENIZER,
+        "BertForMaskedLM",
+        TOKENIZER,
         {"normalizer": {"type": "Sequence", "normalizers": [replace("a", 1000)] * 4}},
         "tokenizer.json of folder (is damaged|takes more than 1 s)",
     ),
     "a decoder": (  # of "cat", which is not in the text of the trial
-        "BertForMaskedLM", TOKENIZER, {"decoder": {"type": "Sequence", "decoders": [replace("a", 1000)] * 4}}, "shown"
+        "BertForMaskedLM",
+        TOKENIZER,
+        {"decoder": {"type": "Sequence", "decoders": [replace("a", 1000)] * 4}},
+        "shown",
     ),
     "a template": (
-        "clip", TOKENIZER, {"post_processor": template(20_000, 1000)}, "tokenizer.json of folder (is damaged|takes)"
+        "clip",
+        TOKENIZER,
+        {"post_processor": template(20_000, 1000)},
+        "tokenizer.json of folder (is damaged|takes)",
     ),
     "no unknown token": (
-        "BertForMaskedLM", TOKENIZER, {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "none"}},
+        "BertForMaskedLM",
+        TOKENIZER,
+        {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "none"}},
         "tokenizer.json of folder fails: WordLevel error",
     ),
     "a nested config": ("GPT2LMHeadModel", CONFIG, DEEP, "config.json of folder is damaged"),
     "a nested config of pictures": ("vit", CONFIG, DEEP, "config.json of folder is damaged"),
     "a thousand layers": ("GPT2LMHeadModel", CONFIG, {"n_layer": 1000}, "more than 128 layers"),
     "a thousand layers of texts": (
-        "clip", CONFIG, {"text_config": {"num_hidden_layers": 1000}}, "more than 128 layers"
+        "clip",
+        CONFIG,
+        {"text_config": {"num_hidden_layers": 1000}},
+        "more than 128 layers",
     ),
     "answers without names": ("GPT2LMHeadModel", CONFIG, {"return_dict": False}, "cannot read a text"),
     "no words": ("MarianMTModel", "vocab.json", DEEP, "vocab.json of folder is damaged"),
-}  # fmt: skip
+}
 SCRIPT = """
 import json, pathlib, sys, time
 sys.path.insert(0, {root!r})

@@ -237,10 +237,13 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path, value, kind):
 @pytest.mark.parametrize(
     ("dtype", "said"),
     [
-        (torch.int64, "i(nt)?64"), (torch.uint8, "u(int)?8"), (torch.bool, "bool"), (torch.complex64, "c(omplex)?64"),
+        (torch.int64, "i(nt)?64"),
+        (torch.uint8, "u(int)?8"),
+        (torch.bool, "bool"),
+        (torch.complex64, "c(omplex)?64"),
         (torch.float8_e4m3fn, "f(loat)?8_e4m3"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("name", ["w.pt", "w.safetensors"])
 def test_numbers_of_another_kind_are_refused(tmp_path, dtype, said, name):
     state = weights()

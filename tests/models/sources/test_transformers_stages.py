@@ -12,9 +12,18 @@ import torch
 from vizkit.models.sources.transformers_stages import convnext, resnet, swin
 
 SWIN = {
-    "model_type": "swin", "image_size": [64, 96], "patch_size": 4, "num_channels": 1, "embed_dim": 24, "depths": [1, 2],
-    "num_heads": [2, 3], "window_size": 7, "mlp_ratio": 2.0, "qkv_bias": True, "layer_norm_eps": 1e-6,
-}  # fmt: skip
+    "model_type": "swin",
+    "image_size": [64, 96],
+    "patch_size": 4,
+    "num_channels": 1,
+    "embed_dim": 24,
+    "depths": [1, 2],
+    "num_heads": [2, 3],
+    "window_size": 7,
+    "mlp_ratio": 2.0,
+    "qkv_bias": True,
+    "layer_norm_eps": 1e-6,
+}
 CONVNEXT = {"model_type": "convnext", "depths": [1, 2], "hidden_sizes": [8, 16], "patch_size": 2}
 RESNET = {"embedding_size": 64, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 2, 3, 4]}
 
@@ -32,10 +41,8 @@ SWIN_NAMES = {
     "embeddings.norm.weight": "patch_embed.norm.weight",
     "encoder.layers.0.blocks.1.layernorm_before.weight": "layers.0.blocks.1.norm1.weight",
     "encoder.layers.0.blocks.1.attention.output.dense.weight": "layers.0.blocks.1.attn.proj.weight",
-    "encoder.layers.0.blocks.1.attention.self.relative_position_bias_table":
-        "layers.0.blocks.1.attn.relative_position_bias_table",
-    "encoder.layers.0.blocks.1.attention.self.continuous_position_bias_mlp.0.weight":
-        "layers.0.blocks.1.attn.cpb_mlp.0.weight",
+    "encoder.layers.0.blocks.1.attention.self.relative_position_bias_table": "layers.0.blocks.1.attn.relative_position_bias_table",  # noqa: E501
+    "encoder.layers.0.blocks.1.attention.self.continuous_position_bias_mlp.0.weight": "layers.0.blocks.1.attn.cpb_mlp.0.weight",  # noqa: E501
     "encoder.layers.0.blocks.1.layernorm_after.weight": "layers.0.blocks.1.norm2.weight",
     "encoder.layers.0.blocks.1.intermediate.dense.weight": "layers.0.blocks.1.mlp.fc1.weight",
     "encoder.layers.0.blocks.1.output.dense.weight": "layers.0.blocks.1.mlp.fc2.weight",
@@ -43,7 +50,7 @@ SWIN_NAMES = {
     "encoder.layers.12.downsample.norm.weight": "layers.13.downsample.norm.weight",
     "layernorm.weight": "norm.weight",
     "classifier.weight": "head.fc.weight",
-}  # fmt: skip
+}
 
 
 def test_swin_merges_at_the_start_of_the_stage_after():
@@ -52,16 +59,29 @@ def test_swin_merges_at_the_start_of_the_stage_after():
     assert found.architecture == "swin_tiny_patch4_window7_224"
     assert sorted(found.state) == sorted(SWIN_NAMES.values())
     assert args_of(found) == {
-        "img_size": (64, 96), "patch_size": 4, "in_chans": 1, "embed_dim": 24, "depths": (1, 2), "num_heads": (2, 3),
-        "window_size": 7, "mlp_ratio": 2.0, "qkv_bias": True, "num_classes": 5,
-    }  # fmt: skip
+        "img_size": (64, 96),
+        "patch_size": 4,
+        "in_chans": 1,
+        "embed_dim": 24,
+        "depths": (1, 2),
+        "num_heads": (2, 3),
+        "window_size": 7,
+        "mlp_ratio": 2.0,
+        "qkv_bias": True,
+        "num_classes": 5,
+    }
     assert found.args["norm_layer"](3).eps == 1e-6
 
 
 def test_swin_without_a_head_and_what_timm_computes_itself():
     attention = "encoder.layers.0.blocks.0.attention.self."
-    left = {f"{attention}relative_position_index": "", f"{attention}relative_coords_table": "",
-            "encoder.layers.0.blocks.0.attn_mask": "", "decoder.0.weight": "", "embeddings.mask_token": ""}  # fmt: skip
+    left = {
+        f"{attention}relative_position_index": "",
+        f"{attention}relative_coords_table": "",
+        "encoder.layers.0.blocks.0.attn_mask": "",
+        "decoder.0.weight": "",
+        "embeddings.mask_token": "",
+    }
     found = swin({**SWIN, "num_channels": 3}, named(left))
     assert found is not None
     assert found.state == {}
@@ -103,8 +123,14 @@ def test_convnext():
     assert found.architecture == "convnext_tiny"
     assert sorted(found.state) == sorted(CONVNEXT_NAMES.values())
     assert {name for name, value in found.state.items() if value.dim() == 1} == {"stages.1.blocks.0.mlp.grn.weight"}
-    assert found.args == {"in_chans": 3, "depths": (1, 2), "dims": (8, 16), "patch_size": 2, "ls_init_value": 1e-6,
-                          "num_classes": 5}  # fmt: skip
+    assert found.args == {
+        "in_chans": 3,
+        "depths": (1, 2),
+        "dims": (8, 16),
+        "patch_size": 2,
+        "ls_init_value": 1e-6,
+        "num_classes": 5,
+    }
     second = convnext({**CONVNEXT, "model_type": "convnextv2", "num_channels": 1}, {})
     assert second is not None
     assert second.architecture == "convnextv2_tiny"
@@ -139,9 +165,14 @@ def test_resnet():
 
 @pytest.mark.parametrize(
     "other",
-    [{"embedding_size": 32}, {"downsample_in_first_stage": True}, {"downsample_in_bottleneck": True},
-     {"hidden_act": "gelu"}, {"hidden_sizes": [8, 16, 24]}],
-)  # fmt: skip
+    [
+        {"embedding_size": 32},
+        {"downsample_in_first_stage": True},
+        {"downsample_in_bottleneck": True},
+        {"hidden_act": "gelu"},
+        {"hidden_sizes": [8, 16, 24]},
+    ],
+)
 def test_a_resnet_that_timm_has_not(other: dict[str, Any]):
     assert resnet({**RESNET, **other}, {}) is None
     usual = {"downsample_in_first_stage": False, "downsample_in_bottleneck": False, "hidden_act": "relu"}
@@ -149,8 +180,11 @@ def test_a_resnet_that_timm_has_not(other: dict[str, Any]):
 
 
 def test_no_name_of_transformers_is_left():
-    for translate, config, names in ((swin, SWIN, SWIN_NAMES), (convnext, CONVNEXT, CONVNEXT_NAMES),
-                                     (resnet, RESNET, RESNET_NAMES)):  # fmt: skip
+    for translate, config, names in (
+        (swin, SWIN, SWIN_NAMES),
+        (convnext, CONVNEXT, CONVNEXT_NAMES),
+        (resnet, RESNET, RESNET_NAMES),
+    ):
         found = translate(config, named(names))
         assert found is not None
         assert not [name for name in found.state if re.search(r"encoder|embed(dings|der)|classifier", name)]

@@ -17,22 +17,30 @@ def state(*names: str) -> dict[str, torch.Tensor]:
     [
         (("module.model.head.weight", "module.model.cls_token"), ("head.weight", "cls_token")),
         (("head.weight", "cls_token", "model.n_averaged"), ("head.weight", "cls_token")),
-        (("n_averaged", "head.mlp.0.weight", "decoder.norm.weight", "decoder_pos_embed", "norm.weight", "cls_token"),
-         ("norm.weight", "cls_token")),
-        (("vit.head.weight", "vit.blocks.0.norm1.weight", "vit.pos_embed"),
-         ("head.weight", "blocks.0.norm1.weight", "pos_embed")),
+        (
+            ("n_averaged", "head.mlp.0.weight", "decoder.norm.weight", "decoder_pos_embed", "norm.weight", "cls_token"),
+            ("norm.weight", "cls_token"),
+        ),
+        (
+            ("vit.head.weight", "vit.blocks.0.norm1.weight", "vit.pos_embed"),
+            ("head.weight", "blocks.0.norm1.weight", "pos_embed"),
+        ),
         (("a.b.head.weight", "a.b.cls_token"), ("head.weight", "cls_token")),
-        (("blocks.0.0.norm1.weight", "blocks.1.12.norm1.weight", "cls_token"),
-         ("blocks.0.norm1.weight", "blocks.12.norm1.weight", "cls_token")),
-        (("blocks.0.norm1.weight", "blocks.0.1.weight", "cls_token"),
-         ("blocks.0.norm1.weight", "blocks.0.1.weight", "cls_token")),
+        (
+            ("blocks.0.0.norm1.weight", "blocks.1.12.norm1.weight", "cls_token"),
+            ("blocks.0.norm1.weight", "blocks.12.norm1.weight", "cls_token"),
+        ),
+        (
+            ("blocks.0.norm1.weight", "blocks.0.1.weight", "cls_token"),
+            ("blocks.0.norm1.weight", "blocks.0.1.weight", "cls_token"),
+        ),
         (("norm.weight", "bias"), ("norm.weight", "bias")),
         (("weight",), ("weight",)),
         (("head", "head.weight"), ("head", "head.weight")),
         ((), ()),
         (("n_averaged",), ()),
     ],
-)  # fmt: skip
+)
 def test_names_without_their_wrappers(given: tuple[str, ...], ours: tuple[str, ...]):
     weights = state(*given)
     found = renamed(weights)
@@ -54,9 +62,13 @@ def test_names_of_monai():
         )
     )
     assert list(found) == [
-        "patch_embed.proj.weight", "pos_embed", "blocks.0.attn.proj.weight", "blocks.0.mlp.fc1.bias",
-        "blocks.0.mlp.fc2.bias", "head.weight",
-    ]  # fmt: skip
+        "patch_embed.proj.weight",
+        "pos_embed",
+        "blocks.0.attn.proj.weight",
+        "blocks.0.mlp.fc1.bias",
+        "blocks.0.mlp.fc2.bias",
+        "head.weight",
+    ]
     assert list(from_monai(state("classification_head.weight"))) == ["head.weight"]
     assert weight_names.MONAI in weight_names.FROM_MONAI
 

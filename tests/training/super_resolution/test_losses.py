@@ -152,11 +152,14 @@ def test_a_run_with_all_losses_saves_its_critic(tmp_path, monkeypatch):
     assert state["critic"]["optimizer"]["state"][0]["step"] == 2 * 2 * 2  # epochs × steps × CRITIC_STEPS
 
 
-@pytest.mark.parametrize(("changes", "word"), [
-    ({"model": "small_vit", "perceptual": 0.1}, "for networks that enlarge"),
-    ({"model": "seq2seq_lstm", "adversarial": 0.1}, "for networks that enlarge"),
-    ({"adversarial": -1.0}, "0 or more"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"model": "small_vit", "perceptual": 0.1}, "for networks that enlarge"),
+        ({"model": "seq2seq_lstm", "adversarial": 0.1}, "for networks that enlarge"),
+        ({"adversarial": -1.0}, "0 or more"),
+    ],
+)
 def test_what_does_not_fit_is_said(changes, word):
     with pytest.raises(RecipeError, match=word):
         TINY.but({"model_args": {}} | changes)

@@ -50,8 +50,9 @@ def test_a_score_knows_who_is_better_than_bicubic():
     assert score.images == 24
     (small, _), truth = data.__getitems__([(index, 0) for index in range(24)])
     device = torch.device("cpu")
-    assert score.psnr == pytest.approx(float(psnr(bicubic(pixels_of(small, device), (96, 96)),
-                                                  pixels_of(truth, device)).mean()), abs=1e-3)  # fmt: skip
+    assert score.psnr == pytest.approx(
+        float(psnr(bicubic(pixels_of(small, device), (96, 96)), pixels_of(truth, device)).mean()), abs=1e-3
+    )
 
 
 def test_the_best_epoch_is_that_of_the_highest_psnr():
@@ -72,10 +73,15 @@ def test_a_run_learns_saves_and_tells_its_story(tmp_path, monkeypatch):
     assert f"{run.read('result.json')['test_psnr']:.2f} dB on 24 pairs" in card
 
 
-@pytest.mark.parametrize(("changes", "word"), [
-    ({"mixup": 0.2}, "mixup"), ({"data": "digits"}, "drawn insects, or"), ({"data": "no/such"}, "No set and no folder"),
-    ({"model_args": {"depth": 3}}, "model arguments"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"mixup": 0.2}, "mixup"),
+        ({"data": "digits"}, "drawn insects, or"),
+        ({"data": "no/such"}, "No set and no folder"),
+        ({"model_args": {"depth": 3}}, "model arguments"),
+    ],
+)
 def test_what_does_not_fit_is_said(changes, word):
     with pytest.raises((RecipeError, DatasetError), match=word):
         enlarging_task(TINY.but(changes))

@@ -123,8 +123,12 @@ def test_flows_are_measured_not_typed():
         ("Linear", "", ""),
     ]
     assert [row["arrow"] for row in drawn[0]["rows"] if "arrow" in row] == [
-        "image 3 × 32 × 32", "64 × 96 becomes 65 × 96", "65 × 96", "65 × 96 becomes 96", "10 logits",
-    ]  # fmt: skip
+        "image 3 × 32 × 32",
+        "64 × 96 becomes 65 × 96",
+        "65 × 96",
+        "65 × 96 becomes 96",
+        "10 logits",
+    ]
     assert sum(row["share"] for row in vit) == pytest.approx(1)
     # 12·N·D² + 2·N²·D for each of six blocks
     assert dict(vit[1]["facts"])["multiply–adds each"] == f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,}"
@@ -247,8 +251,12 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     layers = [layer for layer in recorded.attention if "attn_in" in layer.name]
     content = sent_to(test, "vizkit_tiles")[0]
     x0, y0, x1, y1 = content["maps"][0]["box"]
-    gx0, gy0, gx1, gy1 = (edge / side for edge, side in zip(
-        cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True))  # fmt: skip
+    gx0, gy0, gx1, gy1 = (
+        edge / side
+        for edge, side in zip(
+            cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True
+        )
+    )
     assert x0 <= 0.4 < x1
     assert y0 <= 0.3 < y1
     row, column = round((y0 - gy0) / (gy1 - gy0) * 14), round((x0 - gx0) / (gx1 - gx0) * 14)

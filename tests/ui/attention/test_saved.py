@@ -43,16 +43,24 @@ def shown(test: AppTest) -> list:
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
     """Its places are a row of what the canvas was given, whose query the file names."""
-    test = opened("attention", attention_view="Explorer", models=model, image="digit 3", layer="2", fusion="max",
-                  value_weighted=weighted)  # fmt: skip
+    test = opened(
+        "attention",
+        attention_view="Explorer",
+        models=model,
+        image="digit 3",
+        layer="2",
+        fusion="max",
+        value_weighted=weighted,
+    )
     test.button(key="report_fused-heads0").click().run()
     (fused,) = shown(test)
     assert fused == Explorer(2, "patch", "max", weighted == "true")
     loaded = load(model)
     places = numbers(fused.show(Subject(lambda: loaded, samples.picture("digit 3"))))["places"]
     content = sent(test, "fused-heads0")
-    rows, ids = (np.frombuffer(base64.b64decode(content[name]), kind) for name, kind in
-                 (("weights", "<u2"), ("key_ids", "<i4")))  # fmt: skip
+    rows, ids = (
+        np.frombuffer(base64.b64decode(content[name]), kind) for name, kind in (("weights", "<u2"), ("key_ids", "<i4"))
+    )
     keys = ids[ids >= 0] - len(content["key_special"])
     row = places.ravel()[keys[keys >= 0]]
     every = rows.reshape(content["queries"], content["keys"])[:, ids >= 0][:, keys >= 0] * content["step"]

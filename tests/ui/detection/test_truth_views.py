@@ -120,8 +120,15 @@ def test_masks_are_drawn_and_measured(monkeypatch):
 
 
 def test_queries_show_what_was_measured(monkeypatch):
-    made = Habits(3, 0.5, 4, np.array([0, 0, 3]), np.array([1, 2, 2]), np.array([0.9, 0.6, 0.7]),
-                  np.array([[0.2, 0.2, 0.1, 0.1], [0.4, 0.2, 0.1, 0.2], [0.8, 0.9, 0.2, 0.2]]))  # fmt: skip
+    made = Habits(
+        3,
+        0.5,
+        4,
+        np.array([0, 0, 3]),
+        np.array([1, 2, 2]),
+        np.array([0.9, 0.6, 0.7]),
+        np.array([[0.2, 0.2, 0.1, 0.1], [0.4, 0.2, 0.1, 0.2], [0.8, 0.9, 0.2, 0.2]]),
+    )
     monkeypatch.setattr(queries, "shipped_habits", lambda source: made)
     test = opened("detection", detection_view="Queries", det_slot="0")
     fine(test)

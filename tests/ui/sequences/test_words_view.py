@@ -33,8 +33,11 @@ def test_words_on_a_plane_and_their_cosines():
     assert set(next(line for line in plane["data"] if line["name"] == "digits")["text"]) == {""}
     assert "“2” at places 2 and 8: one word vector, cosine 1.00" in texts(test)
     assert drawn["Cosine of “2” (2) and “2” (8)"]["data"][0]["y"] == [
-        "word", "word + position", "after encoder 1", "after encoder 2",
-    ]  # fmt: skip
+        "word",
+        "word + position",
+        "after encoder 1",
+        "after encoder 2",
+    ]
 
 
 def test_a_text_without_a_word_twice_says_so():

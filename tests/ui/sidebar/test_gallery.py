@@ -98,9 +98,10 @@ def a_random_one_instead(monkeypatch):
     real = vizkit.models.load
     monkeypatch.setattr(gallery, "why_not", lambda entry: "")
     monkeypatch.setattr(
-        vizkit.models, "load", lambda source, **options: real("test_vit", pretrained=False)
-        if source == VIT else real(source, **options)
-    )  # fmt: skip
+        vizkit.models,
+        "load",
+        lambda source, **options: real("test_vit", pretrained=False) if source == VIT else real(source, **options),
+    )
 
 
 def test_a_closed_gallery_looks_nothing_up(monkeypatch):
@@ -188,8 +189,10 @@ def test_an_upload_to_bundled_models_meets_one_banner(page):
     test.file_uploader(key="uploads").upload(*picture()).run()
     fine(test)
     said = [info.value for info in test.info if BANNER in info.value]
-    assert said == ["These models know 12 drawn insects and 10 handwritten digits only: unless rocket.png shows one of "
-                    "them, their answers mean nothing."]  # fmt: skip
+    assert said == [
+        "These models know 12 drawn insects and 10 handwritten digits only: unless rocket.png shows one of "
+        "them, their answers mean nothing."
+    ]
 
 
 @pytest.mark.parametrize(("models", "image"), [(INSECTS, "water strider"), (INSECTS, "china"), (DIGITS, "flower")])

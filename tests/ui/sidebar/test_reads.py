@@ -40,9 +40,11 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
     models = list(test_views.NEEDS[view.needs or "model"].models[:1])
     usual = test_views.opened(stem, view.title, models)
     other = test_views.opened(
-        stem, view.title, models if "models" in view.reads else OTHER_MODELS,
+        stem,
+        view.title,
+        models if "models" in view.reads else OTHER_MODELS,
         test_views.IMAGE if view.reads == "picture" else OTHER_PICTURE,
-    )  # fmt: skip
+    )
     assert elements(usual)
     assert elements(other) == elements(usual)
 

@@ -77,11 +77,15 @@ TELL = {
     "vizkit_slide": Told("convolution", "Slide", {"place": [3, 4], "numbers": "1 0 -1 2 0 -2 1 0 -1", "stride": 1}),
     "vizkit_feature_maps": Told("convolution", "Feature maps", {"channel": 1, "unit": [1, 1]}),
     "vizkit_tiles": Told("rollout", "Rollout", {"pick": 0}, steps=False),
-    "vizkit_translate": Told("sequences", "Translate", {
-        "at": 2,
-        "force": {"step": 0, "word": ""},
-        "pick": {"encoder": [0, None], "decoder": [0, 1], "cross": [0, 0]},
-    }),
+    "vizkit_translate": Told(
+        "sequences",
+        "Translate",
+        {
+            "at": 2,
+            "force": {"step": 0, "word": ""},
+            "pick": {"encoder": [0, None], "decoder": [0, 1], "cross": [0, 0]},
+        },
+    ),
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
     "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
@@ -89,18 +93,32 @@ TELL = {
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "0-5"}),
     "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3]}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
-    "vizkit_stage": Told("rollout", "Rollout", {
-        "set": [["query", "mean"]], "point": {"point": [0.25, 0], "field": "query"},
-    }),
-    "vizkit_switches": Told("intervene", "Switches", {
-        "switched": {
-            "number": 1, "back": None, "hidden": [0, 3], "off": ["0.1"], "hot": [1, 1, 1, 1, 1, 1], "tool": "Hide",
-            "painted": [],
+    "vizkit_stage": Told(
+        "rollout",
+        "Rollout",
+        {
+            "set": [["query", "mean"]],
+            "point": {"point": [0.25, 0], "field": "query"},
         },
-    }),
+    ),
+    "vizkit_switches": Told(
+        "intervene",
+        "Switches",
+        {
+            "switched": {
+                "number": 1,
+                "back": None,
+                "hidden": [0, 3],
+                "off": ["0.1"],
+                "hot": [1, 1, 1, 1, 1, 1],
+                "tool": "Hide",
+                "painted": [],
+            },
+        },
+    ),
     "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
-}  # fmt: skip
+}
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {
     "vizkit_evaluated",  # needs an evaluation: tests/ui/test_evaluate_page.py
@@ -108,16 +126,36 @@ ELSEWHERE = {
 }
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
 FORGED: tuple[Any, ...] = (
-    None, *NUMBERS, "", "0", "1.5", "../../etc/passwd", "NaN", [], [[]], [None, None], {}, {"a": 1},
+    None,
+    *NUMBERS,
+    "",
+    "0",
+    "1.5",
+    "../../etc/passwd",
+    "NaN",
+    [],
+    [[]],
+    [None, None],
+    {},
+    {"a": 1},
     *([value] * length for value in (*NUMBERS, "0", None, [0]) for length in (1, 2, 3, 4)),
-    [math.nan, 0.5], [0.5, 1e9], [1e9, -1e9], [1, 2], [0] * 100_000, list(range(100_000)), "x" * 100_000,
+    [math.nan, 0.5],
+    [0.5, 1e9],
+    [1e9, -1e9],
+    [1, 2],
+    [0] * 100_000,
+    list(range(100_000)),
+    "x" * 100_000,
     *({name: value} for name in ("encoder", "step", "number", "of") for value in (0, math.nan, [], [-1, None], {})),
-    {"step": 1e9, "word": "", "of": ""}, {"step": -1, "word": []}, {"encoder": 0, "decoder": 0, "cross": 0},
-    {"encoder": [0, -1], "decoder": [0.5, 0], "cross": [math.nan, 0]}, {"of": "", "places": [-1]},
+    {"step": 1e9, "word": "", "of": ""},
+    {"step": -1, "word": []},
+    {"encoder": 0, "decoder": 0, "cross": 0},
+    {"encoder": [0, -1], "decoder": [0.5, 0], "cross": [math.nan, 0]},
+    {"of": "", "places": [-1]},
     {"number": 1, "back": None, "hot": [1], "hidden": [1e9], "off": ["0.0"], "tool": "Hide", "painted": []},
     {"number": 1, "back": 3, "hot": [], "hidden": [], "off": ["9.9", "x", None], "tool": "Hide", "painted": []},
     {"number": math.nan, "back": None, "hot": [-1], "hidden": [], "off": [], "tool": "../x", "painted": [[0]]},
-)  # fmt: skip
+)
 
 
 def test_every_canvas_stands_in_the_table():
@@ -193,7 +231,7 @@ RULES = [
     (several(below(2), 2), ([], [1], [1, 0]), ([0, 0, 0], [2], "01", {"0": 1}, None, [[0]])),
     (record(a=below(1)), ({"a": 0}, {"a": 0, "b": 1}), ({"b": 0}, {"a": 1}, [0], None)),
     (maybe(below(1)), (None, 0), (1, [])),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rule", "taken", "refused"), RULES)
@@ -202,8 +240,21 @@ def test_a_rule_takes_its_values_and_no_others(rule: canvas.Rule, taken: tuple, 
     assert [value for value in refused if accepted(rule, value)] == []
 
 
-LINKS = {"3,4": (3, 4), " 3 , 4 ": (3, 4), "": None, "3": None, "3,4,5": None, "3,5": None, "-1,4": None, "NaN,4": None,
-         "9" * 5000 + ",1": None, "[" * 100_000: None, "3,4]": None, "3,4],[3,4": None, "3.0,4": None}  # fmt: skip
+LINKS = {
+    "3,4": (3, 4),
+    " 3 , 4 ": (3, 4),
+    "": None,
+    "3": None,
+    "3,4,5": None,
+    "3,5": None,
+    "-1,4": None,
+    "NaN,4": None,
+    "9" * 5000 + ",1": None,
+    "[" * 100_000: None,
+    "3,4]": None,
+    "3,4],[3,4": None,
+    "3.0,4": None,
+}
 
 
 @pytest.mark.parametrize(("text", "place"), LINKS.items(), ids=range(len(LINKS)))

@@ -37,8 +37,9 @@ def test_a_file_is_named_after_the_settings_that_it_shows(monkeypatch: pytest.Mo
     assert {stem.removesuffix("_all") for stem in stems} == {"ViT_digits_digit_3_explore_layer2_head3"}
 
 
-WHOLE = Check(2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182,
-              places_error=0.0, places_found=6, places_claimed=6)  # fmt: skip
+WHOLE = Check(
+    2e-7, 6, 6, 4e-7, 6e-7, rows_compared=24, rows_recorded=1182, places_error=0.0, places_found=6, places_claimed=6
+)
 
 
 def test_the_badge_says_the_largest_difference_and_its_help_every_one():

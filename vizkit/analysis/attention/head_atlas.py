@@ -38,13 +38,21 @@ def table(atlas: HeadAtlas) -> dict[str, Sequence[float]]:
     return columns | {name: values for name, values in atlas.behaviours.items() if not all(map(math.isnan, values))}
 
 
-def as_json(atlas: HeadAtlas, **more: Any) -> str:  # noqa: ANN401
+def as_json(atlas: HeadAtlas, **more: Any) -> str:
     """`more`: what else the file says, such as the model. Six digits; null where there is no number."""
-    importance = {name: {key: getattr(each, key) for key in (*LOSSES, "examples")}
-                  for name, each in atlas.importance.items()}  # fmt: skip
+    importance = {
+        name: {key: getattr(each, key) for key in (*LOSSES, "examples")} for name, each in atlas.importance.items()
+    }
     pruning = {name: each._asdict() for name, each in atlas.pruning.items()}
-    content = {**more, "data": atlas.data, "images": atlas.images, "names": atlas.names, "importance": importance,
-               "behaviours": atlas.behaviours, "pruning": pruning}  # fmt: skip
+    content = {
+        **more,
+        "data": atlas.data,
+        "images": atlas.images,
+        "names": atlas.names,
+        "importance": importance,
+        "behaviours": atlas.behaviours,
+        "pruning": pruning,
+    }
     return json.dumps(_short(content)) + "\n"
 
 
@@ -53,14 +61,23 @@ def from_json(text: str) -> HeadAtlas:
     names = tuple((int(layer), int(head)) for layer, head in content["names"])
     images = int(content["images"])
     importance = {
-        kind: HeadImportance(names, images, **{key: _numbers(values[key]) for key in LOSSES},
-                             examples=tuple(tuple(row) for row in values["examples"]))
+        kind: HeadImportance(
+            names,
+            images,
+            **{key: _numbers(values[key]) for key in LOSSES},
+            examples=tuple(tuple(row) for row in values["examples"]),
+        )
         for kind, values in content["importance"].items()
-    }  # fmt: skip
-    pruning = {kind: Pruning(values["heads"], values["images"], tuple(values["counts"]),
-                             *({name: tuple(map(_numbers, curves)) for name, curves in values[key].items()}
-                               for key in ("own", "right")))
-               for kind, values in content["pruning"].items()}  # fmt: skip
+    }
+    pruning = {
+        kind: Pruning(
+            values["heads"],
+            values["images"],
+            tuple(values["counts"]),
+            *({name: tuple(map(_numbers, curves)) for name, curves in values[key].items()} for key in ("own", "right")),
+        )
+        for kind, values in content["pruning"].items()
+    }
     behaviours = {name: _numbers(values) for name, values in content["behaviours"].items()}
     return HeadAtlas(names, content["data"], images, behaviours, importance, pruning)
 
@@ -69,7 +86,7 @@ def _numbers(values: Sequence[float | None]) -> tuple[float, ...]:
     return tuple(math.nan if value is None else float(value) for value in values)
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401
+def _short(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _short(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

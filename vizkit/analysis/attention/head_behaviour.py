@@ -19,8 +19,19 @@ from vizkit.traces import Attention, Trace
 
 __all__ = ["BEHAVIOURS", "SIMILAR", "behaviours", "by_layer", "cell_colours", "relations"]
 
-BEHAVIOURS: tuple[str, ...] = ("distance", "distance_px", "entropy", "own", "neighbours", "row", "column", "border",
-                               "colour", "class", "registers")  # fmt: skip
+BEHAVIOURS: tuple[str, ...] = (
+    "distance",
+    "distance_px",
+    "entropy",
+    "own",
+    "neighbours",
+    "row",
+    "column",
+    "border",
+    "colour",
+    "class",
+    "registers",
+)
 """In patches and in input pixels; H / log N from 0 to 1; `colour` in multiples of chance; all others are shares of the
 weights of patches, 0 to 1. NaN where a layer has no such tokens or they have no place."""
 
@@ -59,8 +70,10 @@ def relations(attention: Attention, pixels: Float[Tensor, "channel height width"
         patch.append((cell >= 0) & (cell < rows * columns))
         cells.append(cell.clamp(0, rows * columns - 1))
     asks = patch[0][:, :, None]
-    (y, x), (v, u) = ((cell // tokens.grid[1], cell % tokens.grid[1])  # pyright: ignore[reportOptionalSubscript]
-                      for cell, tokens in zip(cells, (query, key), strict=True))  # fmt: skip
+    (y, x), (v, u) = (
+        (cell // tokens.grid[1], cell % tokens.grid[1])  # pyright: ignore[reportOptionalSubscript]
+        for cell, tokens in zip(cells, (query, key), strict=True)
+    )
     border = (v == 0) | (u == 0) | (v == key.grid[0] - 1) | (u == key.grid[1] - 1)
     kinds = {"border": asks & (patch[1] & border)[:, None]}
     for name, special in _special(key.special).items():
@@ -70,8 +83,12 @@ def relations(attention: Attention, pixels: Float[Tensor, "channel height width"
         down, right = (v[:, None] - y[:, :, None]).abs(), (u[:, None] - x[:, :, None]).abs()
         both, itself = asks & patch[1][:, None], (down == 0) & (right == 0)
         others = both & ~itself
-        kinds |= {"own": both & itself, "neighbours": others & (down <= 1) & (right <= 1), "row": others & (down == 0),
-                  "column": others & (right == 0)}  # fmt: skip
+        kinds |= {
+            "own": both & itself,
+            "neighbours": others & (down <= 1) & (right <= 1),
+            "row": others & (down == 0),
+            "column": others & (right == 0),
+        }
         if pixels is not None:
             colours = cell_colours(pixels, key.grid)
             kinds["colour"], evenly = _alike(torch.cdist(colours[cells[0]], colours[cells[1]]), others)
@@ -81,8 +98,10 @@ def relations(attention: Attention, pixels: Float[Tensor, "channel height width"
 
 
 def _special(names: tuple[str, ...]) -> dict[str, list[int]]:
-    kinds = {"class": [i for i, name in enumerate(names) if not name.startswith(REGISTER)],
-             "registers": [i for i, name in enumerate(names) if name.startswith(REGISTER)]}  # fmt: skip
+    kinds = {
+        "class": [i for i, name in enumerate(names) if not name.startswith(REGISTER)],
+        "registers": [i for i, name in enumerate(names) if name.startswith(REGISTER)],
+    }
     return {kind: ids for kind, ids in kinds.items() if ids}
 
 

@@ -34,8 +34,10 @@ def counts_of(heads: int) -> tuple[int, ...]:
 def orders_of(lost: Sequence[float], estimate: Sequence[float], seed: int = 0) -> dict[str, list[list[int]]]:
     """The heads in the order in which they go, by each of ORDERS."""
     rng = np.random.default_rng(seed)
-    by = {name: [np.argsort(values, kind="stable").tolist()]
-          for name, values in (("measured", lost), ("estimate", estimate))}  # fmt: skip
+    by = {
+        name: [np.argsort(values, kind="stable").tolist()]
+        for name, values in (("measured", lost), ("estimate", estimate))
+    }
     return by | {"random": [rng.permutation(len(lost)).tolist() for _ in range(RANDOM)]}
 
 

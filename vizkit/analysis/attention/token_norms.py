@@ -69,6 +69,7 @@ def lines_of(norms: Sequence[Norms], places: Sequence[int | None] = ()) -> dict[
     for name in dict.fromkeys(name for layer in norms for name in layer.special):
         lines[f"[{name}]"] = [layer.special.get(name, math.nan) for layer in norms]
     if places:
-        lines["the chosen patch"] = [math.nan if i is None else float(layer.norms[i])
-                                           for i, layer in zip(places, norms, strict=True)]  # fmt: skip
+        lines["the chosen patch"] = [
+            math.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)
+        ]
     return {name: np.array(values) for name, values in lines.items()}

@@ -12,9 +12,21 @@ from jaxtyping import Float
 from torch import Tensor
 
 __all__ = [
-    "SENTENCE", "SENTENCE_WEIGHTS", "Steps", "beside", "causal", "causal_mask", "entropy", "largest_difference",
-    "layer_output", "of_words", "saturation", "single_head", "softmax", "steps",
-]  # fmt: skip
+    "SENTENCE",
+    "SENTENCE_WEIGHTS",
+    "Steps",
+    "beside",
+    "causal",
+    "causal_mask",
+    "entropy",
+    "largest_difference",
+    "layer_output",
+    "of_words",
+    "saturation",
+    "single_head",
+    "softmax",
+    "steps",
+]
 
 SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
 SENTENCE_WEIGHTS = (

@@ -18,9 +18,21 @@ from PIL import Image, ImageFilter
 from vizkit.image import RGB
 
 __all__ = [
-    "CELLS", "LEVELS", "PERTURBATIONS", "Perturbation", "blur", "jpeg", "mean_colour", "noise", "occlude", "perturbed",
-    "rearranged", "rotate", "shift", "shrink",
-]  # fmt: skip
+    "CELLS",
+    "LEVELS",
+    "PERTURBATIONS",
+    "Perturbation",
+    "blur",
+    "jpeg",
+    "mean_colour",
+    "noise",
+    "occlude",
+    "perturbed",
+    "rearranged",
+    "rotate",
+    "shift",
+    "shrink",
+]
 
 CELLS = 14  # on a side, as a ViT of 224 pixels has patches of 16
 SIDE = 224  # pixels of the shorter side to which blur and grain are scaled, so that size does not change the strength
@@ -158,41 +170,81 @@ PERTURBATIONS: dict[str, Perturbation] = {
     each.name: each
     for each in (
         Perturbation(
-            "shift", "Shift", "of the width", "{share:.0f} % of the width",
+            "shift",
+            "Shift",
+            "of the width",
+            "{share:.0f} % of the width",
             (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
-            "to the right; the empty strip gets the mean colour", shift,
+            "to the right; the empty strip gets the mean colour",
+            shift,
         ),
         Perturbation(
-            "rotation", "Rotation", "degrees", "{:g}°", (0.0, 5.0, 15.0, 30.0, 45.0, 60.0, 90.0, 135.0, 180.0),
-            "about the centre; empty corners get the mean colour", rotate,
+            "rotation",
+            "Rotation",
+            "degrees",
+            "{:g}°",
+            (0.0, 5.0, 15.0, 30.0, 45.0, 60.0, 90.0, 135.0, 180.0),
+            "about the centre; empty corners get the mean colour",
+            rotate,
         ),
         Perturbation(
-            "scale", "Smaller", "off the sides", "{share:.0f} % off the sides",
-            (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), "about the centre, on the mean colour", shrink,
+            "scale",
+            "Smaller",
+            "off the sides",
+            "{share:.0f} % off the sides",
+            (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+            "about the centre, on the mean colour",
+            shrink,
         ),
         Perturbation(
-            "blur", "Blur", "σ in pixels at 224", "σ = {:g} px",
-            (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), "Gaussian", blur,
+            "blur",
+            "Blur",
+            "σ in pixels at 224",
+            "σ = {:g} px",
+            (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
+            "Gaussian",
+            blur,
         ),
         Perturbation(
-            "noise", "Noise", "σ, share of white", "σ = {share:.0f} %",
-            (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6), "Gaussian, drawn once for each strength", noise, True,
+            "noise",
+            "Noise",
+            "σ, share of white",
+            "σ = {share:.0f} %",
+            (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6),
+            "Gaussian, drawn once for each strength",
+            noise,
+            True,
         ),
         Perturbation(
-            "jpeg", "JPEG", "100 − quality", "quality {left:g}", (0.0, 10.0, 30.0, 50.0, 70.0, 80.0, 90.0, 95.0, 99.0),
-            "saved with this quality; 0 is not compressed at all", jpeg,
+            "jpeg",
+            "JPEG",
+            "100 − quality",
+            "quality {left:g}",
+            (0.0, 10.0, 30.0, 50.0, 70.0, 80.0, 90.0, 95.0, 99.0),
+            "saved with this quality; 0 is not compressed at all",
+            jpeg,
         ),
         Perturbation(
-            "occlusion", "Occlusion", "of the cells", "{share:.0f} % of the cells",
+            "occlusion",
+            "Occlusion",
+            "of the cells",
+            "{share:.0f} % of the cells",
             tuple(k / CELLS for k in (0, 1, 2, 4, 6, 8, 10, 12, 13)),
-            "cells of 14 × 14, covered at random with the mean colour", occlude, True,
+            "cells of 14 × 14, covered at random with the mean colour",
+            occlude,
+            True,
         ),
         Perturbation(
-            "shuffle", "Patch shuffle", "cells on a side", "{0:g} × {0:g}",
+            "shuffle",
+            "Patch shuffle",
+            "cells on a side",
+            "{0:g} × {0:g}",
             (0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0),
-            "cells in a random order: parts stay, the whole goes", _shuffle, True,
+            "cells in a random order: parts stay, the whole goes",
+            _shuffle,
+            True,
         ),
     )
-}  # fmt: skip
+}
 LEVELS = 9
 """Strengths of every kind, the first being 0."""

@@ -40,8 +40,9 @@ def normed(x: Float[Tensor, "image token channel"], name: str, groups: int = 4) 
     return Normed(values, mean_of_each, std_of_each, apart.numel() // mean.numel())
 
 
-def together(shape: tuple[int, int, int], name: str, at: tuple[int, int, int], groups: int = 4
-             ) -> Bool[Tensor, "image token channel"]:  # fmt: skip
+def together(
+    shape: tuple[int, int, int], name: str, at: tuple[int, int, int], groups: int = 4
+) -> Bool[Tensor, "image token channel"]:
     """Which numbers of a tensor of this shape are normalised with the number `at`, (image, token, channel)."""
     images, tokens, channels = (torch.arange(size) for size in shape)
     parts = next(number for number in range(groups, 0, -1) if shape[2] % number == 0)

@@ -51,7 +51,7 @@ def origin(arguments: Mapping[str, Any], unit: tuple[int, int, int]) -> Origin:
     return Origin(torch.arange(first, first + len(window)), products.sum((1, 2)), products, added)
 
 
-def _padded(image: Tensor, padding: Any, kernel: tuple[int, int], dilation: tuple[int, int]) -> Tensor:  # noqa: ANN401
+def _padded(image: Tensor, padding: Any, kernel: tuple[int, int], dilation: tuple[int, int]) -> Tensor:
     if padding == "valid":
         return image
     if padding == "same":  # PyTorch adds the odd row and column at the end
@@ -61,6 +61,6 @@ def _padded(image: Tensor, padding: Any, kernel: tuple[int, int], dilation: tupl
     return F.pad(image, (right, right, down, down))
 
 
-def _pair(value: Any) -> tuple[int, int]:  # noqa: ANN401
+def _pair(value: Any) -> tuple[int, int]:
     first, *others = value if isinstance(value, list | tuple) else (value,)
     return int(first), int(others[0] if others else first)

@@ -16,9 +16,17 @@ from torch import Tensor
 from vizkit.traces import NotApplicable
 
 __all__ = [
-    "against_even", "along", "dark_knowledge", "entropy", "entropy_share", "log_probabilities", "probabilities",
-    "ranking", "softened", "temperatures",
-]  # fmt: skip
+    "against_even",
+    "along",
+    "dark_knowledge",
+    "entropy",
+    "entropy_share",
+    "log_probabilities",
+    "probabilities",
+    "ranking",
+    "softened",
+    "temperatures",
+]
 
 LOWEST, HIGHEST = 0.05, 100.0  # the temperatures that are looked at
 

@@ -19,8 +19,11 @@ def after_change(
     was, now = float(before[first]), float(after[first])
     numbers = {"before": was, "after": now}
     if first != then:
-        return Remark(f"{change} the answer changes from “{labels[first]}” ({percent(was)}) to “{labels[then]}” "
-                      f"({percent(float(after[then]))}).", numbers)  # fmt: skip
+        return Remark(
+            f"{change} the answer changes from “{labels[first]}” ({percent(was)}) to “{labels[then]}” "
+            f"({percent(float(after[then]))}).",
+            numbers,
+        )
     if abs(was - now) < LITTLE:
         return None
     return Remark(
@@ -65,8 +68,9 @@ def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
 
 def flips(answers: Mapping[str, Sequence[object]], strengths: Sequence[str]) -> Remark:
     """At which strength each model first gives another answer than for the picture itself, which is the first."""
-    first = {model: next((at for at, each in enumerate(given) if each != given[0]), None)
-             for model, given in answers.items()}  # fmt: skip
+    first = {
+        model: next((at for at, each in enumerate(given) if each != given[0]), None) for model, given in answers.items()
+    }
     changed = {model: at for model, at in first.items() if at is not None}
     if not changed:
         who = "Every model keeps" if len(first) > 1 else f"{next(iter(first))} keeps"

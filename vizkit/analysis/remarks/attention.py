@@ -122,16 +122,20 @@ def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None
     whose = named(layer, head if recorded > 1 else None, attention.heads)
     itself = float(weight_on_itself(attention).mean())
     if itself >= OWN and len(attention.key) > 1 / OWN:
-        return Remark(f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries.",
-                      {"itself": itself})  # fmt: skip
+        return Remark(
+            f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries.", {"itself": itself}
+        )
     for token, name in enumerate(attention.key.special):
         if (share := float(paid_to(attention, torch.tensor([token])).mean())) >= MOST:
-            return Remark(f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.",
-                          {"share": share})  # fmt: skip
+            return Remark(
+                f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.", {"share": share}
+            )
     even = float(mean_entropy(attention).mean()) / math.log(max(attention.weights.shape[-1], 2))
     if even >= EVEN:
-        return Remark(f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest.",
-                      {"entropy": even})  # fmt: skip
+        return Remark(
+            f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest.",
+            {"entropy": even},
+        )
     return None
 
 
@@ -148,8 +152,11 @@ def with_depth(trace: Trace, query: Query) -> Remark | None:
     (first, near), (last, far) = measured[0], measured[-1]
     if max(near, far) < FARTHER * min(near, far) or max(near, far) <= 0:
         return None
-    return Remark(f"On average this patch attends {counted(round(near), 'pixel')} far in layer {first}, {far:.0f} in "
-                  f"layer {last}.", {"first": near, "last": far})  # fmt: skip
+    return Remark(
+        f"On average this patch attends {counted(round(near), 'pixel')} far in layer {first}, {far:.0f} in "
+        f"layer {last}.",
+        {"first": near, "last": far},
+    )
 
 
 def _reach_px(attention: Attention, query: Query) -> float | None:
@@ -175,8 +182,12 @@ def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
 def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that
     they differ little."""
-    heads = [(float(px), head, layer) for layer, each in enumerate(statistics, 1)
-             for head, px in enumerate(each.distance_px.tolist(), 1) if math.isfinite(px)]  # fmt: skip
+    heads = [
+        (float(px), head, layer)
+        for layer, each in enumerate(statistics, 1)
+        for head, px in enumerate(each.distance_px.tolist(), 1)
+        if math.isfinite(px)
+    ]
     if len(heads) < 2:
         return None
     (near, *local), (far, *wide) = min(heads), max(heads)
@@ -184,8 +195,10 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     between = farthest if closest == farthest else f"{near:.0f} to {farthest}"
     words = f"Heads differ little in distance: {between} on average."
     if far >= FARTHER * near:
-        words = (f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
-                 f"{wide[0]} of layer {wide[1]}, {farthest}.")  # fmt: skip
+        words = (
+            f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
+            f"{wide[0]} of layer {wide[1]}, {farthest}."
+        )
     return Remark(words, {"nearest": near, "farthest": far})
 
 
@@ -254,8 +267,10 @@ def most_alike(trace: Trace) -> Remark | None:
     cosine, layer, *pair = best
     if not layer:
         return None
-    return Remark(f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is "
-                  f"{cosine:.2f}.", {"cosine": cosine})  # fmt: skip
+    return Remark(
+        f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is {cosine:.2f}.",
+        {"cosine": cosine},
+    )
 
 
 def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
@@ -263,5 +278,8 @@ def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
     share = float(weights.triu(1).sum(-1).mean())
     if share <= 0:
         return None
-    return Remark(f"{begun(percent(share))} of the weight lies on later words; the mask shares it out among the "
-                  "earlier ones, and the first word attends to itself alone.", {"later": share})  # fmt: skip
+    return Remark(
+        f"{begun(percent(share))} of the weight lies on later words; the mask shares it out among the "
+        "earlier ones, and the first word attends to itself alone.",
+        {"later": share},
+    )

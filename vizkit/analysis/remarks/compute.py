@@ -21,8 +21,10 @@ def saved(own: int, other: int, what: str, instead: str, who: str = "This model"
         return None
     share = 1 - own / other
     words = f"saves {percent(share)}" if share > 0 else f"takes {percent(-share)} more"
-    return Remark(f"{who} {words} of the {what} of {instead}." if share > 0
-                  else f"{who} {words} {what} than {instead}.", {"share": share})  # fmt: skip
+    return Remark(
+        f"{who} {words} of the {what} of {instead}." if share > 0 else f"{who} {words} {what} than {instead}.",
+        {"share": share},
+    )
 
 
 def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:

@@ -24,9 +24,11 @@ def strongest(output: Float[Tensor, "row column"], kind: str) -> Remark | None:
         return None
     row, column = divmod(int(size.argmax()), output.shape[1])
     value = float(output[row, column])
-    return Remark(f"The strongest response, {value:.4g}".replace("-", "−") + f", is in row {row + 1}, column "
-                  f"{column + 1}; {percent(weak)} of the output is less than a tenth of it.",
-                  {"row": row, "column": column, "value": value, "weak": weak})  # fmt: skip
+    return Remark(
+        f"The strongest response, {value:.4g}".replace("-", "−") + f", is in row {row + 1}, column "
+        f"{column + 1}; {percent(weak)} of the output is less than a tenth of it.",
+        {"row": row, "column": column, "value": value, "weak": weak},
+    )
 
 
 def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> Remark | None:
@@ -36,8 +38,10 @@ def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor,
     after = float(output.std())
     how = "smoother" if after < before else "sharper"
     verb = "falls" if after < before else "rises"
-    return Remark(f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which "
-                  f"is {how}.", {"before": before, "after": after})  # fmt: skip
+    return Remark(
+        f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which is {how}.",
+        {"before": before, "after": after},
+    )
 
 
 def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> Remark | None:
@@ -76,8 +80,11 @@ def _times(share: float) -> str:
 def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> Remark | None:
     """What becomes of one number under every norm, (in a batch of one, among `count` images): which norms change it."""
     if count < 2:
-        return Remark("In a batch of one, BatchNorm has only the tokens of this image to take its mean over; add "
-                      "images and its number changes.", {"images": count})  # fmt: skip
+        return Remark(
+            "In a batch of one, BatchNorm has only the tokens of this image to take its mean over; add "
+            "images and its number changes.",
+            {"images": count},
+        )
     changed = [name for name, (single, many) in numbers.items() if abs(single - many) > 1e-4]
     if not changed:
         return None
@@ -118,10 +125,16 @@ def answered(channel: int, labels: Sequence[str]) -> Remark:
     label, times = Counter(labels).most_common(1)[0]
     if times * 2 <= len(labels):
         kinds = len(set(labels))
-        return Remark(f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
-                      "classes: it stands for no single class.", {"classes": kinds})  # fmt: skip
-    return Remark(f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
-                  f"class {label}.", {"times": times})  # fmt: skip
+        return Remark(
+            f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
+            "classes: it stands for no single class.",
+            {"classes": kinds},
+        )
+    return Remark(
+        f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
+        f"class {label}.",
+        {"times": times},
+    )
 
 
 def moved(
@@ -149,8 +162,10 @@ def moved(
     least = min(cosines, key=lambda each: cosines[each][at])
     if cosines[least][at] > 1 - LITTLE:
         return None
-    return Remark(f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}.",
-                  {name: float(each[at]) for name, each in cosines.items()})  # fmt: skip
+    return Remark(
+        f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}.",
+        {name: float(each[at]) for name, each in cosines.items()},
+    )
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> Remark | None:

@@ -27,10 +27,16 @@ def lead(images: int, best: str, second: str, reached: float, gain: Estimate) ->
     runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
     if gain.differs:
         only = "" if gain.seeds > 1 else f", in {runs} of each"
-        return Remark(f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
-                      f"{points(gain)} more than the {second}{only}.", numbers)  # fmt: skip
-    return Remark(f"With {images:,} images the {best} ({percent(reached)}) is not told apart from the {second} by "
-                  f"{runs} of each: {signed(gain).removesuffix(' *')} points.", numbers)  # fmt: skip
+        return Remark(
+            f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
+            f"{points(gain)} more than the {second}{only}.",
+            numbers,
+        )
+    return Remark(
+        f"With {images:,} images the {best} ({percent(reached)}) is not told apart from the {second} by "
+        f"{runs} of each: {signed(gain).removesuffix(' *')} points.",
+        numbers,
+    )
 
 
 def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> Remark | None:
@@ -41,8 +47,10 @@ def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) 
         return None
     first, *rest = fewer.items()
     others = [f"the {first[0]} reaches from {first[1]:,}", *(f"the {name} from {count:,}" for name, count in rest)]
-    return Remark(f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what "
-                  f"{joined(others)}.", {"images": images, "accuracy": reached, **fewer})  # fmt: skip
+    return Remark(
+        f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what {joined(others)}.",
+        {"images": images, "accuracy": reached, **fewer},
+    )
 
 
 def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
@@ -63,8 +71,10 @@ def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
     if helps:
         gain, kind, images = max(helps, key=lambda row: row[0].mean)
         numbers |= {"most": gain.mean}
-        parts.append(f"of the gains whose interval leaves zero out the largest is {points(gain)}, of a {kind} with "
-                     f"{images:,} images")  # fmt: skip
+        parts.append(
+            f"of the gains whose interval leaves zero out the largest is {points(gain)}, of a {kind} with "
+            f"{images:,} images"
+        )
         more, kind, images = max(rows, key=lambda row: row[0].mean)
         if more.mean > gain.mean:
             parts.append(

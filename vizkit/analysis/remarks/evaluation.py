@@ -19,6 +19,8 @@ def most_frequent_mistake(
     times, of_label = int(wrong[row, column]), int(counts[row].sum())
     if times < 2:
         return None
-    return Remark(f"The most frequent mistake: “{labels[row]}” is taken for “{answers[column]}”, on "
-                  f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)}).",
-                  {"times": times, "of": of_label})  # fmt: skip
+    return Remark(
+        f"The most frequent mistake: “{labels[row]}” is taken for “{answers[column]}”, on "
+        f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)}).",
+        {"times": times, "of": of_label},
+    )

@@ -149,8 +149,10 @@ def of_patching(
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
         if half is not None:
-            return Remark(f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
-                          numbers | {"token": half + 1})  # fmt: skip
+            return Remark(
+                f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
+                numbers | {"token": half + 1},
+            )
     return Remark(f"{words}.", numbers)
 
 

@@ -37,8 +37,12 @@ def agreement(maps: Mapping[str, Float[Tensor, "row column"]]) -> Remark | None:
         return None
     most, least = max(pairs, key=lambda pair: pairs[pair]), min(pairs, key=lambda pair: pairs[pair])
     if most == least:
-        return Remark(f"{most[0]} and {most[1]} mark the same places with {percent(pairs[most])} of their evidence.",
-                      {"same": pairs[most]})  # fmt: skip
-    return Remark(f"Most alike are {most[0]} and {most[1]}, {percent(pairs[most])} of whose evidence is on the same "
-                  f"places; least {least[0]} and {least[1]}, {percent(pairs[least])}.",
-                  {"most": pairs[most], "least": pairs[least]})  # fmt: skip
+        return Remark(
+            f"{most[0]} and {most[1]} mark the same places with {percent(pairs[most])} of their evidence.",
+            {"same": pairs[most]},
+        )
+    return Remark(
+        f"Most alike are {most[0]} and {most[1]}, {percent(pairs[most])} of whose evidence is on the same "
+        f"places; least {least[0]} and {least[1]}, {percent(pairs[least])}.",
+        {"most": pairs[most], "least": pairs[least]},
+    )

@@ -15,8 +15,10 @@ def rows(result: Masked) -> Remark | None:
     if least > 1 - 1e-3:
         return None
     short = int((result.kept < 1 - 1e-3).sum())
-    words = (f"Masked after the softmax, {counted(short, 'row sums', 'rows sum')} to less than 1, the first to "
-             f"{float(result.kept[0]):.3f}; masked before it, every row sums to 1.")  # fmt: skip
+    words = (
+        f"Masked after the softmax, {counted(short, 'row sums', 'rows sum')} to less than 1, the first to "
+        f"{float(result.kept[0]):.3f}; masked before it, every row sums to 1."
+    )
     return Remark(words, {"least": least, "rows": short})
 
 

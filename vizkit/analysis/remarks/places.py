@@ -96,8 +96,13 @@ def from_layer_on(shares: list[float], area: float, who: str, what: str = "insec
     first = len(above) - above[::-1].index(False) if False in above else 0
     least = min(shares[first:])
     numbers = {"first layer": first + 1, "least share": least, "area": area}
-    when = ("In all layers" if first == 0 else "In the last layer" if first == len(shares) - 1
-            else f"From layer {first + 1} on")  # fmt: skip
+    when = (
+        "In all layers"
+        if first == 0
+        else "In the last layer"
+        if first == len(shares) - 1
+        else f"From layer {first + 1} on"
+    )
     much = percent(least)
     if (not first or first < len(shares) - 1) and much[0].isdigit():  # "at least more than 99 %" would say it twice
         much = f"at least {much}"
@@ -108,8 +113,10 @@ def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 col
     """How much of two maps lies on different places, 0 to 1: half of |p − q| summed, each divided by its sum. The finer
     map is averaged onto the coarser grid; negative values count as nothing. NaN where a map is empty."""
     rows, columns = (min(sides) for sides in zip(first.shape, second.shape, strict=True))
-    maps = [F.interpolate(each.clamp(min=0).float()[None, None], (rows, columns), mode="area")[0, 0]
-            for each in (first, second)]  # fmt: skip
+    maps = [
+        F.interpolate(each.clamp(min=0).float()[None, None], (rows, columns), mode="area")[0, 0]
+        for each in (first, second)
+    ]
     p, q = (each / each.sum() for each in maps)
     return float(torch.abs(p - q).sum() / 2)
 

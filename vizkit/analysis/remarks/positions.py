@@ -59,8 +59,10 @@ def over_pictures(own: Sequence[Answers], without: Sequence[Answers]) -> Remark 
     if count < 2:
         return None
     changed = [sum(not answers.kept for answers in kind) for kind in (own, without)]
-    words = (f"With its positions the answer changes on {of_all(changed[0], count, 'picture')} when the patches are "
-             f"shuffled, without positions on {of_all(changed[1], count, 'picture')}.")  # fmt: skip
+    words = (
+        f"With its positions the answer changes on {of_all(changed[0], count, 'picture')} when the patches are "
+        f"shuffled, without positions on {of_all(changed[1], count, 'picture')}."
+    )
     return Remark(words, {"changed with positions": changed[0], "changed without positions": changed[1]})
 
 
@@ -84,8 +86,11 @@ def learned(table: Float[Tensor, "row column channel"]) -> Remark | None:
         return None
     which = " or ".join(f"same {name}" for name in cross)
     mean = sum(means[f"same {name}"] for name in cross) / len(cross)
-    return Remark(f"Places of the {which} have similar positions: mean cosine {mean:.2f}, of all other pairs "
-                  f"{means['neither']:.2f}.".replace("-", "−"), means)  # fmt: skip
+    return Remark(
+        f"Places of the {which} have similar positions: mean cosine {mean:.2f}, of all other pairs "
+        f"{means['neither']:.2f}.".replace("-", "−"),
+        means,
+    )
 
 
 def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
@@ -103,9 +108,12 @@ def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     if not near and not far:
         return None
     most = int(gain.argmax())
-    words = (f"The bias favours neighbours of the query in {of_all(near, heads, 'head')}, most in head {most + 1}: by "
-             f"itself {math.exp(float(gain[most])):.1f} times the weight of farther keys." if near
-             else f"The bias favours keys away from the query in {of_all(far, heads, 'head')}.")  # fmt: skip
+    words = (
+        f"The bias favours neighbours of the query in {of_all(near, heads, 'head')}, most in head {most + 1}: by "
+        f"itself {math.exp(float(gain[most])):.1f} times the weight of farther keys."
+        if near
+        else f"The bias favours keys away from the query in {of_all(far, heads, 'head')}."
+    )
     return Remark(words, {"near": near, "far": far, "largest gain": float(gain[most])})
 
 
@@ -201,8 +209,9 @@ def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int] | None, 
     cell or with no place that is far."""
     if cell is None or max(near.shape) < 3:
         return None
-    row, column = torch.meshgrid(*(torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True)),
-                                 indexing="ij")  # fmt: skip
+    row, column = torch.meshgrid(
+        *(torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True)), indexing="ij"
+    )
     beside, far = row.abs() + column.abs() == 1, (row**2 + column**2).flatten().argmax()
     first, last = float(near[beside].mean()), float(near.flatten()[far])
     return Remark(

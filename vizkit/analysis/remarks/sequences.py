@@ -98,8 +98,10 @@ def of_times(exponents: Mapping[str, float], what: str) -> Remark:
     """`exponents`: by model, p of time ~ lengthᵖ; `what`: "training" or "writing"."""
     each = joined([f"{name} {power:.1f}" for name, power in exponents.items()])
     work = "a step of training" if what == "training" else "writing an answer"
-    return Remark(f"Between the three longest texts the time of {work} grows with the length to the power: {each}.",
-                  dict(exponents))  # fmt: skip
+    return Remark(
+        f"Between the three longest texts the time of {work} grows with the length to the power: {each}.",
+        dict(exponents),
+    )
 
 
 def of_memory(

@@ -12,9 +12,11 @@ CLEAR_DB = 0.2
 def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: float) -> Remark:
     """PSNR in dB by the three ways, and the share of places whose texture was trusted (gate above one half)."""
     gain = with_db - without_db
-    says = f"The reference brings {gain:.1f} dB" if gain >= CLEAR_DB else (
-        f"The reference costs {-gain:.1f} dB" if gain <= -CLEAR_DB else "The reference changes next to nothing"
-    )  # fmt: skip
+    says = (
+        f"The reference brings {gain:.1f} dB"
+        if gain >= CLEAR_DB
+        else (f"The reference costs {-gain:.1f} dB" if gain <= -CLEAR_DB else "The reference changes next to nothing")
+    )
     words = (
         f"{says}: {with_db:.1f} dB with it, {without_db:.1f} without, {bicubic_db:.1f} by bicubic interpolation; "
         f"its texture is trusted at {percent(trusted)} of the places."

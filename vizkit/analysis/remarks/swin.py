@@ -39,8 +39,10 @@ def crossing(attention: Attention, windows: Layout) -> Remark | None:
     share = float((attention.weights.float().mean(1) * apart).sum(-1)[real].mean())
     if share < CROSSED:
         return None
-    return Remark(f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block "
-                  "before.", {"share": share})  # fmt: skip
+    return Remark(
+        f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block before.",
+        {"share": share},
+    )
 
 
 def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark:
@@ -58,10 +60,17 @@ def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: l
 def reach(full: str | None, share: float, holding: float, held: float) -> Remark:
     """`full`: the block, as the page counts it, after which all of the image reaches the token, None for never.
     `share`: what reaches it in the end; `holding`: how much of the image holds `held` of the rollout."""
-    all_of_it = (f"The whole image can reach this token after block {full}" if full
-                 else f"{begun(percent(share))} of the image can reach this token")  # fmt: skip
-    return Remark(f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout." if
-                  holding < share - 0.05 else f"{all_of_it}.", {"share": share, "holding": holding})  # fmt: skip
+    all_of_it = (
+        f"The whole image can reach this token after block {full}"
+        if full
+        else f"{begun(percent(share))} of the image can reach this token"
+    )
+    return Remark(
+        f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout."
+        if holding < share - 0.05
+        else f"{all_of_it}.",
+        {"share": share, "holding": holding},
+    )
 
 
 def bias_moves(moved: Float[Tensor, " head"], block: int) -> Remark | None:

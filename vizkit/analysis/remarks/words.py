@@ -27,8 +27,11 @@ def kind(alike: Float[Tensor, "word word2"], own: Sequence[int], name: str) -> R
     after = (sum(pairs) - sum(next_to)) / (len(pairs) - len(next_to))
     near = sum(next_to) / len(next_to)
     more = "more alike than" if within > across + LITTLE else "no more alike than"
-    order = (f"; neighbours in order {near:.2f}, others {after:.2f}" if near > after + LITTLE
-             else "; their order cannot be seen in it")  # fmt: skip
+    order = (
+        f"; neighbours in order {near:.2f}, others {after:.2f}"
+        if near > after + LITTLE
+        else "; their order cannot be seen in it"
+    )
     words = f"The {name} are {more} they are to other words: mean cosine {within:.2f} and {across:.2f}{order}."
     numbers = {"within": within, "across": across, "neighbours": near, "not neighbours": after}
     return Remark(words.replace("-", "−"), numbers)
@@ -45,9 +48,11 @@ def partners(
     if len(near) < MANY * len(pairs) or not near:
         return None
     word, other = near[-1]
-    words = (f"Of all {len(alike)} words “{names[other]}” is nearest to “{names[word]}”, cosine "
-             f"{float(alike[word, other]):.2f}; a word that says the same is nearest to "
-             f"{of_all(len(near), len(pairs), 'word')} of the {name}.")  # fmt: skip
+    words = (
+        f"Of all {len(alike)} words “{names[other]}” is nearest to “{names[word]}”, cosine "
+        f"{float(alike[word, other]):.2f}; a word that says the same is nearest to "
+        f"{of_all(len(near), len(pairs), 'word')} of the {name}."
+    )
     return Remark(words, {"near": len(near), "pairs": len(pairs)})
 
 
@@ -69,6 +74,8 @@ def explained(share: float) -> Remark:
 def twins(word: str, places: tuple[int, int], cosines: Sequence[float]) -> Remark:
     """One word at two places, counted from 1. `cosines`: of the word's vectors, with positions, after the encoder."""
     _, begun, ended = cosines[0], cosines[1], cosines[-1]
-    words = (f"“{word}” at places {places[0]} and {places[1]}: one word vector, cosine 1.00; with their positions "
-             f"{begun:.2f}; after the encoder {ended:.2f}.")  # fmt: skip
+    words = (
+        f"“{word}” at places {places[0]} and {places[1]}: one word vector, cosine 1.00; with their positions "
+        f"{begun:.2f}; after the encoder {ended:.2f}."
+    )
     return Remark(words.replace("-", "−"), {"with positions": begun, "after the encoder": ended})

@@ -68,7 +68,7 @@ def rnn_states(
     return torch.stack(states)
 
 
-def _given(cell: Any, vectors: Float[Tensor, "token dim"]) -> Float[Tensor, "token gates"]:  # noqa: ANN401
+def _given(cell: Any, vectors: Float[Tensor, "token dim"]) -> Float[Tensor, "token gates"]:
     """W x_t + b of every token; the two biases of torch are one."""
     given = vectors @ cell.weight_ih_l0.T
     return given + cell.bias_ih_l0 + cell.bias_hh_l0 if cell.bias else given

@@ -21,17 +21,27 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("detect", help="find things in pictures: their classes, scores and boxes")
     command.add_argument("images", metavar="IMAGE", nargs="+", help="picture files; several only into a .json")
-    command.add_argument("--model", default="bundled:scenes_detr", metavar="MODEL",
-                         help="bundled:NAME, a run folder or a folder of transformers with a DETR "
-                         "(bundled:scenes_detr)")  # fmt: skip
-    command.add_argument("--threshold", type=float, default=0.5, metavar="SCORE",
-                         help="the least score that counts, 0 to 1 (0.5)")  # fmt: skip
-    command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png|json",
-                         help="the picture with its boxes, or everything as numbers")  # fmt: skip
+    command.add_argument(
+        "--model",
+        default="bundled:scenes_detr",
+        metavar="MODEL",
+        help="bundled:NAME, a run folder or a folder of transformers with a DETR (bundled:scenes_detr)",
+    )
+    command.add_argument(
+        "--threshold", type=float, default=0.5, metavar="SCORE", help="the least score that counts, 0 to 1 (0.5)"
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        type=Path,
+        metavar="OUT.png|json",
+        help="the picture with its boxes, or everything as numbers",
+    )
     command.set_defaults(run=_detect)
 
 
@@ -70,8 +80,10 @@ def _said(detections: "Sequence[Detection]", threshold: float) -> str:
 
 def _numbers(name: str, picture: "RGB", detections: "Sequence[Detection]") -> dict[str, Any]:
     """Boxes in pixels of the upright picture: left, top, right, bottom."""
-    found = [{"class": each.label, "score": round(each.score, 4),
-              "box_xyxy": [round(side, 2) for side in each.box_xyxy]} for each in detections]  # fmt: skip
+    found = [
+        {"class": each.label, "score": round(each.score, 4), "box_xyxy": [round(side, 2) for side in each.box_xyxy]}
+        for each in detections
+    ]
     return {"image": name, "width": picture.shape[1], "height": picture.shape[0], "found": found}
 
 

@@ -51,8 +51,13 @@ def evaluate_boxes(arguments: argparse.Namespace) -> None:
         torch.set_num_threads(arguments.threads)
     detectors = [open_detector(name) for name in dict.fromkeys(arguments.model)]
     size_px = max(side for each in detectors for side in each.preprocessing.size_hw)
-    scenes = open_boxes(arguments.data, arguments.split or "test", count=arguments.images,
-                        size_px=min(1024, max(64, size_px)), seed=arguments.seed)  # fmt: skip
+    scenes = open_boxes(
+        arguments.data,
+        arguments.split or "test",
+        count=arguments.images,
+        size_px=min(1024, max(64, size_px)),
+        seed=arguments.seed,
+    )
     results = []
     for detector in detectors:
         detector.model.to(arguments.device or "cpu")
@@ -86,8 +91,15 @@ def _spoken(scenes: "BoxSet", results: "Results") -> str:
     rows: list[tuple[str, ...]] = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
     for detector, judged in results:
         p = judged.precision
-        rows.append((detector.name, *map(_said, (p.ap, p.ap50, p.ap75)), f"{judged.faultless:.1%}",
-                     f"{judged.scenes / judged.seconds:.1f}", f"{detector.parameters:,}"))  # fmt: skip
+        rows.append(
+            (
+                detector.name,
+                *map(_said, (p.ap, p.ap50, p.ap75)),
+                f"{judged.faultless:.1%}",
+                f"{judged.scenes / judged.seconds:.1f}",
+                f"{detector.parameters:,}",
+            )
+        )
     first = results[0][1]
     kinds: list[tuple[str, ...]] = [("class", "things", *(f"AP50 {detector.name}" for detector, _ in results))]
     for place, (label, count) in enumerate(zip(first.labels, first.things, strict=True)):
@@ -103,8 +115,13 @@ def _said(value: float) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
-                      for i, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]  # fmt: skip
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
 
 
 def as_csv(results: "Results") -> str:
@@ -115,10 +132,24 @@ def as_csv(results: "Results") -> str:
     rows: list[tuple[object, ...]] = [COLUMNS]
     for detector, judged in results:
         p = judged.precision
-        rows.append((detector.name, "all", sum(judged.things), _share(p.ap50), _share(p.ap), _share(p.ap75),
-                     _share(judged.faultless), judged.scenes, detector.parameters, detector.licence))  # fmt: skip
-        rows += [(detector.name, label, count, _share(value), *[""] * 6)
-                 for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
+        rows.append(
+            (
+                detector.name,
+                "all",
+                sum(judged.things),
+                _share(p.ap50),
+                _share(p.ap),
+                _share(p.ap75),
+                _share(judged.faultless),
+                judged.scenes,
+                detector.parameters,
+                detector.licence,
+            )
+        )
+        rows += [
+            (detector.name, label, count, _share(value), *[""] * 6)
+            for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)
+        ]
     return csv_lines(rows)
 
 
@@ -135,12 +166,28 @@ def as_json(scenes: "BoxSet", results: "Results") -> str:
     models: list[dict[str, Any]] = []
     for detector, judged in results:
         p = judged.precision
-        classes = [{"class": label, "things": count, "ap50": _known(value)}
-                   for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)]  # fmt: skip
-        models.append({"model": detector.name, "licence": detector.licence, "parameters": detector.parameters,
-                       "ap": _known(p.ap), "ap50": _known(p.ap50), "ap75": _known(p.ap75),
-                       "faultless": judged.faultless,
-                       "classes": classes})  # fmt: skip
-    content = {"data": scenes.name, "split": scenes.split, "digest": scenes.digest, "scenes": len(scenes),
-               "notes": _notes(results), "models": models}  # fmt: skip
+        classes = [
+            {"class": label, "things": count, "ap50": _known(value)}
+            for label, count, value in zip(judged.labels, judged.things, p.by_label, strict=True)
+        ]
+        models.append(
+            {
+                "model": detector.name,
+                "licence": detector.licence,
+                "parameters": detector.parameters,
+                "ap": _known(p.ap),
+                "ap50": _known(p.ap50),
+                "ap75": _known(p.ap75),
+                "faultless": judged.faultless,
+                "classes": classes,
+            }
+        )
+    content = {
+        "data": scenes.name,
+        "split": scenes.split,
+        "digest": scenes.digest,
+        "scenes": len(scenes),
+        "notes": _notes(results),
+        "models": models,
+    }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

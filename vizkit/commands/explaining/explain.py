@@ -23,37 +23,52 @@ from vizkit.commands.output import refuse_output, writing_to
 __all__ = ["add", "add_methods"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser(
         "explain", help="where a decision came from: rollout, relevance, occlusion and others"
     )
     command.add_argument("image", metavar="IMAGE", help="a picture file, or a folder of them")
     command.add_argument(
-        "-o", "--output", required=True, action="append", type=Path, metavar="OUT",
+        "-o",
+        "--output",
+        required=True,
+        action="append",
+        type=Path,
+        metavar="OUT",
         help="OUT.png for a picture, OUT.npz for the numbers, repeatable; of a folder of pictures a folder",
-    )  # fmt: skip
+    )
     add_model_options(command)
     add_methods(command, "rollout")
     command.add_argument("--target", metavar="CLASS", help="name or number of the class (the most probable one)")
     command.add_argument("--against", metavar="CLASS", help="explain the target's logit less that of this class")
-    command.add_argument("--edit", action="append", default=[], metavar="EDIT",
-                         help="change the picture or the model: pixels:14x14:erase=17,18, heads:3.5=0 and others as of "
-                         "trace; repeatable")  # fmt: skip
+    command.add_argument(
+        "--edit",
+        action="append",
+        default=[],
+        metavar="EDIT",
+        help="change the picture or the model: pixels:14x14:erase=17,18, heads:3.5=0 and others as of "
+        "trace; repeatable",
+    )
     command.set_defaults(run=explain)
 
 
 def add_methods(command: argparse.ArgumentParser, usual: str) -> None:
     command.add_argument(
-        "--method", action="append", metavar="METHOD",
-        type=lambda name: name.replace("-", "_"), choices=("all", "fast", *METHODS),
+        "--method",
+        action="append",
+        metavar="METHOD",
+        type=lambda name: name.replace("-", "_"),
+        choices=("all", "fast", *METHODS),
         help=f"{', '.join(METHODS)}; fast: those that need one pass; all; repeatable ({usual})",
-    )  # fmt: skip
+    )
     command.add_argument(
-        "--layer", default="", metavar="NAME",
+        "--layer",
+        default="",
+        metavar="NAME",
         help="where class activation maps are made, such as blocks.3.attn of a ViT, layers.2.blocks.0.attn of a "
         "Swin or 'stage 3' of a CNN; the features before the head where it is left out",
-    )  # fmt: skip
+    )
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -27,10 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "explain_folder", "pictures_in"]
 
 COLUMNS = {
-    "picture": str, "model": str, "class": str, "class_number": int, "probability": float, "logit": float,
-    "against": str, "method": str, "lowest": float, "highest": float, "highest_x_px": float, "highest_y_px": float,
+    "picture": str,
+    "model": str,
+    "class": str,
+    "class_number": int,
+    "probability": float,
+    "logit": float,
+    "against": str,
+    "method": str,
+    "lowest": float,
+    "highest": float,
+    "highest_x_px": float,
+    "highest_y_px": float,
     "error": str,
-}  # fmt: skip
+}
 """Of the table: a line for each picture and method. The highest value's place is in pixels of the picture."""
 SETTINGS = "explained.json"
 
@@ -42,8 +52,11 @@ def pictures_in(folder: Path, without: Path) -> list[str]:
     names = []
     for inside, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not is_junk(name) and (Path(inside) / name).resolve() != without]
-        names += [(Path(inside) / name).relative_to(folder).as_posix() for name in files
-                  if is_picture(name) and not is_junk(name)]  # fmt: skip
+        names += [
+            (Path(inside) / name).relative_to(folder).as_posix()
+            for name in files
+            if is_picture(name) and not is_junk(name)
+        ]
     return sorted(names, key=natural)
 
 
@@ -79,9 +92,13 @@ def _begin(output: Path, arguments: argparse.Namespace, loaded: "Loaded", method
     from vizkit.evaluation.answer_cache import weights_digest
 
     now = {
-        "model": loaded.name, "weights": weights_digest(loaded.model), "size_hw": [*loaded.preprocessing.size_hw],
-        "methods": methods, "target": arguments.target, "against": arguments.against,
-    } | ({"layer": arguments.layer} if arguments.layer else {})  # fmt: skip
+        "model": loaded.name,
+        "weights": weights_digest(loaded.model),
+        "size_hw": [*loaded.preprocessing.size_hw],
+        "methods": methods,
+        "target": arguments.target,
+        "against": arguments.against,
+    } | ({"layer": arguments.layer} if arguments.layer else {})
     output.mkdir(exist_ok=True)
     path = output / SETTINGS
     try:
@@ -133,10 +150,12 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     logits, target, against = question.trace.logits, question.subject.target, question.subject.against
     answer = {
-        "model": loaded.name, "class": loaded.label(target), "class_number": target,
+        "model": loaded.name,
+        "class": loaded.label(target),
+        "class_number": target,
         "logit": float(scorer(logits, target)(logits)),
         "against": None if against is None else loaded.label(against),
-    }  # fmt: skip
+    }
     if loaded.classifies:
         answer["probability"] = float(loaded.head.values(logits)[target])
     for explanation in explanations:
@@ -144,10 +163,12 @@ def _rows(
         row, column = divmod(int(heat.argmax()), heat.shape[1])
         left, top, right, bottom = box
         yield answer | {
-            "method": explanation.method, "lowest": float(heat.min()), "highest": float(heat.max()),
+            "method": explanation.method,
+            "lowest": float(heat.min()),
+            "highest": float(heat.max()),
             "highest_x_px": left + (column + 0.5) * (right - left) / heat.shape[1],
             "highest_y_px": top + (row + 0.5) * (bottom - top) / heat.shape[0],
-        }  # fmt: skip
+        }
     for method, reason in reasons.items():
         yield answer | {"method": method, "error": reason}
 

@@ -56,7 +56,7 @@ def explained(question: "Question", methods: list[str]) -> "tuple[list[Explanati
     for name in methods:
         with tqdm(desc=METHODS[name].title, unit="pass", leave=False, disable=None, dynamic_ncols=True) as bar:
 
-            def tell(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401
+            def tell(done: int, total: int, bar: Any = bar) -> None:
                 bar.total = total
                 bar.update(max(0, done - bar.n))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("cka", help="how alike layers represent pictures, in one model or between several")
     command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a timm name, a run folder")
@@ -47,8 +47,9 @@ def _cka(arguments: argparse.Namespace) -> None:
         def tell(share: float) -> None:
             bar.update(100 * share - bar.n)
 
-        result = similarity(models, arguments.data, arguments.images, batch=arguments.batch, seed=arguments.seed,
-                            tell=tell)  # fmt: skip
+        result = similarity(
+            models, arguments.data, arguments.images, batch=arguments.batch, seed=arguments.seed, tell=tell
+        )
     if arguments.output:
         _write(arguments, result)
         print(f"{arguments.output}: {len(result.layers)} layers, {result.images} pictures")
@@ -59,8 +60,10 @@ def _cka(arguments: argparse.Namespace) -> None:
 def as_csv(result: "Similarity") -> str:
     """A row and a column for each layer."""
     names = [f"{result.models[at]} {layer}" for at, layer in result.layers]
-    rows = [",".join([name, *(f"{value:.4f}" for value in row)])
-            for name, row in zip(names, result.values.tolist(), strict=True)]  # fmt: skip
+    rows = [
+        ",".join([name, *(f"{value:.4f}" for value in row)])
+        for name, row in zip(names, result.values.tolist(), strict=True)
+    ]
     return "\n".join([",".join(["layer", *names]), *rows]) + "\n"
 
 
@@ -69,11 +72,23 @@ def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
     if kind == ".csv":
         write_output(arguments.output, as_csv(result))
     elif kind == ".npz":
-        write_arrays(arguments.output, cka=result.values.numpy(), models=result.models, layers=result.layers,
-                     images=result.images)  # fmt: skip
+        write_arrays(
+            arguments.output,
+            cka=result.values.numpy(),
+            models=result.models,
+            layers=result.layers,
+            images=result.images,
+        )
     else:
         values = [[round(value, 4) for value in row] for row in result.values.tolist()]
-        content = {"models": arguments.models, "data": arguments.data, "images": result.images,
-                   "batch": arguments.batch, "seed": arguments.seed, "torch": version("torch"),
-                   "layers": result.layers, "cka": values}  # fmt: skip
+        content = {
+            "models": arguments.models,
+            "data": arguments.data,
+            "images": result.images,
+            "batch": arguments.batch,
+            "seed": arguments.seed,
+            "torch": version("torch"),
+            "layers": result.layers,
+            "cka": values,
+        }
         write_output(arguments.output, json.dumps(content) + "\n")

@@ -16,7 +16,7 @@ from vizkit.commands.output import refuse_output, write_output
 __all__ = ["add"]
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("deciding", help="whether models look at the deciding parts of drawn insects")
     command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a run folder")
@@ -40,23 +40,29 @@ def deciding(arguments: argparse.Namespace) -> None:
     for name in arguments.models:
         with tqdm(unit="drawing", disable=None, dynamic_ncols=True, leave=False) as bar:
 
-            def tell(done: int, total: int, bar: Any = bar) -> None:  # noqa: ANN401
+            def tell(done: int, total: int, bar: Any = bar) -> None:
                 bar.total = total
                 bar.update(done - bar.n)
 
             result = deciding_parts(vizkit.load(name, device=arguments.device), arguments.images, tell=tell)
         results[name] = result
-        cells = "".join(f"{'{:.2f} ± {:.2f}'.format(*result.mean(kind)):>18}"
-                        for kind in ("deciding", "others", "difference"))  # fmt: skip
+        cells = "".join(
+            f"{'{:.2f} ± {:.2f}'.format(*result.mean(kind)):>18}" for kind in ("deciding", "others", "difference")
+        )
         print(f"{name:<24}{cells}  {result.larger:.0%}")
     print(f"logits that the class loses, 95 % intervals; {arguments.images} drawings")
     if arguments.output:
-        content = {"torch": version("torch"), "images": arguments.images,
-                   "models": {name: _rounded(result._asdict()) for name, result in results.items()}}  # fmt: skip
+        content = {
+            "torch": version("torch"),
+            "images": arguments.images,
+            "models": {name: _rounded(result._asdict()) for name, result in results.items()},
+        }
         write_output(arguments.output, json.dumps(content) + "\n")
         print(arguments.output)
 
 
 def _rounded(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: [round(each, 4) for each in value] if isinstance(value, tuple) else value
-            for name, value in fields.items()}  # fmt: skip
+    return {
+        name: [round(each, 4) for each in value] if isinstance(value, tuple) else value
+        for name, value in fields.items()
+    }

@@ -24,7 +24,7 @@ SHOWN = 10
 KINDS = {"mean": ("mean",), "zero": ("zero",), "both": ("mean", "zero")}
 
 
-def add(commands: Any) -> None:  # noqa: ANN401
+def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("heads", help="what each head does, and what the answers of a model lose without it")
     command.add_argument("model", metavar="MODEL", help="bundled:NAME, a timm name, a run folder")
@@ -99,8 +99,11 @@ def table(atlas: "HeadAtlas") -> list[str]:
         lines.append(f"{name:>6}  {lost:>16}  {result.flipped[i]:>8.1%}  {result.estimate[i]:>9.3f}  {does}")
     lines += _pruned(atlas, kind)
     without = {"mean": "its mean", "zero": "nothing"}[kind]
-    return [*lines, f"{result.images} pictures, a head gives {without}; rank correlation with the gradient's estimate "
-            f"{result.correlation:.2f}"]  # fmt: skip
+    return [
+        *lines,
+        f"{result.images} pictures, a head gives {without}; rank correlation with the gradient's estimate "
+        f"{result.correlation:.2f}",
+    ]
 
 
 def _pruned(atlas: "HeadAtlas", kind: str) -> list[str]:

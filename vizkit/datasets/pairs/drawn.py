@@ -83,9 +83,14 @@ class DrawnPairs:
         return paint(animal, DECIDING[label], PLAIN, streams, 2 * SIDE)[0]
 
     def pair(
-        self, index: int, seed: int = 0, *, level: str = "", posed: bool = False,
+        self,
+        index: int,
+        seed: int = 0,
+        *,
+        level: str = "",
+        posed: bool = False,
         scene: Callable[[int], RGB] | None = None,
-    ) -> Pair:  # fmt: skip
+    ) -> Pair:
         """The pair of scene `index`. `level`: of LEVELS; "" draws one by SHARES. `posed`: the picture itself is turned
         and lit by `seed`, too (for training). `scene`: where scenes are kept that were drawn before."""
         scene = scene or self.scene

@@ -66,9 +66,14 @@ class FolderPairs:
         return np.stack([each[top : top + SQUARE, left : left + SQUARE] for each in pictures])
 
     def pair(
-        self, index: int, seed: int = 0, *, level: str = "", posed: bool = False,
+        self,
+        index: int,
+        seed: int = 0,
+        *,
+        level: str = "",
+        posed: bool = False,
         scene: Callable[[int], Squares] | None = None,
-    ) -> Pair:  # fmt: skip
+    ) -> Pair:
         """The pair of square `index`, as `DrawnPairs.pair` gives it. `level`: of LEVELS; "" draws one by SHARES."""
         scene = scene or self.scene
         draw = np.random.default_rng([self.seed, SPLITS.index(self.split), index, seed, _STREAM + 1])
@@ -125,9 +130,7 @@ def open_folder_pairs(path: Path, split: str, most: int, seed: int = 0) -> Folde
     if count < 2:
         raise DatasetError("Pairs need another picture beside each: ask for two or more.")
     facts = [(file.path, file.size, file.changed_ns) for pair in chosen for file in pair if file]
-    files = tuple(
-        tuple(os.path.join(folder.root, file.path) if file else "" for file in pair) for pair in chosen
-    )  # fmt: skip
+    files = tuple(tuple(os.path.join(folder.root, file.path) if file else "" for file in pair) for pair in chosen)
     return FolderPairs(split, files, count, seed, digest_of("folder pairs", split, count, seed, facts))  # type: ignore[arg-type]
 
 

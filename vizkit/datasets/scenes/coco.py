@@ -145,14 +145,21 @@ def write_coco(folder: Path, scenes: Iterable[Annotated], labels: Sequence[str])
         images.append({"id": number, "file_name": name, "width": width, "height": height})
         for place, (box, label) in enumerate(zip(scene.boxes_xyxy.tolist(), scene.labels.tolist(), strict=True), 1):
             left, top, right, bottom = box
-            each = {"id": len(annotations), "image_id": number, "category_id": label + 1, "iscrowd": 0,
-                    "bbox": [left, top, right - left, bottom - top]}  # fmt: skip
+            each = {
+                "id": len(annotations),
+                "image_id": number,
+                "category_id": label + 1,
+                "iscrowd": 0,
+                "bbox": [left, top, right - left, bottom - top],
+            }
             if scene.instances is None:
                 each["area"] = (right - left) * (bottom - top)
             else:
                 mask = scene.instances == place
-                each |= {"area": int(mask.sum()),
-                         "segmentation": {"counts": list(run_lengths(mask)), "size": [height, width]}}  # fmt: skip
+                each |= {
+                    "area": int(mask.sum()),
+                    "segmentation": {"counts": list(run_lengths(mask)), "size": [height, width]},
+                }
             annotations.append(each)
     categories = [{"id": number, "name": name} for number, name in enumerate(labels, 1)]
     write(folder / FILE, json.dumps({"images": images, "annotations": annotations, "categories": categories}))
@@ -197,7 +204,7 @@ def _part(entries: list[Entry], split: str, seed: int) -> list[Entry]:
     return [entries[row] for row in sorted(order[start:end].tolist())]
 
 
-def _records(values: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+def _records(values: Any) -> list[dict[str, Any]]:
     return [each if isinstance(each, dict) else {} for each in values]
 
 
@@ -237,7 +244,7 @@ def _thing(each: dict[str, Any], sizes: dict[Any, Any], places: dict[Any, int]) 
     return Thing(places[category], kept, _runs(each.get("segmentation"), (height, width)))
 
 
-def _runs(segmentation: Any, size_hw: tuple[int, int]) -> tuple[int, ...]:  # noqa: ANN401
+def _runs(segmentation: Any, size_hw: tuple[int, int]) -> tuple[int, ...]:
     """The run lengths of a mask where it is given so and fits the picture, else nothing: boxes do without."""
     counts = segmentation.get("counts") if isinstance(segmentation, dict) else None
     if not isinstance(counts, list) or not all(_whole(count) and count >= 0 for count in counts):
@@ -245,11 +252,11 @@ def _runs(segmentation: Any, size_hw: tuple[int, int]) -> tuple[int, ...]:  # no
     return tuple(counts) if sum(counts) == size_hw[0] * size_hw[1] else ()
 
 
-def _whole(value: Any) -> bool:  # noqa: ANN401
+def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _number(value: Any) -> bool:  # noqa: ANN401
+def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9
 
 

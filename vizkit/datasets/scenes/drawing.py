@@ -81,8 +81,9 @@ def draw_scene(index: int, *, split: str = "train", seed: int = 0, size_px: int 
         instances[parts > 0] = place
     light.shine(picture, light.ripples(draw))
     light.veil(picture, colour(hue(draw), ground), draw.random((2, 2)) * draw.uniform(0, 0.2))
-    picture = light.camera(picture, draw.uniform(0.2, 0.6) * size_px / 224, draw.uniform(1, 4),
-                           np.random.default_rng([*key, 1]))  # fmt: skip
+    picture = light.camera(
+        picture, draw.uniform(0.2, 0.6) * size_px / 224, draw.uniform(1, 4), np.random.default_rng([*key, 1])
+    )
     return Scene(picture, boxes_of(instances, len(laid)), np.array([each.label for each in laid], np.int64), instances)
 
 

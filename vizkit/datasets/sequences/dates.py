@@ -14,9 +14,21 @@ from typing import Literal
 from vizkit.vocabulary import SPECIAL, TextError, Vocabulary
 
 __all__ = [
-    "EXAMPLES", "FIRST", "KINDS", "LAST", "LONGEST", "PARTNERS", "SPELLINGS", "VOCABULARY", "Role", "Written", "iso",
-    "random_date", "split", "write",
-]  # fmt: skip
+    "EXAMPLES",
+    "FIRST",
+    "KINDS",
+    "LAST",
+    "LONGEST",
+    "PARTNERS",
+    "SPELLINGS",
+    "VOCABULARY",
+    "Role",
+    "Written",
+    "iso",
+    "random_date",
+    "split",
+    "write",
+]
 
 Role = Literal["", "year", "month", "day", "weekday"]
 
@@ -45,11 +57,21 @@ _DIGITS = tuple("0123456789")
 VOCABULARY = Vocabulary(
     tuple(
         dict.fromkeys(  # "may" is its own abbreviation
-            SPECIAL + _DIGITS + _MARKS + MONTHS + MONTHS_SHORT + WEEKDAYS + WEEKDAYS_SHORT
-            + UNITS + TEENS + TENS + ORDINALS + _OTHERS
+            SPECIAL
+            + _DIGITS
+            + _MARKS
+            + MONTHS
+            + MONTHS_SHORT
+            + WEEKDAYS
+            + WEEKDAYS_SHORT
+            + UNITS
+            + TEENS
+            + TENS
+            + ORDINALS
+            + _OTHERS
         )
     )
-)  # fmt: skip
+)
 KINDS: dict[str, tuple[str, ...]] = {
     "digits": _DIGITS,
     "months": MONTHS + tuple(name for name in MONTHS_SHORT if name not in MONTHS),
@@ -166,34 +188,50 @@ SPELLINGS: dict[str, Callable[[datetime.date], list[Part]]] = {
     "21st november 2026": lambda d: [*_st(d), _month(d), _year(d)],
     "the 21st of november, 2026": lambda d: [("", "the"), *_st(d), ("", "of"), _month(d), ("", ","), _year(d)],
     "on the 21st of november in the year 2026": lambda d: [
-        ("", "on the"), *_st(d), ("", "of"), _month(d), ("", "in the year"), _year(d)
+        ("", "on the"),
+        *_st(d),
+        ("", "of"),
+        _month(d),
+        ("", "in the year"),
+        _year(d),
     ],
     "saturday, 21 november 2026": lambda d: [_weekday(d), ("", ","), ("day", str(d.day)), _month(d), _year(d)],
     "sat, nov 21, 2026": lambda d: [
-        _weekday(d, True), ("", ","), _month(d, True), ("day", str(d.day)), ("", ","), _year(d)
+        _weekday(d, True),
+        ("", ","),
+        _month(d, True),
+        ("day", str(d.day)),
+        ("", ","),
+        _year(d),
     ],
     "21.11.2026": lambda d: [("day", str(d.day)), ("", "."), ("month", str(d.month)), ("", "."), _year(d)],
-    "21/11/2026": lambda d: [
-        ("day", f"{d.day:02d}"), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), _year(d)
-    ],
-    "2026/11/21": lambda d: [
-        _year(d), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), ("day", f"{d.day:02d}")
-    ],
+    "21/11/2026": lambda d: [("day", f"{d.day:02d}"), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), _year(d)],
+    "2026/11/21": lambda d: [_year(d), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), ("day", f"{d.day:02d}")],
     "2026, november 21": lambda d: [_year(d), ("", ","), _month(d), ("day", str(d.day))],
-    "in 2026 on the 21st of november": lambda d: [
-        ("", "in"), _year(d), ("", "on the"), *_st(d), ("", "of"), _month(d)
-    ],
+    "in 2026 on the 21st of november": lambda d: [("", "in"), _year(d), ("", "on the"), *_st(d), ("", "of"), _month(d)],
     "the twenty-first of november 2026": lambda d: [
-        ("", "the"), ("day", _ordinal(d.day)), ("", "of"), _month(d), _year(d)
+        ("", "the"),
+        ("day", _ordinal(d.day)),
+        ("", "of"),
+        _month(d),
+        _year(d),
     ],
     "november twenty-first, twenty twenty-six": lambda d: [
-        _month(d), ("day", _ordinal(d.day)), ("", ","), ("year", _year_in_words(d.year))
-    ],
-    "saturday the twenty-first of november, twenty twenty-six": lambda d: [
-        _weekday(d), ("", "the"), ("day", _ordinal(d.day)), ("", "of"), _month(d), ("", ","),
+        _month(d),
+        ("day", _ordinal(d.day)),
+        ("", ","),
         ("year", _year_in_words(d.year)),
     ],
-}  # fmt: skip
+    "saturday the twenty-first of november, twenty twenty-six": lambda d: [
+        _weekday(d),
+        ("", "the"),
+        ("day", _ordinal(d.day)),
+        ("", "of"),
+        _month(d),
+        ("", ","),
+        ("year", _year_in_words(d.year)),
+    ],
+}
 """Each under what it makes of 21 November 2026. Numbers with points and slashes are day, month, year."""
 
 EXAMPLES = (

@@ -61,8 +61,9 @@ def heads_of(
 
 def gathered(parts: Sequence[Importance]) -> HeadImportance:
     """Of all pictures that were measured."""
-    lost, flipped, estimate = (torch.cat([getattr(part, name) for part in parts]).double().numpy()
-                               for name in ("lost", "flipped", "estimate"))  # fmt: skip
+    lost, flipped, estimate = (
+        torch.cat([getattr(part, name) for part in parts]).double().numpy() for name in ("lost", "flipped", "estimate")
+    )
     return summed_up(parts[0].names, lost, flipped, estimate)
 
 

@@ -52,8 +52,15 @@ def judge(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) ->
             tell(len(truth))
     right = sum(all_right(said, things) for said, things in zip(detections, truth, strict=True))
     counts = torch.cat([each.labels for each in truth]).bincount(minlength=len(scenes.labels))
-    return Judged(precision(detections, truth, len(scenes.labels)), right / len(truth), len(truth), scenes.labels,
-                  tuple(counts.tolist()), time.monotonic() - begin, (*scenes.notes, *notes))  # fmt: skip
+    return Judged(
+        precision(detections, truth, len(scenes.labels)),
+        right / len(truth),
+        len(truth),
+        scenes.labels,
+        tuple(counts.tolist()),
+        time.monotonic() - begin,
+        (*scenes.notes, *notes),
+    )
 
 
 def batches(
@@ -85,8 +92,10 @@ def _classes(detector: Detector, scenes: BoxSet) -> tuple[Tensor, list[str]]:
     places = {label: place for place, label in reversed(list(enumerate(scenes.labels)))}
     own = [places.get(label, -1) for label in detector.labels]
     if max(own) < 0:
-        raise DatasetError(f"{scenes.name} and {detector.name} have no class in common: it holds "
-                           f"{_named(scenes.labels)}, the model finds {_named(detector.labels)}.")  # fmt: skip
+        raise DatasetError(
+            f"{scenes.name} and {detector.name} have no class in common: it holds "
+            f"{_named(scenes.labels)}, the model finds {_named(detector.labels)}."
+        )
     unknown = [label for place, label in enumerate(scenes.labels) if place not in own]
     other = [label for label, place in zip(detector.labels, own, strict=True) if place < 0]
     notes = []

@@ -60,8 +60,9 @@ def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) 
         with Recorder(detector.model, single_keys=True) as recorder:
             layers = detector.model.decoded(memory, place)
         answers = layers[-1]
-        differing = [before + sum(map(_differs, _each(layer), things))
-                     for before, layer in zip(differing, layers, strict=True)]  # fmt: skip
+        differing = [
+            before + sum(map(_differs, _each(layer), things)) for before, layer in zip(differing, layers, strict=True)
+        ]
         cross = [
             call.weights.mean(1)
             for call in recorder.calls

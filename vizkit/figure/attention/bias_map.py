@@ -36,9 +36,14 @@ def bias_map(
         at = np.linspace(0, 1, MARKS)
         bar |= {"tickvals": at, "ticktext": [f"{value:.3g}" for value in np.quantile(values, at)]}
     heat = go.Heatmap(
-        z=drawn, x=x_names, y=y_names, customdata=values[head], colorbar=bar, **scale,
+        z=drawn,
+        x=x_names,
+        y=y_names,
+        customdata=values[head],
+        colorbar=bar,
+        **scale,
         hovertemplate="%{y} down, %{x} right: %{customdata:.4g}<extra></extra>",
-    )  # fmt: skip
+    )
     figure = laid_out([heat], "columns right", "rows down", f"Head {head + 1}", height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure)

@@ -25,11 +25,17 @@ def by_layer(
     import plotly.graph_objects as go
 
     drawn = [
-        go.Scatter(x=np.arange(len(values)) + first, y=values, mode="lines+markers", name=name,
-                   line={"color": colour, "width": 2.5}, marker={"size": 8},
-                   hovertemplate=f"layer %{{x}}: %{{y:.3f}}<extra>{name}</extra>")
+        go.Scatter(
+            x=np.arange(len(values)) + first,
+            y=values,
+            mode="lines+markers",
+            name=name,
+            line={"color": colour, "width": 2.5},
+            marker={"size": 8},
+            hovertemplate=f"layer %{{x}}: %{{y:.3f}}<extra>{name}</extra>",
+        )
         for (name, values), colour in zip(lines.items(), CLASSES, strict=False)
-    ]  # fmt: skip
+    ]
     if published:
         at, values, words = zip(*published, strict=True)
         drawn.append(

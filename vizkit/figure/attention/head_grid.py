@@ -35,8 +35,9 @@ def head_grid(
     top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
     low = 0.0 if signed else float(np.nanmin(values, initial=top))
     # Strong colours at both ends of a signed scale are dark, at the upper end of the other one light.
-    strong = {(r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6
-              for r, c in at}  # fmt: skip
+    strong = {
+        (r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6 for r, c in at
+    }
     inks = [LIGHT if strong[r, c] == signed else DARK for r, c in at]
     numbered = heads <= MOST_NUMBERED
     texts = [f"{values[r, c]:{'.0%' if share else 'z.2f'}}" for r, c in at]  # z: no minus before a zero
@@ -57,7 +58,13 @@ def head_grid(
     )
     if chosen is not None:
         row, column = chosen
-        figure.add_shape(type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-                         line={"color": OTHERS, "width": 3})  # fmt: skip
+        figure.add_shape(
+            type="rect",
+            x0=column - 0.5,
+            x1=column + 0.5,
+            y0=row - 0.5,
+            y1=row + 0.5,
+            line={"color": OTHERS, "width": 3},
+        )
     figure.update_xaxes(tickvals=[*range(heads)], ticktext=[str(n + 1) for n in range(heads)])
     return figure.update_yaxes(tickvals=[*range(layers)], ticktext=[str(n + 1) for n in range(layers)])

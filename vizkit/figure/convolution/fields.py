@@ -72,15 +72,21 @@ def by_depth(lines: Sequence[Line]) -> "go.Figure":
     widths = {model: 2.5 + 2 * place for place, model in enumerate(reversed(models))}  # none hides one below it
     drawn = [
         go.Scatter(
-            x=[100 * depth for depth in line.depth], y=list(line.reach), mode="lines+markers", marker={"size": 7},
+            x=[100 * depth for depth in line.depth],
+            y=list(line.reach),
+            mode="lines+markers",
+            marker={"size": 7},
             name=f"{line.model}: {line.quantity}",
-            line={"color": CLASSES[models.index(line.model)], "width": widths[line.model],
-                  "dash": DASHES[quantities.index(line.quantity)]},
+            line={
+                "color": CLASSES[models.index(line.model)],
+                "width": widths[line.model],
+                "dash": DASHES[quantities.index(line.quantity)],
+            },
             hovertemplate="%{x:.0f} % of the depth: %{y:.0%} of the side"
-                          f"<extra>{line.model}: {line.quantity}</extra>",
+            f"<extra>{line.model}: {line.quantity}</extra>",
         )
         for line in lines
-    ]  # fmt: skip
+    ]
     figure = laid_out(drawn, "depth of the network, %", "from the middle, share of the side", height=460)
     figure.update_yaxes(range=[0, HIGHEST], tickformat=".0%")
     figure.update_xaxes(range=[0, 103])

@@ -38,8 +38,10 @@ def sharing(
         figure.add_hline(y=start, line={"color": OTHERS, "width": 3})
     figure.update_yaxes(
         tickvals=[image * tokens + (tokens - 1) / 2 for image in range(images)],
-        ticktext=[f"image {image + 1}" for image in range(images)], showgrid=False, zeroline=False,
-    )  # fmt: skip
+        ticktext=[f"image {image + 1}" for image in range(images)],
+        showgrid=False,
+        zeroline=False,
+    )
     numbers = [1, *range(TICK, channels + 1, TICK)]
     at = [number - 1 for number in numbers]
     figure.update_xaxes(tickvals=at, ticktext=list(map(str, numbers)), showgrid=False, zeroline=False)
@@ -54,5 +56,4 @@ def sharing(
 
 def _frame(figure: "go.Figure", box: tuple[int, int, int, int]) -> None:
     x0, y0, x1, y1 = (float(edge) for edge in box)
-    figure.add_shape(type="rect", x0=x0 - 0.5, y0=y0 - 0.5, x1=x1 + 0.5, y1=y1 + 0.5,
-                     line={"color": FRAME, "width": 4})  # fmt: skip
+    figure.add_shape(type="rect", x0=x0 - 0.5, y0=y0 - 0.5, x1=x1 + 0.5, y1=y1 + 0.5, line={"color": FRAME, "width": 4})

@@ -15,9 +15,10 @@ DIMMED = 0.45  # of the ground's light, so that things stand out
 
 
 def segments_over(
-    picture: UInt8[np.ndarray, "height width 3"], instances: UInt8[np.ndarray, "_rows _columns"],
+    picture: UInt8[np.ndarray, "height width 3"],
+    instances: UInt8[np.ndarray, "_rows _columns"],
     places: Sequence[int] | Int[np.ndarray, " thing"],
-) -> UInt8[np.ndarray, "height width 3"]:  # fmt: skip
+) -> UInt8[np.ndarray, "height width 3"]:
     """`instances`: of every pixel 0 or 1, 2, …, on a grid of its own. `places`: of each thing its place among the
     colours: those of one place look the same in two maps."""
     height, width = picture.shape[:2]

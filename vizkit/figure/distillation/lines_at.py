@@ -49,11 +49,16 @@ def lines_at(
     for line, y in zip(lines, ys, strict=True):
         name, chosen = literal(line.name), np.interp(np.log(at), np.log(x), y)
         drawn.append(
-            go.Scatter(x=np.insert(x, place, at), y=np.insert(y, place, chosen), mode="lines+markers", name=name,
-                       line={"color": line.colour, "width": 2.5, "dash": line.dash},
-                       marker={"size": sizes, "opacity": 1, "line": {"width": 0}},
-                       hovertemplate=f"%{{x:.3g}}: %{{y:.3g}}<extra>{name}</extra>")
-        )  # fmt: skip
+            go.Scatter(
+                x=np.insert(x, place, at),
+                y=np.insert(y, place, chosen),
+                mode="lines+markers",
+                name=name,
+                line={"color": line.colour, "width": 2.5, "dash": line.dash},
+                marker={"size": sizes, "opacity": 1, "line": {"width": 0}},
+                hovertemplate=f"%{{x:.3g}}: %{{y:.3g}}<extra>{name}</extra>",
+            )
+        )
     figure = laid_out(drawn, x_title, y_title, height=height)
     rule(figure, at)
     figure.update_xaxes(type="log", range=np.log10([x[0], x[-1]]).tolist(), tickvals=decades(x))

@@ -27,13 +27,26 @@ def loss_surface(
     import plotly.graph_objects as go
 
     heat = go.Heatmap(
-        x=temperatures, y=shares, z=values, colorbar=lying("loss (nats)"),
+        x=temperatures,
+        y=shares,
+        z=values,
+        colorbar=lying("loss (nats)"),
         hovertemplate="T %{x:.3g}, λ %{y:.2f}: %{z:.3g} nats<extra></extra>",
-    )  # fmt: skip
-    lines = [go.Scatter(x=temperatures, y=line, mode="lines", line={"color": LIGHT, "width": 1.2}, opacity=0.75,
-                        hoverinfo="skip") for _, line in levels]  # fmt: skip
-    point = go.Scatter(x=[at[0]], y=[at[1]], mode="markers", hoverinfo="skip", cliponaxis=False,
-                       marker={"size": 14, "color": LIGHT, "line": {"color": DARK, "width": 2.5}})  # fmt: skip
+    )
+    lines = [
+        go.Scatter(
+            x=temperatures, y=line, mode="lines", line={"color": LIGHT, "width": 1.2}, opacity=0.75, hoverinfo="skip"
+        )
+        for _, line in levels
+    ]
+    point = go.Scatter(
+        x=[at[0]],
+        y=[at[1]],
+        mode="markers",
+        hoverinfo="skip",
+        cliponaxis=False,
+        marker={"size": 14, "color": LIGHT, "line": {"color": DARK, "width": 2.5}},
+    )
     figure = laid_out([heat, *lines, point], "temperature T", "teacher's share λ", height=height, showlegend=False)
     figure.update_xaxes(type="log", range=np.log10(temperatures[[0, -1]]).tolist(), tickvals=decades(temperatures))
     return figure.update_yaxes(range=[0, 1])

@@ -21,11 +21,19 @@ ROOM_X, ROOM_Y = 0.14, 0.12
 """Beside the outermost points, as shares of what all of them span."""
 PLOT_PX, LETTER_PX, TEXT_PX, MARK_PX = (280.0, 290.0), 5.6, 13.0, 12.0
 """Width and height of the plot on a telephone, and what a letter and a mark take of it."""
-SPOTS = {f"{above} {beside}": (side, up)
-         for above, beside, side, up in (
-             ("top", "center", 0, 1), ("bottom", "center", 0, -1), ("middle", "right", 1, 0), ("middle", "left", -1, 0),
-             ("top", "right", 1, 1), ("top", "left", -1, 1), ("bottom", "right", 1, -1), ("bottom", "left", -1, -1),
-         )}  # fmt: skip
+SPOTS = {
+    f"{above} {beside}": (side, up)
+    for above, beside, side, up in (
+        ("top", "center", 0, 1),
+        ("bottom", "center", 0, -1),
+        ("middle", "right", 1, 0),
+        ("middle", "left", -1, 0),
+        ("top", "right", 1, 1),
+        ("top", "left", -1, 1),
+        ("bottom", "right", 1, -1),
+        ("bottom", "left", -1, -1),
+    )
+}
 """Where a name may stand, as plotly calls it, and how it is moved from its mark, to the right and up."""
 
 
@@ -49,30 +57,40 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
     drawn = sorted((point for point in points if point.cost > 0), key=lambda point: point.cost)
     families = ordered([point.family for point in drawn])
     colour = {family: colour_of(family, families) for family in families}
-    joined = [joining([point for point in drawn if point.line == line], colour)
-              for line in dict.fromkeys(point.line for point in drawn if point.line)]  # fmt: skip
+    joined = [
+        joining([point for point in drawn if point.line == line], colour)
+        for line in dict.fromkeys(point.line for point in drawn if point.line)
+    ]
     kinds = [(family, source) for family in families for source in SOURCES]
     x, y = np.log10([point.cost for point in drawn]), np.array([point.accuracy for point in drawn])
     side = dict(zip(drawn, spots([point.name for point in drawn], x, y), strict=True))
     several = len({point.source for point in drawn}) > 1
-    marks = [marking(of, f"{family}, {source}" if several else family, colour[family], side, (x_title, y_title))
-             for family, source in kinds
-             if (of := [point for point in drawn if (point.family, point.source) == (family, source)])]  # fmt: skip
+    marks = [
+        marking(of, f"{family}, {source}" if several else family, colour[family], side, (x_title, y_title))
+        for family, source in kinds
+        if (of := [point for point in drawn if (point.family, point.source) == (family, source)])
+    ]
     figure = laid_out([*joined, *marks], x_title, y_title, height=HEIGHT, showlegend=len(marks) > 1)
     low, high = _widened(x, ROOM_X)
     figure.update_xaxes(type="log", range=[low, high], tickvals=ticks(10**low, 10**high))
     return figure.update_yaxes(range=_widened(y, ROOM_Y))
 
 
-def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:  # noqa: ANN401
+def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:
     import plotly.graph_objects as go
 
     line = {"color": faint(colour[points[0].family], 0.5), "width": 1.5}
-    return go.Scatter(x=[point.cost for point in points], y=[point.accuracy for point in points], mode="lines",
-                      line=line, hoverinfo="skip", showlegend=False)  # fmt: skip
+    return go.Scatter(
+        x=[point.cost for point in points],
+        y=[point.accuracy for point in points],
+        mode="lines",
+        line=line,
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
-def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, str], titles: tuple[str, str]) -> Any:  # noqa: ANN401
+def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, str], titles: tuple[str, str]) -> Any:
     """Points of one family from one source."""
     import plotly.graph_objects as go
 

@@ -27,8 +27,15 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
 
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     rows, columns = ([literal(name) for name in distinct(names)] for names in (labels, answers))
-    figure = heat_map(np.where(counts > 0, shares, np.nan), "answer", "label", x_names=columns, y_names=rows, limit=1.0,
-                      height=170 + CELL_PX * len(rows))  # fmt: skip
+    figure = heat_map(
+        np.where(counts > 0, shares, np.nan),
+        "answer",
+        "label",
+        x_names=columns,
+        y_names=rows,
+        limit=1.0,
+        height=170 + CELL_PX * len(rows),
+    )
     figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("share of the label", ".0%"))
     at = np.argwhere(counts > 0).tolist()
     numbered = len(rows) <= MOST_NUMBERED
@@ -43,11 +50,14 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
             customdata=[(labels[row], answers[column], int(counts[row, column])) for row, column in at],
-            hovertemplate=[f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} pictures, "
-                           f"{shares[row, column]:.1%} of this label<extra></extra>" for row, column in at],
+            hovertemplate=[
+                f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} pictures, "
+                f"{shares[row, column]:.1%} of this label<extra></extra>"
+                for row, column in at
+            ],
             showlegend=False,
         )
-    )  # fmt: skip
+    )
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(type="category", dtick=1)
     return figure.update_xaxes(tickangle=-90)

@@ -43,8 +43,16 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
     families = ordered([line.family for line in lines])
     drawn: list[Any] = [part for line in lines for part in banded(line, colour_of(line.family, families))]
     if chance is not None:
-        drawn.append(go.Scatter(x=ends_of(sizes), y=[chance] * 2, mode="lines", name=f"chance {chance:.1%}",
-                                hoverinfo="skip", line={"color": OTHERS, "width": 1.5, "dash": "dash"}))  # fmt: skip
+        drawn.append(
+            go.Scatter(
+                x=ends_of(sizes),
+                y=[chance] * 2,
+                mode="lines",
+                name=f"chance {chance:.1%}",
+                hoverinfo="skip",
+                line={"color": OTHERS, "width": 1.5, "dash": "dash"},
+            )
+        )
     figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=480, showlegend=True), sizes)
     highest = max((high for line in lines for high in line.high), default=1.0)
     return figure.update_yaxes(range=[0, min(1.02, 1.05 * highest)], tickformat=".0%")
@@ -56,21 +64,41 @@ def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float
     those of the learning curves of no, a soft and a hard teacher, which a line has as its `family`."""
     import plotly.graph_objects as go
 
-    drawn: list[Any] = [go.Scatter(x=ends_of(sizes), y=[0, 0], mode="lines", name="no teacher", hoverinfo="skip",
-                                   line={"color": CLASSES[0], "width": 1.5, "dash": "dash"})]  # fmt: skip
+    drawn: list[Any] = [
+        go.Scatter(
+            x=ends_of(sizes),
+            y=[0, 0],
+            mode="lines",
+            name="no teacher",
+            hoverinfo="skip",
+            line={"color": CLASSES[0], "width": 1.5, "dash": "dash"},
+        )
+    ]
     for place, line in enumerate(lines):
         at = [images * DODGE ** (place - (len(lines) - 1) / 2) for images in line.images]
         colour = TEACHERS.get(line.family, CLASSES[3 + place])
         spans = [[low, high, None] for low, high in zip(line.low, line.high, strict=True)]
         drawn += [
-            go.Scatter(x=[x for each in at for x in (each, each, None)], y=[y for span in spans for y in span],
-                       mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False),
             go.Scatter(
-                x=at, y=list(line.mean), mode="markers+lines", name=line.name, line={"color": colour, "width": 1},
-                marker={"size": 10}, customdata=list(zip(line.images, line.low, line.high, strict=True)),
+                x=[x for each in at for x in (each, each, None)],
+                y=[y for span in spans for y in span],
+                mode="lines",
+                line={"color": colour, "width": 2},
+                hoverinfo="skip",
+                showlegend=False,
+            ),
+            go.Scatter(
+                x=at,
+                y=list(line.mean),
+                mode="markers+lines",
+                name=line.name,
+                line={"color": colour, "width": 1},
+                marker={"size": 10},
+                customdata=list(zip(line.images, line.low, line.high, strict=True)),
                 hovertemplate="%{customdata[0]:,} images: %{y:+.1%} (%{customdata[1]:+.1%} to %{customdata[2]:+.1%})"
-                              "<extra>%{fullData.name}</extra>"),
-        ]  # fmt: skip
+                "<extra>%{fullData.name}</extra>",
+            ),
+        ]
     figure = laid_out(drawn, "training images", "accuracy above no teacher", height=400, showlegend=True)
     return _logarithmic(figure, sizes).update_xaxes(showgrid=True).update_yaxes(tickformat="+.0%", range=list(reach))
 
@@ -79,16 +107,29 @@ def banded(line: Line, colour: str) -> list[Any]:
     """Its band, where it has one, and its means."""
     import plotly.graph_objects as go
 
-    band = go.Scatter(x=[*line.images, *reversed(line.images)], y=[*line.high, *reversed(line.low)], fill="toself",
-                      fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines", hoverinfo="skip",
-                      showlegend=False, legendgroup=line.name)  # fmt: skip
+    band = go.Scatter(
+        x=[*line.images, *reversed(line.images)],
+        y=[*line.high, *reversed(line.low)],
+        fill="toself",
+        fillcolor=faint(colour, 0.18),
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=line.name,
+    )
     means = go.Scatter(
-        x=list(line.images), y=list(line.mean), mode="lines+markers", name=line.name, legendgroup=line.name,
+        x=list(line.images),
+        y=list(line.mean),
+        mode="lines+markers",
+        name=line.name,
+        legendgroup=line.name,
         line={"color": colour, "width": 2.5 if line.main else 1.5, "dash": line.dash},
-        marker=_marker(line, size=9), customdata=list(zip(line.low, line.high, strict=True)),
+        marker=_marker(line, size=9),
+        customdata=list(zip(line.low, line.high, strict=True)),
         hovertemplate="%{x:,} images: %{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
-                      "<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
+        "<extra>%{fullData.name}</extra>",
+    )
     return [band, means] if line.main else [means]
 
 
@@ -103,5 +144,9 @@ def _marker(line: Line, size: int) -> dict[str, Any]:
 
 
 def _logarithmic(figure: "go.Figure", sizes: Sequence[int]) -> "go.Figure":
-    return figure.update_xaxes(type="log", range=np.log10(ends_of(sizes)).tolist(), tickvals=list(sizes),
-                               ticktext=[f"{size:,}" for size in sizes])  # fmt: skip
+    return figure.update_xaxes(
+        type="log",
+        range=np.log10(ends_of(sizes)).tolist(),
+        tickvals=list(sizes),
+        ticktext=[f"{size:,}" for size in sizes],
+    )

@@ -24,12 +24,15 @@ def reliability(
 
     most = max(images, default=1)
     bins = go.Bar(
-        x=list(low), y=list(accuracy), width=width, offset=0,
+        x=list(low),
+        y=list(accuracy),
+        width=width,
+        offset=0,
         marker={"color": [faint(colour, round(0.35 + 0.65 * (count / most) ** 0.5, 3)) for count in images]},
         customdata=[*zip(confidence, images, strict=True)],
         hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} pictures"
         "<extra></extra>",
-    )  # fmt: skip
+    )
     line = {"color": OTHERS, "width": 2, "dash": "dash"}
     diagonal = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip")
     figure = laid_out([bins, diagonal], "probability of the answer", "share right", height=300, showlegend=False)

@@ -35,8 +35,11 @@ def removal_curves(
         for (name, values), colour, dash in zip(lines.items(), colours, dashes, strict=False)
     ]
     if chance is not None:
-        drawn.append(go.Scatter(x=share, y=chance, mode="lines", name="random order",
-                                line={"color": OTHERS, "width": 3, "dash": "dash"}))  # fmt: skip
+        drawn.append(
+            go.Scatter(
+                x=share, y=chance, mode="lines", name="random order", line={"color": OTHERS, "width": 3, "dash": "dash"}
+            )
+        )
     figure = laid_out(drawn, x, "probability of the class", title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(tickformat=".0%", range=[0, 1])

@@ -32,13 +32,18 @@ def strength_curves(
     import plotly.graph_objects as go
 
     drawn = [
-        go.Scatter(x=list(strengths), y=values, mode="lines+markers", name=literal(name),
-                   line={"color": colour, "width": 2.2, "dash": dash},
-                   marker={"symbol": symbol, "size": [9 if index == at else 0 for index in range(len(strengths))]},
-                   hovertemplate=f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>")
+        go.Scatter(
+            x=list(strengths),
+            y=values,
+            mode="lines+markers",
+            name=literal(name),
+            line={"color": colour, "width": 2.2, "dash": dash},
+            marker={"symbol": symbol, "size": [9 if index == at else 0 for index in range(len(strengths))]},
+            hovertemplate=f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>",
+        )
         for name, values, colour, dash, symbol in zip(names, shares, CLASSES, DASHES, SYMBOLS, strict=False)
         if values is not None
-    ]  # fmt: skip
+    ]
     figure = laid_out(drawn, unit, "probability", height=210, showlegend=False)
     rule(figure, strengths[at])
     figure.update_xaxes(range=[0, strengths[-1]], nticks=4, tickformat=".0%" if percent else None)

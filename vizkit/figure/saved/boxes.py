@@ -44,8 +44,9 @@ def boxes(picture: RGB, boxes_xyxy: Sequence[Box], words: Sequence[str], colours
     """Frames in `colours` (#rrggbb), the first on top; `boxes_xyxy` in pixels of the picture. The result is larger than
     a small picture, by a whole number."""
     height, width = picture.shape[:2]
-    shares = [(float(x0) / width, float(y0) / height, float(x1) / width, float(y1) / height)
-              for x0, y0, x1, y1 in boxes_xyxy]  # fmt: skip
+    shares = [
+        (float(x0) / width, float(y0) / height, float(x1) / width, float(y1) / height) for x0, y0, x1, y1 in boxes_xyxy
+    ]
     return framed(picture, [Frame(*each) for each in zip(shares, colours, words, strict=True)])
 
 

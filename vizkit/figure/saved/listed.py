@@ -50,8 +50,10 @@ def class_rows(bars: ClassBars, y: float, sheet: float = WIDTH) -> Drawn:
         start, end = map(at, axis.span(value))
         number = axis.number(value)
         room = inner - font(SMALL).getlength(number) - 6
-        marks += [Words(fitting(name, SMALL, room), MARGIN, y + above - 2, SMALL),
-                  Words(number, MARGIN + inner, y + above - 2, SMALL, INK, "end")]  # fmt: skip
+        marks += [
+            Words(fitting(name, SMALL, room), MARGIN, y + above - 2, SMALL),
+            Words(number, MARGIN + inner, y + above - 2, SMALL, INK, "end"),
+        ]
         y += above
         if end > start:
             marks.append(Raster(flat(bars.colours[index]), start, y, end - start, BAR / 2))
@@ -100,8 +102,9 @@ def table(
     `inks`: the ground of cells, by the number of their row and the name of their column."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[clean(name) for name in names], *([_cell(row.get(name)) for name in names] for row in rows)]
-    wide = _widths([max(font(SMALL).getlength(row[at]) for row in cells) + GAP for at in range(len(names))],
-                   sheet - 2 * MARGIN)  # fmt: skip
+    wide = _widths(
+        [max(font(SMALL).getlength(row[at]) for row in cells) + GAP for at in range(len(names))], sheet - 2 * MARGIN
+    )
     marks: list[Mark] = []
     for number, row in enumerate(cells):
         x, lowest = MARGIN, y

@@ -74,8 +74,16 @@ def cells_of(
 ) -> Panel:
     """Numbers as cells, by default of both signs where one is negative; what is infinite is left out."""
     signed = bool((values[np.isfinite(values)] < 0).any()) if signed is None else signed
-    return Panel(title, x, y, cells=tuple(map(_few, values)), limit=limit, signed=signed, rows=tuple(rows),
-                 columns=tuple(columns))  # fmt: skip
+    return Panel(
+        title,
+        x,
+        y,
+        cells=tuple(map(_few, values)),
+        limit=limit,
+        signed=signed,
+        rows=tuple(rows),
+        columns=tuple(columns),
+    )
 
 
 def panel_of(figure: "go.Figure") -> Panel:
@@ -90,26 +98,55 @@ def panel_of(figure: "go.Figure") -> Panel:
         cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
         if columns is not None and not isinstance(columns[0], str):
             x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
-        return Panel(title, x, y, cells=tuple(map(_few, cells)), limit=float(drawn[0].zmax or 0),
-                     signed=(drawn[0].zmin or 0) < 0, boxes=boxes, rows=_names(drawn[0].y),
-                     columns=_names(columns), digits=_digits(drawn[0].texttemplate))  # fmt: skip
+        return Panel(
+            title,
+            x,
+            y,
+            cells=tuple(map(_few, cells)),
+            limit=float(drawn[0].zmax or 0),
+            signed=(drawn[0].zmin or 0) < 0,
+            boxes=boxes,
+            rows=_names(drawn[0].y),
+            columns=_names(columns),
+            digits=_digits(drawn[0].texttemplate),
+        )
     if drawn and drawn[0].type == "bar":
         kinds = [each for each in drawn if each.type == "bar"]
         lying = kinds[0].orientation == "h"
         ends = (layout.xaxis if lying else layout.yaxis).range
-        return Panel(title, *((y, x) if lying else (x, y)), tuple(map(_bars, kinds, range(len(kinds)))), bars=True,
-                     span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
+        return Panel(
+            title,
+            *((y, x) if lying else (x, y)),
+            tuple(map(_bars, kinds, range(len(kinds)))),
+            bars=True,
+            span_y=(float(ends[0]), float(ends[1])) if ends else None,
+        )
     lines = tuple(
-        Line("" if line.showlegend is False else unescape(line.name or ""), _few(line.x), _few(line.y),
-             _colour(line, index), line.line.dash or "solid", _words(line))
-        for index, line in enumerate(drawn) if line.mode != "markers" or any(x is not None for x in line.x)
-    )  # fmt: skip
+        Line(
+            "" if line.showlegend is False else unescape(line.name or ""),
+            _few(line.x),
+            _few(line.y),
+            _colour(line, index),
+            line.line.dash or "solid",
+            _words(line),
+        )
+        for index, line in enumerate(drawn)
+        if line.mode != "markers" or any(x is not None for x in line.x)
+    )
     ends = layout.yaxis.range
-    return Panel(title, x, y, lines, log=layout.yaxis.type == "log", log_x=layout.xaxis.type == "log", boxes=boxes,
-                 span_y=(float(ends[0]), float(ends[1])) if ends else None)  # fmt: skip
+    return Panel(
+        title,
+        x,
+        y,
+        lines,
+        log=layout.yaxis.type == "log",
+        log_x=layout.xaxis.type == "log",
+        boxes=boxes,
+        span_y=(float(ends[0]), float(ends[1])) if ends else None,
+    )
 
 
-def _bars(drawn: Any, index: int) -> Line:  # noqa: ANN401
+def _bars(drawn: Any, index: int) -> Line:
     """One kind of bars, counted from 1, with their names."""
     names, values = (drawn.y, drawn.x) if drawn.orientation == "h" else (drawn.x, drawn.y)
     places = tuple(map(float, range(1, len(values) + 1)))
@@ -117,7 +154,7 @@ def _bars(drawn: Any, index: int) -> Line:  # noqa: ANN401
     return Line(unescape(drawn.name or ""), places, _few(values), _colour(drawn, index), words=words)
 
 
-def _words(line: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _words(line: Any) -> tuple[str, ...]:
     """Of dots that are not joined, "" for those without a name."""
     return _names(line.text) if "text" in (line.mode or "") else ("",) * len(line.x) * (line.mode == "markers")
 
@@ -128,18 +165,18 @@ def _digits(template: str | None) -> int | None:
     return int(found[1]) if found else None
 
 
-def _names(words: Any) -> tuple[str, ...]:  # noqa: ANN401
+def _names(words: Any) -> tuple[str, ...]:
     """Of cells or places; none where they are numbers."""
     if words is None or not len(words) or not isinstance(words[0], str):
         return ()
     return tuple(unescape(str(word)) for word in words)
 
 
-def _colour(line: Any, index: int) -> int:  # noqa: ANN401
+def _colour(line: Any, index: int) -> int:
     ink = (line.type != "bar" and line.line.color) or line.marker.color  # of dots a number for each
     ink = line.textfont.color if line.type != "bar" and line.mode == "text" else ink
     return INKS.index(ink) if isinstance(ink, str) and ink in INKS else index
 
 
-def _few(values: Any) -> Numbers:  # noqa: ANN401
+def _few(values: Any) -> Numbers:
     return tuple(float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in np.asarray(values, float))

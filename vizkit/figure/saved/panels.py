@@ -141,26 +141,40 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     painted = colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)]
     marks.append(Raster(painted, left, y, width, height))
     across, down = width / count, height / len(values)
-    written = {cell: f"{value:.{panel.digits}f}".replace("-", "−")
-               for cell, value in np.ndenumerate(np.array(panel.cells, float))
-               if panel.digits is not None and np.isfinite(value)}  # fmt: skip
+    written = {
+        cell: f"{value:.{panel.digits}f}".replace("-", "−")
+        for cell, value in np.ndenumerate(np.array(panel.cells, float))
+        if panel.digits is not None and np.isfinite(value)
+    }
     if across > max((font(SMALL).getlength(words) + 2 for words in written.values()), default=0.0):
-        marks += [Words(words, left + (column + 0.5) * across, y + (row + 0.5) * down + SMALL / 3, SMALL,
-                        INK if painted[row, column].mean() > HALF else WHITE, "middle")
-                  for (row, column), words in written.items()]  # fmt: skip
+        marks += [
+            Words(
+                words,
+                left + (column + 0.5) * across,
+                y + (row + 0.5) * down + SMALL / 3,
+                SMALL,
+                INK if painted[row, column].mean() > HALF else WHITE,
+                "middle",
+            )
+            for (row, column), words in written.items()
+        ]
     marks += [
         Outline(left + (x0 + 0.5) * across, y + (y0 + 0.5) * down, (x1 - x0) * across, (y1 - y0) * down, FRAME, 2.0)
         for x0, y0, x1, y1 in panel.boxes
         if x0 < x1 and y0 < y1
     ]
     if not single:
-        marks += [Words(fitting(name, SMALL, ROWS - 4), left - 4, y + (at + 0.5) * down + SMALL / 3, SMALL, INK, "end")
-                  for at, name in enumerate(panel.rows)]  # fmt: skip
+        marks += [
+            Words(fitting(name, SMALL, ROWS - 4), left - 4, y + (at + 0.5) * down + SMALL / 3, SMALL, INK, "end")
+            for at, name in enumerate(panel.rows)
+        ]
     y += height
     if panel.columns and across > 2 * SMALL:
         y += SMALL + 2
-        marks += [Words(fitting(name, SMALL, across - 2), left + (at + 0.5) * across, y, SMALL, INK, "middle")
-                  for at, name in enumerate(panel.columns)]  # fmt: skip
+        marks += [
+            Words(fitting(name, SMALL, across - 2), left + (at + 0.5) * across, y, SMALL, INK, "middle")
+            for at, name in enumerate(panel.columns)
+        ]
     end = f"{limit:.3g}"
     if single:
         said = f"from {'−' + end if panel.signed else '0'} to {end}"

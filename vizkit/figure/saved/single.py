@@ -11,8 +11,7 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, W
 from vizkit.figure.saved.text import clean, font, wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "text_lines",
-           "top_lines"]  # fmt: skip
+__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "text_lines", "top_lines"]
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph

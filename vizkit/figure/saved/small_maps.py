@@ -71,8 +71,9 @@ def small_maps(
         y = lowest + GAP
     if one_scale and max(opacities):
         first = next(each for each in maps if each.places is not None)
-        made, y = scale_bar(y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, first.ends(),
-                            "one scale for all of them")  # fmt: skip
+        made, y = scale_bar(
+            y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, first.ends(), "one scale for all of them"
+        )
         marks += made
     return marks, y
 

@@ -92,8 +92,16 @@ class WordMatrix:
         beside = min(len(self.keys), max(1, int(longest / across + 1))) if len(self.keys) > 1 else 1
         for j, key in enumerate(self.keys):
             at = names + (j + 0.5) * across
-            marks.append(Words(fitting(key, SIZE - 1, beside * across - 1), at, top + (j % beside + 1) * SIZE, SIZE - 1,
-                               INK, "middle"))  # fmt: skip
+            marks.append(
+                Words(
+                    fitting(key, SIZE - 1, beside * across - 1),
+                    at,
+                    top + (j % beside + 1) * SIZE,
+                    SIZE - 1,
+                    INK,
+                    "middle",
+                )
+            )
         top += beside * SIZE + 4
         shares, small = self.shares(), min(SIZE - 1, across / 2.4)
         for i, query in enumerate(self.queries):

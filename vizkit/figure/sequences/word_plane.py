@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["word_plane"]
 
-SIDES = ("top center", "bottom center", "middle right", "middle left", "top right", "top left", "bottom right",
-         "bottom left")  # fmt: skip
+SIDES = (
+    "top center",
+    "bottom center",
+    "middle right",
+    "middle left",
+    "top right",
+    "top left",
+    "bottom right",
+    "bottom left",
+)
 FONT_PX, GAP_PX, AROUND_PX = 12, 6, 110
 
 
@@ -50,8 +58,11 @@ def word_plane(
             go.Scatter(x=ends[:, 0], y=ends[:, 1], mode="lines", line=line, showlegend=False, hoverinfo="skip")
         )
     known = [*order, *sorted(set(kinds) - {*order}, key=lambda kind: (kind == "", kinds.index(kind)))]
-    beside = _beside(places, [word if named is None or at in named else "" for at, word in enumerate(words)],
-                     (width, height - AROUND_PX))  # fmt: skip
+    beside = _beside(
+        places,
+        [word if named is None or at in named else "" for at, word in enumerate(words)],
+        (width, height - AROUND_PX),
+    )
     for number, kind in enumerate(known):
         if kind not in kinds:
             continue
@@ -61,14 +72,23 @@ def word_plane(
         colour = CLASSES[number % len(CLASSES)] if kind else OTHERS
         drawn.append(
             go.Scatter(
-                x=places[own, 0], y=places[own, 1], mode="markers+text", name=literal(kind or "others"),
-                text=written, textposition=[beside.get(at, SIDES[0]) for at in own], textfont={"size": FONT_PX},
+                x=places[own, 0],
+                y=places[own, 1],
+                mode="markers+text",
+                name=literal(kind or "others"),
+                text=written,
+                textposition=[beside.get(at, SIDES[0]) for at in own],
+                textfont={"size": FONT_PX},
                 cliponaxis=False,
-                customdata=[literal(words[at]) for at in own], hovertemplate="%{customdata}<extra></extra>",
-                marker={"color": colour, "size": [8 if each else 5 for each in meant],
-                        "opacity": [1 if each else 0.55 for each in meant]},
+                customdata=[literal(words[at]) for at in own],
+                hovertemplate="%{customdata}<extra></extra>",
+                marker={
+                    "color": colour,
+                    "size": [8 if each else 5 for each in meant],
+                    "opacity": [1 if each else 0.55 for each in meant],
+                },
             )
-        )  # fmt: skip
+        )
     x, y = (f", {share:.0%} of the variance" for share in explained) if explained else ("", "")
     figure = laid_out(drawn, f"component 1{x}", f"component 2{y}", title, height)
     for axis, update in enumerate((figure.update_xaxes, figure.update_yaxes)):

@@ -51,8 +51,9 @@ def growth(
 
     fills = (ramp(SCALE, *ENDS, len(names)), CLASSES[2])
     kinds = zip(words, (shares, holding), fills, strict=True)
-    bars = [go.Bar(x=list(names), y=[100 * s for s in each], marker={"color": ink}, name=name)
-            for name, each, ink in kinds]  # fmt: skip
+    bars = [
+        go.Bar(x=list(names), y=[100 * s for s in each], marker={"color": ink}, name=name) for name, each, ink in kinds
+    ]
     figure = laid_out(bars, x, "% of the image", height=260, barmode="group")
     figure.update_yaxes(range=[0, 105])
     return figure.update_xaxes(type="category")

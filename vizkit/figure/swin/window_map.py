@@ -85,7 +85,7 @@ def strokes(cells: Bool[np.ndarray, "row column"], count: int, colour: str) -> "
     return plain(x, y, colour, 1.5)
 
 
-def plain(x: Any, y: Any, colour: str, width: float | int) -> "go.Scatter":  # noqa: ANN401
+def plain(x: Any, y: Any, colour: str, width: float | int) -> "go.Scatter":
     import plotly.graph_objects as go
 
     return go.Scatter(x=x, y=y, mode="lines", line={"color": colour, "width": width}, hoverinfo="skip")

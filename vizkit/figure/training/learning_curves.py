@@ -51,9 +51,18 @@ def learning_curves(
     rows = LEGEND_ROW * max(0, len(lines) - 3) if legend else 0
     figure = laid_out(drawn, x, y, height=height + rows, showlegend=legend, hovermode="x unified")
     last = max((line.epochs[-1] for line in lines if len(line.epochs)), default=1)
-    figure.update_xaxes(rangemode="tozero", dtick=1 if x == "epoch" and last <= 8 else None, hoverformat=".4~g",
-                        unifiedhovertitle={"text": f"{x} %{{x}}"}, showspikes=True, spikemode="across",
-                        spikesnap="cursor", spikethickness=1, spikedash="dot", spikecolor=OTHERS)  # fmt: skip
+    figure.update_xaxes(
+        rangemode="tozero",
+        dtick=1 if x == "epoch" and last <= 8 else None,
+        hoverformat=".4~g",
+        unifiedhovertitle={"text": f"{x} %{{x}}"},
+        showspikes=True,
+        spikemode="across",
+        spikesnap="cursor",
+        spikethickness=1,
+        spikedash="dot",
+        spikecolor=OTHERS,
+    )
     if log:
         return figure.update_yaxes(type="log", tickformat=".0%" if percent else None)
     return figure.update_yaxes(tickformat=".0%" if percent else None, range=[0, 1.02] if whole else None)
@@ -69,19 +78,43 @@ def parts(line: Curve, index: int, style: str) -> list[Any]:
     drawn = []
     if list(line.low) != list(line.high):
         hover += f" (%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}})"
-        drawn = [go.Scatter(x=[*line.epochs, *reversed(line.epochs)], y=[*line.high, *reversed(line.low)],
-                            fill="toself", fillcolor=faint(colour, 0.18), line={"width": 0}, mode="lines",
-                            hoverinfo="skip", showlegend=False, legendgroup=name)]  # fmt: skip
+        drawn = [
+            go.Scatter(
+                x=[*line.epochs, *reversed(line.epochs)],
+                y=[*line.high, *reversed(line.low)],
+                fill="toself",
+                fillcolor=faint(colour, 0.18),
+                line={"width": 0},
+                mode="lines",
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=name,
+            )
+        ]
     values, dots = line.mean, len(line.epochs) <= MOST_DOTS
     if len(line.smooth):
-        drawn.append(go.Scatter(x=list(line.epochs), y=list(line.mean), mode="lines", showlegend=False,
-                                line={"color": faint(colour, RAW), "width": 1.5}, hoverinfo="skip",
-                                legendgroup=name))  # fmt: skip
+        drawn.append(
+            go.Scatter(
+                x=list(line.epochs),
+                y=list(line.mean),
+                mode="lines",
+                showlegend=False,
+                line={"color": faint(colour, RAW), "width": 1.5},
+                hoverinfo="skip",
+                legendgroup=name,
+            )
+        )
         hover, values, dots = f"{hover}, raw %{{text:{style}}}", line.smooth, False
     points = go.Scatter(
-        x=list(line.epochs), y=list(values), mode="lines+markers" if dots else "lines", name=name, legendgroup=name,
-        line={"color": colour, "width": 2.5}, marker={"size": 6, "symbol": symbol},
-        customdata=[*zip(line.low, line.high, strict=True)] or None, text=list(line.mean) if len(line.smooth) else None,
+        x=list(line.epochs),
+        y=list(values),
+        mode="lines+markers" if dots else "lines",
+        name=name,
+        legendgroup=name,
+        line={"color": colour, "width": 2.5},
+        marker={"size": 6, "symbol": symbol},
+        customdata=[*zip(line.low, line.high, strict=True)] or None,
+        text=list(line.mean) if len(line.smooth) else None,
         hovertemplate=f"{hover}<extra>{name}</extra>",
-    )  # fmt: skip
+    )
     return [*drawn, points]

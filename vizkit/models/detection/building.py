@@ -13,9 +13,18 @@ __all__ = ["NETWORKS", "Backbone", "backbone_of", "build"]
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "detr": {},
-    "detr_small": {"dim": 128, "heads": 8, "hidden": 512, "encoder_depth": 3, "decoder_depth": 3, "queries": 16,
-                   "conditional": True, "groups": 4, "dense": True},
-}  # fmt: skip
+    "detr_small": {
+        "dim": 128,
+        "heads": 8,
+        "hidden": 512,
+        "encoder_depth": 3,
+        "decoder_depth": 3,
+        "queries": 16,
+        "conditional": True,
+        "groups": 4,
+        "dense": True,
+    },
+}
 """`detr` as published, with a ResNet-50; `detr_small` learns on a CPU in about two hours."""
 
 

@@ -37,6 +37,9 @@ def detect(detector: Detector, picture: RGB, threshold: float = THRESHOLD) -> li
     sure = every.above(threshold)
     shares = box_convert(sure.things.boxes_cxcywh, "cxcywh", "xyxy").clamp(0, 1).cpu().double().numpy()
     boxes = shares * np.array([width, height] * 2)
-    return [Detection(detector.labels[label], score, (left, top, right, bottom))
-            for label, score, (left, top, right, bottom)
-            in zip(sure.things.labels.tolist(), sure.scores.tolist(), boxes.tolist(), strict=True)]  # fmt: skip
+    return [
+        Detection(detector.labels[label], score, (left, top, right, bottom))
+        for label, score, (left, top, right, bottom) in zip(
+            sure.things.labels.tolist(), sure.scores.tolist(), boxes.tolist(), strict=True
+        )
+    ]

@@ -33,7 +33,7 @@ BACKBONE = "model.backbone."
 class Backbone(nn.Module):
     """The library's own, giving its last map."""
 
-    def __init__(self, encoder: Any) -> None:  # noqa: ANN401
+    def __init__(self, encoder: Any) -> None:
         super().__init__()
         self.encoder = encoder
 
@@ -42,7 +42,7 @@ class Backbone(nn.Module):
         return (maps.feature_maps if hasattr(maps, "feature_maps") else maps)[-1]
 
 
-def from_transformers(model: Any) -> DETR:  # noqa: ANN401
+def from_transformers(model: Any) -> DETR:
     """Ours with the weights of a `DetrForObjectDetection`; the backbone is the library's module itself. ValueError for
     one whose positions are learned or whose layers are normalised before each part."""
     config = model.config
@@ -50,9 +50,17 @@ def from_transformers(model: Any) -> DETR:  # noqa: ANN401
         raise ValueError("The positions of this DETR are learned; those that are computed can be read.")
     backbone = Backbone(model.model.backbone)
     channels = model.model.input_projection.in_channels
-    made = DETR(backbone, channels, config.num_labels, dim=config.d_model, heads=config.encoder_attention_heads,
-                hidden=config.encoder_ffn_dim, encoder_depth=config.encoder_layers,
-                decoder_depth=config.decoder_layers, queries=config.num_queries)  # fmt: skip
+    made = DETR(
+        backbone,
+        channels,
+        config.num_labels,
+        dim=config.d_model,
+        heads=config.encoder_attention_heads,
+        hidden=config.encoder_ffn_dim,
+        encoder_depth=config.encoder_layers,
+        decoder_depth=config.decoder_layers,
+        queries=config.num_queries,
+    )
     weights = {_ours(name): tensor for name, tensor in model.state_dict().items() if not name.startswith(BACKBONE)}
     missing = made.load_state_dict(weights, strict=False)
     if missing.unexpected_keys or any(not name.startswith("backbone.") for name in missing.missing_keys):

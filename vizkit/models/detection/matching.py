@@ -79,7 +79,8 @@ def greedy(cost: Float[Tensor, "query thing"]) -> Pairs:
         left[query], left[:, thing] = torch.inf, torch.inf
     pairs.sort()
     return torch.tensor([query for query, _ in pairs], dtype=torch.long), torch.tensor(
-        [thing for _, thing in pairs], dtype=torch.long)  # fmt: skip
+        [thing for _, thing in pairs], dtype=torch.long
+    )
 
 
 def spent(cost: Float[Tensor, "query thing"], pairs: Pairs) -> float:

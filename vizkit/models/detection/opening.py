@@ -107,10 +107,16 @@ def config_of(
 ) -> dict[str, Any]:
     """What `open_detector` reads again."""
     return {
-        "task": "detect", "architecture": name, "sizes": model.sizes, "label_names": list(labels),
+        "task": "detect",
+        "architecture": name,
+        "sizes": model.sizes,
+        "label_names": list(labels),
         "backbone": {"architecture": backbone.architecture, "model_args": backbone.model_args},
-        "size_hw": list(needs.size_hw), "mean": list(needs.mean), "std": list(needs.std), "license": licence or None,
-    }  # fmt: skip
+        "size_hw": list(needs.size_hw),
+        "mean": list(needs.mean),
+        "std": list(needs.std),
+        "license": licence or None,
+    }
 
 
 def _needs(config: Mapping[str, Any], title: str) -> Preprocessing:
@@ -124,8 +130,9 @@ def _needs(config: Mapping[str, Any], title: str) -> Preprocessing:
 
 def _backbone(config: Mapping[str, Any], title: str) -> Backbone:
     about = config.get("backbone")
-    architecture, model_args = (about.get(key) for key in ("architecture", "model_args")) if isinstance(
-        about, dict) else (None, None)  # fmt: skip
+    architecture, model_args = (
+        (about.get(key) for key in ("architecture", "model_args")) if isinstance(about, dict) else (None, None)
+    )
     if not isinstance(architecture, str) or not isinstance(model_args, dict):
         raise ModelError(f"The config.json of {title} does not name its backbone.")
     refuse_sizes(title, model_args)

@@ -50,8 +50,10 @@ def partners(said: Segments, truth: Segments) -> list[tuple[int | None, float]]:
         return [(None, 0.0)] * len(truth.labels)
     overlap = ious(said, truth)
     best = overlap.argmax(0).tolist()
-    return [(place, float(overlap[place, thing])) if overlap[place, thing] else (None, 0.0)
-            for thing, place in enumerate(best)]  # fmt: skip
+    return [
+        (place, float(overlap[place, thing])) if overlap[place, thing] else (None, 0.0)
+        for thing, place in enumerate(best)
+    ]
 
 
 def quality(said: Sequence[Segments], truth: Sequence[Segments], labels: int) -> Quality:

@@ -40,8 +40,10 @@ def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int)
     at_half = MeanAveragePrecision(box_format="cxcywh", class_metrics=True, iou_thresholds=[RIGHT_OVERLAP])
     for each in (metric, at_half):
         each.warn_on_many_detections = False
-        each.update([_metrics(one.things) | {"scores": one.scores.cpu()} for one in detections],
-                    [_metrics(one) for one in truth])  # fmt: skip
+        each.update(
+            [_metrics(one.things) | {"scores": one.scores.cpu()} for one in detections],
+            [_metrics(one) for one in truth],
+        )
     together, half = metric.compute(), at_half.compute()
     by_label = torch.full((labels,), -1.0)
     by_label[half["classes"].reshape(-1).long()] = half["map_per_class"].reshape(-1)

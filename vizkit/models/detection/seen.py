@@ -68,8 +68,15 @@ def look(detector: Detector, picture: RGB, *, self_attention: bool = True) -> Se
         raise TraceError(trace.check.failure)
     (memory,) = trace.features
     assert memory.tokens.grid
-    return Seen(picture, memory.tokens.grid, layers, _between(trace, "cells", "cells"),
-                _between(trace, "queries", "cells"), _between(trace, "queries", "queries"), memory.values)  # fmt: skip
+    return Seen(
+        picture,
+        memory.tokens.grid,
+        layers,
+        _between(trace, "cells", "cells"),
+        _between(trace, "queries", "cells"),
+        _between(trace, "queries", "queries"),
+        memory.values,
+    )
 
 
 def _between(trace: Trace, query: str, key: str) -> tuple[Tensor, ...]:

@@ -78,9 +78,7 @@ def segment(detector: Detector, head: MaskHead, rgb: RGB, threshold: float = 0.5
 
 
 @torch.no_grad()
-def segments_of(
-    head: MaskHead, given: MaskInputs, size_hw: tuple[int, int], threshold: float = 0.5
-) -> list[Segments]:  # fmt: skip
+def segments_of(head: MaskHead, given: MaskInputs, size_hw: tuple[int, int], threshold: float = 0.5) -> list[Segments]:
     """Of every picture, `size_hw` pixels large, from queries whose score is at least `threshold`, the surest first."""
     scores, labels = given.answers.logits.float().softmax(-1)[..., :-1].max(-1)
     order = scores.argsort(dim=-1, descending=True, stable=True)

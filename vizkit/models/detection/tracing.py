@@ -70,9 +70,15 @@ def trace_layers(
     layers = tuple(Answers(*(each.detach() for each in answers)) for answers in made.layers)
     logits = layers[-1].logits[0].float()
     result = Pass(
-        logits, tuple(recorder.calls), (), (), apart(logits, plain.layers[-1].logits[0].float()),
-        layers=counting.layers, linear=counting.linear, changed=counting.changed,
-    )  # fmt: skip
+        logits,
+        tuple(recorder.calls),
+        (),
+        (),
+        apart(logits, plain.layers[-1].logits[0].float()),
+        layers=counting.layers,
+        linear=counting.linear,
+        changed=counting.changed,
+    )
     cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
     attention = [_layer(call, cells, queries) for call in recorder.calls]
     features = [Features("memory", made.memory[0].detach().float(), cells)]

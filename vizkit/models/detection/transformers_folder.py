@@ -63,12 +63,19 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
         if drawn is not None:
             refuse_over_budget(title, bytes_of(drawn))
             refuse_unfit(title, holds, drawn)
-        model, report = made.from_pretrained(None, config=settings, state_dict=weights_of(folder, title),
-                                             dtype=torch.float32, output_loading_info=True, **eager)  # fmt: skip
+        model, report = made.from_pretrained(
+            None,
+            config=settings,
+            state_dict=weights_of(folder, title),
+            dtype=torch.float32,
+            output_loading_info=True,
+            **eager,
+        )
         missing = [*report["missing_keys"], *report["mismatched_keys"]]
         if missing:
-            raise ModelError(f"{title} lacks weights of a DETR: {len(missing)} tensors, among them "
-                             f"{str(missing[0])[:60]}.")  # fmt: skip
+            raise ModelError(
+                f"{title} lacks weights of a DETR: {len(missing)} tensors, among them {str(missing[0])[:60]}."
+            )
         return from_transformers(model.eval())
     except ModelError:
         raise
@@ -97,8 +104,13 @@ def _backbone(config: dict[str, Any], title: str) -> dict[str, Any]:
         )
     if config.get("quantization_config"):
         raise ModelError(f"{title} is quantized; vizkit opens plain ones only.")
-    return {"backbone_config": about, "backbone": None, "use_timm_backbone": None, "backbone_kwargs": {},
-            "use_pretrained_backbone": None}  # fmt: skip
+    return {
+        "backbone_config": about,
+        "backbone": None,
+        "use_timm_backbone": None,
+        "backbone_kwargs": {},
+        "use_pretrained_backbone": None,
+    }
 
 
 def _prepared(folder: Path, title: str, config: dict[str, Any]) -> tuple[Preprocessing, tuple[int, int] | None]:

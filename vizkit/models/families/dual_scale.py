@@ -44,11 +44,11 @@ def expected(model: nn.Module) -> int:
     return len(_streams_of(model))
 
 
-def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
+def step_px(model: Any, size_hw: tuple[int, int]) -> int:
     return int(model.step_px)
 
 
-def stream(model: Any, coarse: bool = False) -> Tokens:  # noqa: ANN401
+def stream(model: Any, coarse: bool = False) -> Tokens:
     """The fine tokens, or the copies of the coarse ones, in the order of the fine patches' cells."""
     rows, columns = model.patch_embed.grid_size
     return Tokens(
@@ -85,7 +85,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     return finish(loaded, pixels, target, result, attention, features, expected(model), (note,), cam=cam)
 
 
-def _streams_of(model: Any) -> list[bool]:  # noqa: ANN401
+def _streams_of(model: Any) -> list[bool]:
     """Whether a call of the forward pass is one on the coarse stream: fine and coarse by turns, then one stream."""
     before = model.merge_block - 1
     return [False, True] * before + [False] * (len(model.blocks) - before)
@@ -175,7 +175,7 @@ def with_alpha(loaded: Loaded, alpha: float) -> Loaded:
     return replace(copy.copy(loaded), name=f"{loaded.name}, α = {alpha:.2f}", model=clone, compared={})
 
 
-def dual(loaded: Loaded) -> Any:  # noqa: ANN401
+def dual(loaded: Loaded) -> Any:
     if not matches(loaded.model):
         raise NotApplicable(f"{loaded.name} has one stream of tokens; this view is for dual-scale models.")
     return loaded.model

@@ -36,11 +36,11 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
     return tuple(dict.fromkeys(token_sets(model, size_hw)))
 
 
-def expected(model: Any) -> int:  # noqa: ANN401
+def expected(model: Any) -> int:
     return len(model.blocks)
 
 
-def step_px(model: Any, size_hw: tuple[int, int]) -> int:  # noqa: ANN401
+def step_px(model: Any, size_hw: tuple[int, int]) -> int:
     return int(model.step_px)
 
 
@@ -48,7 +48,7 @@ def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call)
     return layer(call, token_sets(model, size_hw)[index], call.path)
 
 
-def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:  # noqa: ANN401
+def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:
     """The tokens that each block sees, and after them those that the head gets. Sets of one name are the same.
 
     `geometry.pixel_box` tells the rectangle that a token stands for.
@@ -81,8 +81,17 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         for i, (values, special, tokens) in enumerate(zip(result.maps, specials, sets, strict=False))
     ]
     cam = cam_features(result, sets[-1], sets[-2])
-    return finish(loaded, pixels, target, result, attention, features, expected(model), cam=cam,
-                  by_layer=layer_features(result, attention))  # fmt: skip
+    return finish(
+        loaded,
+        pixels,
+        target,
+        result,
+        attention,
+        features,
+        expected(model),
+        cam=cam,
+        by_layer=layer_features(result, attention),
+    )
 
 
 def reduction(block: int, before: Tokens, after: Tokens) -> Attention:

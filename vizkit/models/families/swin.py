@@ -107,5 +107,14 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
     ]
     cam = cam_features(result, tokens[-1], channels_last=True)
-    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam,
-                  by_layer=layer_features(result, attention))  # fmt: skip
+    return finish(
+        loaded,
+        pixels,
+        target,
+        result,
+        attention,
+        features,
+        expected(loaded.model),
+        cam=cam,
+        by_layer=layer_features(result, attention),
+    )

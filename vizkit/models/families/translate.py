@@ -164,8 +164,18 @@ def finish(
         places = proven(loaded.model, pixels, result.calls, attention, loaded.proven)
     edited = worst(result.edited) if result.edited else (None, OUTPUT_TOLERANCE)
     error, found, claimed = places or Places(None, 0, 0)
-    check = Check(row_sum_error, len(result.calls), expected, result.logit_error, *output_of(result.calls, changed),
-                  *rows_of(result.calls), error, found, claimed, *edited)  # fmt: skip
+    check = Check(
+        row_sum_error,
+        len(result.calls),
+        expected,
+        result.logit_error,
+        *output_of(result.calls, changed),
+        *rows_of(result.calls),
+        error,
+        found,
+        claimed,
+        *edited,
+    )
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
@@ -204,8 +214,10 @@ def output_of(calls: Sequence[Call], changed: int = 0) -> tuple[float | None, fl
 def rows_of(calls: Sequence[Call]) -> tuple[int, int]:
     """How many rows of how many the layers were compared in."""
     shapes = [(call.weights.shape, call.places) for call in calls if call.weights is not None and call.differences]
-    few, many = (sum(groups * len(range(queries)[part]) for (groups, _, queries, _), part in pairs)
-                 for pairs in (shapes, [(shape, slice(None)) for shape, _ in shapes]))  # fmt: skip
+    few, many = (
+        sum(groups * len(range(queries)[part]) for (groups, _, queries, _), part in pairs)
+        for pairs in (shapes, [(shape, slice(None)) for shape, _ in shapes])
+    )
     return few, many
 
 

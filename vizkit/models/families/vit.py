@@ -45,8 +45,17 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
     seen, cam = features(result, tokens), cam_features(result, tokens)
-    return finish(loaded, pixels, target, result, attention, seen, expected(loaded.model), cam=cam,
-                  by_layer=layer_features(result, attention))  # fmt: skip
+    return finish(
+        loaded,
+        pixels,
+        target,
+        result,
+        attention,
+        seen,
+        expected(loaded.model),
+        cam=cam,
+        by_layer=layer_features(result, attention),
+    )
 
 
 def expected(model: nn.Module) -> int:
@@ -68,7 +77,7 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
     return (Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1]),)
 
 
-def step_px(model: Any, size_hw: tuple[int, int]) -> int | None:  # noqa: ANN401
+def step_px(model: Any, size_hw: tuple[int, int]) -> int | None:
     """A patch, or of a hybrid the cell of its CNN that becomes one."""
     if is_torchvision(model):
         return None
@@ -79,7 +88,7 @@ def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call)
     return layer(call, *tokens_of(model, size_hw), call.path)
 
 
-def position_table(model: Any) -> tuple[str, Tensor, int, tuple[int, int]] | None:  # noqa: ANN401
+def position_table(model: Any) -> tuple[str, Tensor, int, tuple[int, int]] | None:
     """(name, table (1, row, channel), number of prefix rows, grid) of learned positions."""
     if is_torchvision(model):
         side = model.image_size // model.patch_size

@@ -95,9 +95,14 @@ class DecoderLayer(nn.Module):
         return self.norm1(x + self.attn(asking, asking, grouped).view_as(x))
 
     def forward(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
-        *, self_attention: bool = True,
-    ) -> Queries:  # fmt: skip
+        self,
+        x: Queries,
+        memory: Cells,
+        place: Float[Tensor, "cell dim"],
+        own: Float[Tensor, "*image query dim"],
+        *,
+        self_attention: bool = True,
+    ) -> Queries:
         """`place`: of the cells; `own`: the queries' own vectors."""
         x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
@@ -134,9 +139,15 @@ class ConditionalLayer(DecoderLayer):
         self.scale = MLPHead(dim, dim, 2)
 
     def forward(
-        self, x: Queries, memory: Cells, place: Float[Tensor, "cell dim"], own: Float[Tensor, "*image query dim"],
-        at: Queries, *, self_attention: bool = True,
-    ) -> Queries:  # fmt: skip  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        x: Queries,
+        memory: Cells,
+        place: Float[Tensor, "cell dim"],
+        own: Float[Tensor, "*image query dim"],
+        at: Queries,
+        *,
+        self_attention: bool = True,
+    ) -> Queries:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`at`: sines and cosines of each query's place."""
         x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross.looking(x + own, at * self.scale(x), memory, place))
@@ -162,15 +173,34 @@ class DETR(nn.Module):
     `labels`: how many classes there are, "no object" not among them. `groups`: of `queries` queries each."""
 
     def __init__(
-        self, backbone: nn.Module, channels: int, labels: int, *, dim: int = 256, heads: int = 8, hidden: int = 2048,
-        encoder_depth: int = 6, decoder_depth: int = 6, queries: int = 100, conditional: bool = False,
-        groups: int = 1, dense: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        backbone: nn.Module,
+        channels: int,
+        labels: int,
+        *,
+        dim: int = 256,
+        heads: int = 8,
+        hidden: int = 2048,
+        encoder_depth: int = 6,
+        decoder_depth: int = 6,
+        queries: int = 100,
+        conditional: bool = False,
+        groups: int = 1,
+        dense: bool = False,
+    ) -> None:
         super().__init__()
         self.backbone: Any = backbone
-        self.sizes = {"dim": dim, "heads": heads, "hidden": hidden, "encoder_depth": encoder_depth,
-                      "decoder_depth": decoder_depth, "queries": queries, "conditional": conditional,
-                      "groups": groups, "dense": dense}  # fmt: skip
+        self.sizes = {
+            "dim": dim,
+            "heads": heads,
+            "hidden": hidden,
+            "encoder_depth": encoder_depth,
+            "decoder_depth": decoder_depth,
+            "queries": queries,
+            "conditional": conditional,
+            "groups": groups,
+            "dense": dense,
+        }
         self.project = nn.Conv2d(channels, dim, kernel_size=1)
         self.encoder = nn.ModuleList(EncoderLayer(dim, heads, hidden) for _ in range(encoder_depth))
         layer = ConditionalLayer if conditional else DecoderLayer

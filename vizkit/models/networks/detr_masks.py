@@ -33,9 +33,11 @@ class QueryMaps(nn.Module):
         self.query, self.key = nn.Linear(dim, dim), nn.Conv2d(dim, dim, kernel_size=1)
 
     def forward(
-        self, states: Float[Tensor, "instance dim"], memory: Float[Tensor, "image dim row column"],
+        self,
+        states: Float[Tensor, "instance dim"],
+        memory: Float[Tensor, "image dim row column"],
         image: Int[Tensor, " instance"],
-    ) -> Float[Tensor, "instance head row column"]:  # fmt: skip
+    ) -> Float[Tensor, "instance head row column"]:
         query = self.query(states).unflatten(-1, (self.heads, -1))
         key = self.key(memory).unflatten(1, (self.heads, -1))[image]
         scores = torch.einsum("ihc,ihcyx->ihyx", query, key) * query.shape[-1] ** -0.5
@@ -71,9 +73,13 @@ class MaskHead(nn.Module):
         self.out = nn.Conv2d(width >> len(finer), 1, kernel_size=3, padding=1)
 
     def forward(
-        self, states: Float[Tensor, "instance dim"], boxes_cxcywh: Float[Tensor, "instance 4"],
-        image: Int[Tensor, " instance"], memory: Float[Tensor, "image dim row column"], *finer: Maps,
-    ) -> Float[Tensor, "instance _height _width"]:  # fmt: skip
+        self,
+        states: Float[Tensor, "instance dim"],
+        boxes_cxcywh: Float[Tensor, "instance 4"],
+        image: Int[Tensor, " instance"],
+        memory: Float[Tensor, "image dim row column"],
+        *finer: Maps,
+    ) -> Float[Tensor, "instance _height _width"]:
         """Logits of every pixel of the finest map. `states`: the last of a query; `image`: the picture of each."""
         inside = box_maps(boxes_cxcywh, (memory.shape[-2], memory.shape[-1]))
         x = self.mix(torch.cat([memory[image], self.maps(states, memory, image), inside], 1))

@@ -60,7 +60,7 @@ class DualScale(BlockByBlock, VisionTransformer):
         positions: str = "1d",
         global_pool: str = "avg",
         grad_checkpointing: bool = False,
-        **options: Any,  # noqa: ANN401  those of timm's ViT: num_heads, mlp_ratio, num_classes, drop_path_rate …
+        **options: Any,
     ) -> None:
         size_hw = sides(img_size)
         if coarse_patch_size % patch_size or coarse_patch_size <= patch_size:
@@ -99,7 +99,7 @@ class DualScale(BlockByBlock, VisionTransformer):
         self.register_buffer("rows_of", order.argsort(), persistent=False)  # fine patch → aligned row
         self.register_buffer("pos_table", table if self.positions == "1d" else table[order], persistent=False)
 
-    def set_input_size(self, img_size: Any = None, patch_size: Any = None) -> None:  # noqa: ANN401
+    def set_input_size(self, img_size: Any = None, patch_size: Any = None) -> None:
         if patch_size is not None:
             raise ValueError("The patches of a dual-scale ViT are chosen when it is made.")
         refuse_size(sides(img_size), (self.step_px, self.step_px))
@@ -168,18 +168,18 @@ default_cfgs = generate_default_cfgs({f"dual_scale_{size}": config() for size in
 
 
 @register_model
-def dual_scale_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def dual_scale_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 192, 3 heads, 12 blocks; patches of 8 and 16 pixels."""
     return _made("dual_scale_tiny", pretrained, kwargs)
 
 
 @register_model
-def dual_scale_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def dual_scale_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 384, 6 heads, 12 blocks; patches of 8 and 16 pixels."""
     return _made("dual_scale_small", pretrained, kwargs)
 
 
 @register_model
-def dual_scale_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def dual_scale_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 768, 12 heads, 12 blocks; patches of 8 and 16 pixels."""
     return _made("dual_scale_base", pretrained, kwargs)

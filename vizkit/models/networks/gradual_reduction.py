@@ -62,7 +62,7 @@ class GradualReduction(BlockByBlock, VisionTransformer):
         depth: int = 12,
         reduce_after: Sequence[int] = (3, 6, 9),
         grad_checkpointing: bool = False,
-        **options: Any,  # noqa: ANN401  those of timm's ViT: embed_dim, num_heads, class_token, global_pool …
+        **options: Any,
     ) -> None:
         after = tuple(reduce_after)
         if list(after) != sorted({*after} & {*range(1, depth + 1)}):
@@ -127,18 +127,18 @@ default_cfgs = generate_default_cfgs({f"gradual_reduction_{size}": config() for 
 
 
 @register_model
-def gradual_reduction_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def gradual_reduction_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 192, 3 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
     return _made("gradual_reduction_tiny", pretrained, kwargs)
 
 
 @register_model
-def gradual_reduction_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def gradual_reduction_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 384, 6 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
     return _made("gradual_reduction_small", pretrained, kwargs)
 
 
 @register_model
-def gradual_reduction_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def gradual_reduction_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 768, 12 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
     return _made("gradual_reduction_base", pretrained, kwargs)

@@ -26,10 +26,23 @@ __all__ = ["TABLE", "LeNet5", "SparseC3"]
 SIDE = 32  # of the input; a character is at most 20 pixels large and lies in the middle of 28
 
 TABLE = (
-    (0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (0, 4, 5), (0, 1, 5),
-    (0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (0, 3, 4, 5), (0, 1, 4, 5), (0, 1, 2, 5),
-    (0, 1, 3, 4), (1, 2, 4, 5), (0, 2, 3, 5), (0, 1, 2, 3, 4, 5),
-)  # fmt: skip
+    (0, 1, 2),
+    (1, 2, 3),
+    (2, 3, 4),
+    (3, 4, 5),
+    (0, 4, 5),
+    (0, 1, 5),
+    (0, 1, 2, 3),
+    (1, 2, 3, 4),
+    (2, 3, 4, 5),
+    (0, 3, 4, 5),
+    (0, 1, 4, 5),
+    (0, 1, 2, 5),
+    (0, 1, 3, 4),
+    (1, 2, 4, 5),
+    (0, 2, 3, 5),
+    (0, 1, 2, 3, 4, 5),
+)
 """Which of the six maps of S2 each of the sixteen maps of C3 reads (table I of the paper)."""
 
 
@@ -94,14 +107,19 @@ class LeNet5(StageByStage):
 default_cfgs = generate_default_cfgs(
     {
         "lenet5": config(
-            input_size=(1, SIDE, SIDE), num_classes=10, mean=(0.5,), std=(0.5,), crop_pct=1.0,
-            interpolation="bilinear", first_conv="c1",
+            input_size=(1, SIDE, SIDE),
+            num_classes=10,
+            mean=(0.5,),
+            std=(0.5,),
+            crop_pct=1.0,
+            interpolation="bilinear",
+            first_conv="c1",
         )
     }
-)  # fmt: skip
+)
 
 
 @register_model
-def lenet5(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def lenet5(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Two convolutions of 5×5, two subsamplings and three layers that see everything; 61,706 parameters."""
     return build_model_with_cfg(LeNet5, "lenet5", pretrained, feature_cfg={"feature_cls": "getter"}, **kwargs)

@@ -77,7 +77,7 @@ class MergingBlock(Block):
         return fine + self.drop_path2(self.ls2(self.mlp(self.norm2(fine))))
 
 
-def block_of(merge_block: int, depth: int, **options: Any) -> Block:  # noqa: ANN401
+def block_of(merge_block: int, depth: int, **options: Any) -> Block:
     """timm gives every block its index from 0, and calls it depth."""
     if depth + 1 == merge_block:
         return MergingBlock(**{**options, "attn_layer": MergedAttention}, depth=depth)

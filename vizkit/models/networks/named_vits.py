@@ -39,7 +39,7 @@ def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> di
     return weights
 
 
-def _resample(state: dict[str, Tensor], model: Any) -> None:  # noqa: ANN401
+def _resample(state: dict[str, Tensor], model: Any) -> None:
     """Positions learned on another grid, stretched to the model's as timm does: bicubic, antialiased."""
     table, own = state.get("pos_embed"), getattr(model, "pos_embed", None)
     if table is not None and own is not None and table.shape != own.shape:
@@ -71,30 +71,30 @@ default_cfgs = generate_default_cfgs(
 
 
 @register_model
-def vit_parts_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def vit_parts_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 192, 3 heads, 12 blocks, patches of 16 pixels: 5.7 M parameters."""
     return _made("vit_parts_tiny", pretrained, kwargs)
 
 
 @register_model
-def vit_parts_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def vit_parts_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 384, 6 heads, 12 blocks, patches of 16 pixels: 22 M parameters."""
     return _made("vit_parts_small", pretrained, kwargs)
 
 
 @register_model
-def vit_parts_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def vit_parts_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 768, 12 heads, 12 blocks, patches of 16 pixels: 86 M parameters."""
     return _made("vit_parts_base", pretrained, kwargs)
 
 
 @register_model
-def vit_parts_large(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def vit_parts_large(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 1024, 16 heads, 24 blocks, patches of 16 pixels: 304 M parameters."""
     return _made("vit_parts_large", pretrained, kwargs)
 
 
 @register_model
-def vit_parts_huge(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def vit_parts_huge(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Width 1280, 16 heads, 32 blocks, patches of 14 pixels: 632 M parameters."""
     return _made("vit_parts_huge", pretrained, {"patch_size": 14, **kwargs})

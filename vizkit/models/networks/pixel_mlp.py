@@ -56,14 +56,19 @@ class PixelMLP(StageByStage):
 default_cfgs = generate_default_cfgs(
     {
         "pixel_mlp": config(
-            input_size=(1, 32, 32), num_classes=10, mean=(0.5,), std=(0.5,), crop_pct=1.0, interpolation="bilinear",
+            input_size=(1, 32, 32),
+            num_classes=10,
+            mean=(0.5,),
+            std=(0.5,),
+            crop_pct=1.0,
+            interpolation="bilinear",
             first_conv="layers.0",
         )
     }
-)  # fmt: skip
+)
 
 
 @register_model
-def pixel_mlp(pretrained: bool = False, **kwargs: Any) -> nn.Module:  # noqa: ANN401
+def pixel_mlp(pretrained: bool = False, **kwargs: Any) -> nn.Module:
     """Two hidden layers of 256 and 128 units on 32×32 grey pixels."""
     return build_model_with_cfg(PixelMLP, "pixel_mlp", pretrained, feature_cfg={"feature_cls": "getter"}, **kwargs)

@@ -13,9 +13,16 @@ from vizkit.models.networks.vit_from_parts import MLP, MultiHeadSelfAttention
 from vizkit.vocabulary import PAD
 
 __all__ = [
-    "DecoderLayer", "Embedding", "EncoderLayer", "FeedForward", "KeysValues", "MultiHeadAttention", "SourceIds",
-    "causal", "no_pads",
-]  # fmt: skip
+    "DecoderLayer",
+    "Embedding",
+    "EncoderLayer",
+    "FeedForward",
+    "KeysValues",
+    "MultiHeadAttention",
+    "SourceIds",
+    "causal",
+    "no_pads",
+]
 
 Ids = Int[Tensor, "text token"]
 SourceIds = Int[Tensor, "text source"]

@@ -111,8 +111,13 @@ class LanguageModel(nn.Module):
     ) -> None:
         super().__init__()
         self.sizes = {
-            "dim": dim, "depth": depth, "heads": heads, "hidden": hidden, "max_length": max_length, "causal": causal
-        }  # fmt: skip
+            "dim": dim,
+            "depth": depth,
+            "heads": heads,
+            "hidden": hidden,
+            "max_length": max_length,
+            "causal": causal,
+        }
         self.causal = causal
         self.source = Embedding(words, dim, max_length)
         self.encoder = nn.ModuleList(EncoderLayer(dim, heads, hidden) for _ in range(depth))

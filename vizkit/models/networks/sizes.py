@@ -23,7 +23,7 @@ def named_sizes(variant: str, options: dict[str, Any]) -> dict[str, Any]:
     return {**SIZES[variant.rpartition("_")[2]], **options}
 
 
-def config(**facts: Any) -> dict[str, Any]:  # noqa: ANN401
+def config(**facts: Any) -> dict[str, Any]:
     """What timm keeps about weights; without `hf_hub_id` there are none."""
     return {
         "num_classes": 1000,

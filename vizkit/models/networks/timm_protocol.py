@@ -53,7 +53,7 @@ class BlockByBlock:
         stop_early: bool = False,
         output_fmt: str = "NCHW",
         intermediates_only: bool = False,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """(tokens for the head, what leaves the blocks `indices`), on the grids of those blocks."""
         special, features = self.num_prefix_tokens, []
         kept, (_, tokens, _) = taken(self.steps(x), len(self.blocks), indices, stop_early=stop_early)
@@ -85,7 +85,7 @@ class TimmProtocol(BlockByBlock, nn.Module):
             tokens = block(tokens)
             yield tokens, tokens, self.patch_embed.grid_size
 
-    def get_classifier(self) -> Any:  # noqa: ANN401
+    def get_classifier(self) -> Any:
         return self.head
 
     def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
@@ -133,12 +133,12 @@ class StageByStage(nn.Module):
         stop_early: bool = False,
         output_fmt: str = "NCHW",
         intermediates_only: bool = False,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         """(what the head gets, what leaves the stages `indices`)."""
         features, left = taken(self.steps(x), len(self.feature_info), indices, stop_early=stop_early)
         return features if intermediates_only else (left, features)
 
-    def get_classifier(self) -> Any:  # noqa: ANN401
+    def get_classifier(self) -> Any:
         return self.head
 
     def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:

@@ -23,8 +23,11 @@ Outputs = dict[str, Float[Tensor, "image feature"]]
 def blocks_of(model: nn.Module) -> list[str]:
     """Names of the blocks: the numbered members of lists and sequences that have parts themselves and hold no other
     such member, as the bottlenecks of a ResNet and the blocks of a transformer."""
-    numbered = [name for name, module in model.named_modules()
-                if name.rpartition(".")[2].isdecimal() and [*module.children()] and [*module.parameters()]]  # fmt: skip
+    numbered = [
+        name
+        for name, module in model.named_modules()
+        if name.rpartition(".")[2].isdecimal() and [*module.children()] and [*module.parameters()]
+    ]
     return [name for name in numbered if not any(other.startswith(f"{name}.") for other in numbered)]
 
 
@@ -39,7 +42,7 @@ def block_outputs(loaded: Loaded) -> Callable[[Float[Tensor, "image channel heig
     heard: Outputs = {}
 
     def hook(name: str) -> Callable[..., None]:
-        def hear(module: nn.Module, given: Any, out: Any) -> None:  # noqa: ANN401
+        def hear(module: nn.Module, given: Any, out: Any) -> None:
             del module, given
             tensor = out[0] if isinstance(out, tuple | list) else out
             if isinstance(tensor, Tensor):

@@ -51,7 +51,7 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     model = _rebuilt(loaded, (pixels.shape[-2], pixels.shape[-1]))
     passed: dict[str, Passed] = {}
 
-    def see(path: str, inputs: tuple, out: Any) -> None:  # noqa: ANN401
+    def see(path: str, inputs: tuple, out: Any) -> None:
         passed[path] = Passed(inputs[0][0].float().cpu(), out[0].float().cpu())
 
     parts = [f"blocks.{i}{part}" for i in range(len(model.blocks)) for part in ("", ".attn", ".mlp")]

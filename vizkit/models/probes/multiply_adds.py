@@ -21,9 +21,16 @@ from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import Loaded
 
 __all__ = [
-    "PUBLISHED_G", "Work", "copy_with", "counted", "multiply_adds", "one_pass", "shape_of", "without_content",
+    "PUBLISHED_G",
+    "Work",
+    "copy_with",
+    "counted",
+    "multiply_adds",
+    "one_pass",
+    "shape_of",
+    "without_content",
     "work_of",
-]  # fmt: skip
+]
 
 PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
     "swin_tiny_patch4_window7_224": 4.5,

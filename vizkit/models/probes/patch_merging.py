@@ -62,9 +62,13 @@ def merged(loaded: Loaded, features: Features, stage: int) -> Merged:
         )
         own = layer(before[None])[0]
     kept = {
-        "before": before, "beside": beside, "normalised": entering if norm_first else after, "mapped": mapped,
-        "after": after, "parts": shares.norm(dim=-1),
-    }  # fmt: skip
+        "before": before,
+        "beside": beside,
+        "normalised": entering if norm_first else after,
+        "mapped": mapped,
+        "after": after,
+        "parts": shares.norm(dim=-1),
+    }
     return Merged(norm_first, **{name: precise(each).cpu() for name, each in kept.items()}, error=off(after, own))
 
 
@@ -87,7 +91,7 @@ def off(computed: Tensor, own: Tensor) -> float:
     return float((computed - own).abs().max() / own.abs().max().clamp(min=torch.finfo(own.dtype).tiny))
 
 
-def merging_layer(loaded: Loaded, stage: int) -> Any:  # noqa: ANN401
+def merging_layer(loaded: Loaded, stage: int) -> Any:
     """The layer between `stage` and the next; NotApplicable after the last stage, and for models without any."""
     model: Any = loaded.model
     if not swin.matches(model):

@@ -126,13 +126,13 @@ def offset_index(window: Size) -> Int[Tensor, "patch patch2"]:
     return down * (2 * window[1] - 1) + right
 
 
-def _is_source(module: Any) -> bool:  # noqa: ANN401
+def _is_source(module: Any) -> bool:
     """Whether a module holds a table of relative positions, or the network that computes one."""
     names = ("relative_position_bias_table", "cpb_mlp", "rel_coords_log")
     return any(getattr(module, name, None) is not None for name in names)
 
 
-def shared(model: Any) -> nn.Module | None:  # noqa: ANN401
+def shared(model: Any) -> nn.Module | None:
     """A bias that all layers share (BEiT in pre-training, some relpos ViTs)."""
     modules = (getattr(model, name, None) for name in ("rel_pos_bias", "shared_rel_pos"))
     return next((module for module in modules if _is_source(module)), None)
@@ -146,7 +146,7 @@ def biased_layers(model: nn.Module) -> list[tuple[str, nn.Module]]:
     return [(name, module) for name, module in own if not name.endswith("rel_pos")]
 
 
-def _bias_of(source: Any) -> Tensor:  # noqa: ANN401
+def _bias_of(source: Any) -> Tensor:
     """The bias by the model's own code, (head, query, key)."""
     methods = ("_get_rel_pos_bias", "get_relative_position_bias", "get_bias")
     method = next((getattr(source, name) for name in methods if hasattr(source, name)), None)

@@ -115,7 +115,7 @@ class Counting(TorchDispatchMode):
         """Not always: torch would import its compiler, which takes two seconds, only to keep it out of here."""
         return False
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if not isinstance(func, torch._ops.OpOverload):

@@ -39,7 +39,7 @@ class EditProof(TorchFunctionMode):
         self._largest = 0.0  # of the scores that the latest layer was asked to change
         self._waiting: tuple[Tensor, Tensor, Rows] | None = None  # weights, those of some queries, which queries
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         # What is computed here is no part of the pass: neither the editing nor the recording shall hear it.
@@ -47,7 +47,7 @@ class EditProof(TorchFunctionMode):
             self._hear(func, args, kwargs, out)
         return out
 
-    def _hear(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:  # noqa: ANN401
+    def _hear(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:
         if func is F.scaled_dot_product_attention:
             self._fused(out, *args, **kwargs)
         elif func is F.multi_head_attention_forward:
@@ -60,7 +60,7 @@ class EditProof(TorchFunctionMode):
             self._compare(self._given(weights @ precise(args[1]), queries), out[..., queries, :])
 
     # ---- the ways in which models write attention ----------------------------------------------------------------
-    def _fused(self, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def _fused(self, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:
         if not self._next(query.dim() == 4):
             return
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs

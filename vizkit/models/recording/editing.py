@@ -38,7 +38,7 @@ class Editing(TorchFunctionMode):
         self._weights: Tensor | None = None  # of a softmax whose product with the values is still to come
         self._masks, self._listens = Masks(), scored(self._edits(first))
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
             return self._fused(func, *args, **kwargs)
@@ -54,13 +54,13 @@ class Editing(TorchFunctionMode):
             self._masks.hear(func, args, out)
         return out
 
-    def __exit__(self, *raised: Any) -> None:  # noqa: ANN401
+    def __exit__(self, *raised: Any) -> None:
         super().__exit__(*raised)
         if raised[0] is None:
             self._refuse_lost_product()
 
     # ---- the ways in which models write attention ----------------------------------------------------------------
-    def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+    def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         edits = self._next()
         if not self.acts(edits):
             return func(query, key, value, *args, **kwargs)
@@ -95,7 +95,7 @@ class Editing(TorchFunctionMode):
             return self.outputs(edits, weights)
         return weights
 
-    def _multi_head(self, func: Callable, arguments: dict) -> Any:  # noqa: ANN401
+    def _multi_head(self, func: Callable, arguments: dict) -> Any:
         """torch's own layer projects inside: factors go to the projection of the queries, and W_O is applied here."""
         edits = self._next()
         if not self.acts(edits):
@@ -146,8 +146,10 @@ class Editing(TorchFunctionMode):
 
     def _refuse_lost_product(self) -> None:
         if self._weights is not None:
-            raise EditError(f"Layer {self.layer + 1} of this model changes its weights after the softmax: what a head "
-                            "gives cannot be exchanged.")  # fmt: skip
+            raise EditError(
+                f"Layer {self.layer + 1} of this model changes its weights after the softmax: what a head "
+                "gives cannot be exchanged."
+            )
 
     def _edited(
         self, edits: Sequence[Edit], given: Sequence[Tensor], shape: Sequence[int], like: Tensor, *, added: bool = True
@@ -165,9 +167,14 @@ class Editing(TorchFunctionMode):
         nothing = like.new_zeros(1, 1, 1, 1)
         groups, heads, queries, keys = shape
         return edited(
-            sum(given[1:], given[0]) if given else nothing, nothing.bool() if self.closed is None else self.closed,
-            edits, ids, self.plan.frozen, self.layer, (groups, heads, queries, keys),
-        )  # fmt: skip
+            sum(given[1:], given[0]) if given else nothing,
+            nothing.bool() if self.closed is None else self.closed,
+            edits,
+            ids,
+            self.plan.frozen,
+            self.layer,
+            (groups, heads, queries, keys),
+        )
 
     def acts(self, edits: Sequence[Edit]) -> bool:
         return bool(self.plan.scales or any(edit.kind != "temperature" or edit.value != 1 for edit in edits))
@@ -235,6 +242,6 @@ def masks_of(arguments: dict, shape: tuple[int, int, int, int], like: Tensor) ->
     return [as_scores(m.unflatten(0, (groups, heads)) if m.dim() == 3 else m.view(laid), like) for m, laid in given]
 
 
-def _same(weights: Any, known: Tensor) -> bool:  # noqa: ANN401
+def _same(weights: Any, known: Tensor) -> bool:
     """Whether a product's left factor is that tensor; a dropout that is off gives it on as it is."""
     return isinstance(weights, Tensor) and weights.data_ptr() == known.data_ptr() and weights.shape == known.shape

@@ -45,11 +45,13 @@ _FORMS = {
     "frozen": (_PLACE + r"(?:=(?P<from>\d{1,4})(?:\.(?P<from_head>\d{1,4}))?)?", "frozen:3.5 or frozen:3.5=2.1"),
     "blind": (r"(?P<layer>all|\d{1,4})=" + _TOKENS, "blind:3=17,18; the heads of a layer are blind together"),
     "drop": (_TOKENS, "drop:17,18"),
-    "positions": (r"(?P<how>zero|scramble|shift)(?:=(?P<numbers>-?\d{1,9}(?:,-?\d{1,9})?))?",
-                  "positions:zero, positions:scramble=7 or positions:shift=1,0"),
+    "positions": (
+        r"(?P<how>zero|scramble|shift)(?:=(?P<numbers>-?\d{1,9}(?:,-?\d{1,9})?))?",
+        "positions:zero, positions:scramble=7 or positions:shift=1,0",
+    ),
     "patch": (r"(?P<how>stream|attention|mlp)\.(?P<layer>\d{1,4})(?:=" + _TOKENS + ")?", "patch:stream.3=17,18"),
     "steer": (r"(?P<layer>\d{1,4})=(?P<numbers>\d{1,6})\*(?P<value>" + _NUMBER + ")", "steer:6=2*1.5"),
-}  # fmt: skip
+}
 
 
 class EditError(ValueError):

@@ -98,7 +98,7 @@ def apart(logits: Tensor, plain: Tensor) -> float:
     return float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
 
 
-def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:  # noqa: ANN401
+def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:
     """What the model gives without any recording. Its attention layers are counted meanwhile."""
     counting = Counting(pixels)
     size_hw = (pixels.shape[-2], pixels.shape[-1])

@@ -18,9 +18,19 @@ from vizkit.models.recording.weights import full_precision, places_of, precise, 
 from vizkit.traces import tolerance
 
 __all__ = [
-    "LOST", "Difference", "coarser", "difference", "draw_of", "exceeds", "kernel_rows", "multi_head_rows", "of_kernel",
-    "of_multi_head", "sampled", "worst",
-]  # fmt: skip
+    "LOST",
+    "Difference",
+    "coarser",
+    "difference",
+    "draw_of",
+    "exceeds",
+    "kernel_rows",
+    "multi_head_rows",
+    "of_kernel",
+    "of_multi_head",
+    "sampled",
+    "worst",
+]
 
 FEW = 4
 

@@ -42,7 +42,7 @@ class Masks:
     def forget(self) -> None:
         self._made.clear()
 
-    def hear(self, func: Callable, args: tuple, out: Any) -> None:  # noqa: ANN401
+    def hear(self, func: Callable, args: tuple, out: Any) -> None:
         """`args` went into `func`, which gave `out`."""
         if func in ADDITIONS and len(args) == 2:
             left, right = args
@@ -65,7 +65,7 @@ class Masks:
             spread = [(part.expand(out.shape), maybe) for part, maybe in known]
             self._made[_memory(out)] = out, spread  # keeping it keeps its memory from being used again
 
-    def _parts(self, tensor: Any, out: Tensor, may_be_scores: bool | None = None) -> list[Part]:  # noqa: ANN401
+    def _parts(self, tensor: Any, out: Tensor, may_be_scores: bool | None = None) -> list[Part]:
         """What is known of a tensor, in its shape; `may_be_scores`: itself, where nothing is known and it is new."""
         if not isinstance(tensor, Tensor):
             return []
@@ -129,13 +129,13 @@ def _memory(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _condition(given: Any, filled: Tensor, func: Callable) -> bool:  # noqa: ANN401
+def _condition(given: Any, filled: Tensor, func: Callable) -> bool:
     """Whether it says of every place whether it is filled; an index of fewer axes is laid from the first on."""
     mask = isinstance(given, Tensor) and given.dtype == torch.bool
     return mask and (func is not Tensor.__setitem__ or given.shape == filled.shape)
 
 
-def _low(number: Any) -> bool:  # noqa: ANN401
+def _low(number: Any) -> bool:
     """Whether it is one number that leaves no weight."""
     single = isinstance(number, int | float) or (isinstance(number, Tensor) and number.numel() == 1)
     return single and float(number) <= -NOTHING_LEFT

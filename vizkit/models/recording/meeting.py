@@ -42,7 +42,7 @@ class Path:
         self._made = [*given]
         self._parts: list[Meeting] = []
 
-    def met(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> Meeting | None:  # noqa: ANN401
+    def met(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> Meeting | None:
         """Where this call multiplies weights and values; None on the way there and for calls that have nothing to do
         with them."""
         if not any(self._knows(each) for each in _tensors((*args, *kwargs.values()))):
@@ -93,7 +93,7 @@ Factor = tuple[Tensor, Tensor]
 """As it was given, and with the axis last that is summed over."""
 
 
-def summed(equation: Any, *operands: Any) -> tuple[Factor, Factor] | None:  # noqa: ANN401
+def summed(equation: Any, *operands: Any) -> tuple[Factor, Factor] | None:
     """Both factors of an einsum that sums over one axis of both, as Q Kᵀ and A V do; None of others, and for the form
     that names its axes by numbers."""
     tensors = [*_tensors(operands)]

@@ -84,7 +84,7 @@ class Recorder(TorchFunctionMode):
         if gradient and self.keep.heads == "mean":
             raise ValueError("Gradients belong to single heads: keep every head when a target is given.")
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if self.gradient and func is F.linear:
             x = args[0] if args else kwargs["input"]
@@ -217,7 +217,7 @@ class Recorder(TorchFunctionMode):
         self._ways = [*same, _Way(call, Path(tuple(weights.shape), *given), tuple(weights.shape), queries)]
         return out
 
-    def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+    def _fused(self, func: Callable, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
         if not self._keeps_next():
             self._add("fused")

@@ -24,7 +24,7 @@ def gives_features(model: nn.Module) -> bool:
     return hasattr(model, "forward_intermediates") or stages_of(model) is not None
 
 
-def stages_of(model: Any) -> Cut | None:  # noqa: ANN401
+def stages_of(model: Any) -> Cut | None:
     """None for models that are not AlexNet, a VGG or a ResNet of torchvision."""
     if not is_torchvision(model):
         return None

@@ -41,7 +41,7 @@ class Unmixed(TorchFunctionMode):
         """(…, key, channel), as they meet the weights: only where these are still those of the softmax, so that every
         key meets the value in its own row."""
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
@@ -70,7 +70,7 @@ class Unmixed(TorchFunctionMode):
         self.asked(self._layers - 1, queries, keys)
         return self._layers - 1
 
-    def _fused(self, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> Tensor:  # noqa: ANN401
+    def _fused(self, query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: Any) -> Tensor:
         self.given(self._next(query, key), value)
         return query.new_zeros(*query.shape[:-1], value.shape[-1])
 

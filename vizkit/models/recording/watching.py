@@ -71,7 +71,7 @@ class Watcher(TorchFunctionMode):
         self._made: list[Tensor] = []  # everything computed since the projection, which is in it
         self._paths = {id(module): path for path, module in model.named_modules()}
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if func is F.scaled_dot_product_attention:
@@ -112,7 +112,7 @@ class Watcher(TorchFunctionMode):
         )
         return next((tokens for tokens in given if tokens[..., 0].numel() == places), None)
 
-    def _after(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:  # noqa: ANN401
+    def _after(self, func: Callable, args: tuple, kwargs: dict, out: Any) -> None:
         """The product with the values, where the kernel has not made it, then the first linear layer, then the sum."""
         seen = self.seen
         if seen.projected is not None:
@@ -125,7 +125,7 @@ class Watcher(TorchFunctionMode):
             seen.entering, seen.projected, seen.out_weight, seen.out_bias = args[0], out, weight, bias
             self._made = [out]
 
-    def _past_projection(self, func: Callable, args: tuple, out: Any) -> None:  # noqa: ANN401
+    def _past_projection(self, func: Callable, args: tuple, out: Any) -> None:
         """Up to the first sum of two tensors of which the layer has computed a single one: the other went past it."""
         if func is F.linear:
             raise LayerDone
@@ -140,7 +140,7 @@ class Watcher(TorchFunctionMode):
             self._made.append(out)
 
 
-def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+def fused(seen: Seen, out: Tensor, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> None:
     """What `scaled_dot_product_attention` was given and gave."""
     options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
     if query.dim() != 4:

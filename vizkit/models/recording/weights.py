@@ -16,9 +16,20 @@ from vizkit.models.recording.kinds import kind
 from vizkit.traces import TraceError
 
 __all__ = [
-    "GROUP_FIRST", "HEAD_BY_HEAD", "attention_weights", "following", "full_precision", "grouped", "groups_among",
-    "mean_over_heads", "multi_head_output", "places_of", "precise", "repeated", "softmax_axis",
-]  # fmt: skip
+    "GROUP_FIRST",
+    "HEAD_BY_HEAD",
+    "attention_weights",
+    "following",
+    "full_precision",
+    "grouped",
+    "groups_among",
+    "mean_over_heads",
+    "multi_head_output",
+    "places_of",
+    "precise",
+    "repeated",
+    "softmax_axis",
+]
 
 HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one call per head (Liu et al. 2023)
 GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
@@ -110,7 +121,7 @@ def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
     return tensor.repeat_interleave(query.shape[-3] // tensor.shape[-3], -3) if enable_gqa else tensor
 
 
-def precise(value: Any) -> Any:  # noqa: ANN401
+def precise(value: Any) -> Any:
     """Tensors in half precision as float32, everything else as it is."""
     half = isinstance(value, Tensor) and value.is_floating_point() and value.element_size() < 4
     return value.float() if half else value

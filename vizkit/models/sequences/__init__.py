@@ -6,6 +6,13 @@ from vizkit.models.sequences.opening import bundled_sequences, open_sequence
 from vizkit.models.sequences.tracing import trace_pair, trace_text
 
 __all__ = [
-    "SequenceModel", "beam", "bundled_sequences", "continue_with", "greedy", "open_sequence", "predictions",
-    "trace_pair", "trace_text",
-]  # fmt: skip
+    "SequenceModel",
+    "beam",
+    "bundled_sequences",
+    "continue_with",
+    "greedy",
+    "open_sequence",
+    "predictions",
+    "trace_pair",
+    "trace_text",
+]

@@ -76,7 +76,7 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
     return model
 
 
-def _made(folder: Path, title: str, library: Any, task: Task, device: torch.device) -> LibraryModel:  # noqa: ANN401
+def _made(folder: Path, title: str, library: Any, task: Task, device: torch.device) -> LibraryModel:
     settings = library.config
     pieces = pieces_of(folder, title, int(settings.vocab_size))
     lengths = [value for key in LENGTHS if isinstance(value := getattr(settings, key, None), int)]
@@ -88,11 +88,22 @@ def _made(folder: Path, title: str, library: Any, task: Task, device: torch.devi
             raise ModelError(f"The config.json of {title} does not say with which of its words a text begins and ends.")
     network = SourceAndTarget(library) if task == "translate" else OneText(library, causal=task == "causal")
     return LibraryModel(
-        title, network, pieces, task, "", device, f"folder, transformers {settings.model_type}",
-        licence_on(folder / "README.md") or "not stated", max_length=min(lengths, default=None), begin=begin, end=end,
-        before=pieces.named("[CLS]") if task == "masked" else (), after=after, pieces=pieces,
+        title,
+        network,
+        pieces,
+        task,
+        "",
+        device,
+        f"folder, transformers {settings.model_type}",
+        licence_on(folder / "README.md") or "not stated",
+        max_length=min(lengths, default=None),
+        begin=begin,
+        end=end,
+        before=pieces.named("[CLS]") if task == "masked" else (),
+        after=after,
+        pieces=pieces,
         mask=next(iter(pieces.named("[MASK]")), None),
-    )  # fmt: skip
+    )
 
 
 def _try(model: LibraryModel) -> None:
@@ -125,7 +136,7 @@ class SoFar:
 class SourceAndTarget(nn.Module):
     """An encoder–decoder of the library as our own ones are called."""
 
-    def __init__(self, library: Any) -> None:  # noqa: ANN401
+    def __init__(self, library: Any) -> None:
         super().__init__()
         self.library = library
 
@@ -149,7 +160,7 @@ class SourceAndTarget(nn.Module):
 class OneText(nn.Module):
     """A language model of the library as our own ones are called."""
 
-    def __init__(self, library: Any, causal: bool) -> None:  # noqa: ANN401
+    def __init__(self, library: Any, causal: bool) -> None:
         super().__init__()
         self.library, self.causal = library, causal
 

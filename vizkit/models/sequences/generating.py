@@ -140,7 +140,7 @@ def beam(model: SequenceModel, source: Sequence[str], width: int = 4, *, longest
 def search(
     step: Advance,
     logits: Float[Tensor, "1 word"],
-    state: Any,  # noqa: ANN401
+    state: Any,
     words: Sequence[str],
     end: int,
     width: int,

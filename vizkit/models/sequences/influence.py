@@ -48,7 +48,7 @@ class _Vectors(TorchFunctionMode):
         self.ids = ids
         self.leaf: Tensor | None = None
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         if func is F.embedding and self.leaf is None and torch.equal(args[0], self.ids):
             out = self.leaf = out.detach().requires_grad_()

@@ -100,7 +100,7 @@ def _made(words: int, name: str, sizes: dict[str, Any]) -> nn.Module:
     return build(name, words, sizes)
 
 
-def _max_length(model: Any) -> int | None:  # noqa: ANN401
+def _max_length(model: Any) -> int | None:
     return model.sizes.get("max_length")
 
 

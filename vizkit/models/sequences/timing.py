@@ -80,7 +80,7 @@ def _step(model: nn.Module, source: torch.Tensor, target: torch.Tensor) -> None:
 
 
 @torch.no_grad()
-def _write(model: Any, source: torch.Tensor, words: torch.Tensor) -> None:  # noqa: ANN401
+def _write(model: Any, source: torch.Tensor, words: torch.Tensor) -> None:
     """The words are given, not chosen: a model without training would end anywhere."""
     state = model.start(source)
     for word in words:

@@ -68,9 +68,15 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
     with torch.no_grad(), recorder:
         logits = model.model(*texts)[0].float()
     result = Pass(
-        logits, tuple(recorder.calls), (), (), apart(logits, plain[0].float()),
-        layers=counting.layers, linear=counting.linear, changed=counting.changed,
-    )  # fmt: skip
+        logits,
+        tuple(recorder.calls),
+        (),
+        (),
+        apart(logits, plain[0].float()),
+        layers=counting.layers,
+        linear=counting.linear,
+        changed=counting.changed,
+    )
     tokens = {name: line(name, text.shape[1]) for name, text in zip(("source", "target"), texts, strict=False)}
     attention = [_layer(call, tokens) for call in recorder.calls]
     return finish(model, texts[0], None, result, attention, [], _planned(model.model))

@@ -144,7 +144,7 @@ def _looks(queries: int, readable: Bool[Tensor, "1 key"], causal: bool) -> Bool[
     return looks.tril() if causal else looks.clone()
 
 
-def _embedded(embedding: Any, ids: Tensor) -> Embedded:  # noqa: ANN401
+def _embedded(embedding: Any, ids: Tensor) -> Embedded:
     words, positions = embedding.words.weight[ids], embedding.positions[: len(ids)]
     scaled = words * words.shape[-1] ** 0.5
     return Embedded(words, scaled, positions, scaled + positions)
@@ -152,7 +152,7 @@ def _embedded(embedding: Any, ids: Tensor) -> Embedded:  # noqa: ANN401
 
 def _layer(
     name: str,
-    layer: Any,  # noqa: ANN401
+    layer: Any,
     x: Stream,
     looks: Bool[Tensor, "query key"],
     memory: Float[Tensor, "source_token dim"] | None = None,
@@ -167,8 +167,8 @@ def _layer(
 
 
 def _attention(
-    name: str, layer: Any, norm: Any, x: Stream, context: Float[Tensor, "key dim"], looks: Tensor  # noqa: ANN401
-) -> AttentionSteps:  # fmt: skip
+    name: str, layer: Any, norm: Any, x: Stream, context: Float[Tensor, "key dim"], looks: Tensor
+) -> AttentionSteps:
     heads = layer.num_heads
     query, key, value = (
         _linear(part, of).unflatten(-1, (heads, -1)).transpose(0, 1)
@@ -184,22 +184,36 @@ def _attention(
     projected = _linear(layer.out, joined)
     added = x + projected
     return AttentionSteps(
-        name, x, context, query, key, value, scores, scaled, looks, masked, weights, mixed, joined, projected, added,
+        name,
+        x,
+        context,
+        query,
+        key,
+        value,
+        scores,
+        scaled,
+        looks,
+        masked,
+        weights,
+        mixed,
+        joined,
+        projected,
+        added,
         _normed(norm, added),
-    )  # fmt: skip
+    )
 
 
-def _feed_forward(name: str, layer: Any, norm: Any, x: Stream) -> FeedForwardSteps:  # noqa: ANN401
+def _feed_forward(name: str, layer: Any, norm: Any, x: Stream) -> FeedForwardSteps:
     inner = _linear(layer.first, x)
     active = inner.clamp(min=0)
     out = _linear(layer.second, active)
     return FeedForwardSteps(name, x, inner, active, out, x + out, _normed(norm, x + out))
 
 
-def _linear(layer: Any, x: Float[Tensor, "token before"]) -> Float[Tensor, "token after"]:  # noqa: ANN401
+def _linear(layer: Any, x: Float[Tensor, "token before"]) -> Float[Tensor, "token after"]:
     return x @ layer.weight.T + layer.bias
 
 
-def _normed(norm: Any, x: Stream) -> Stream:  # noqa: ANN401
+def _normed(norm: Any, x: Stream) -> Stream:
     centred = x - x.mean(-1, keepdim=True)
     return centred / (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight + norm.bias

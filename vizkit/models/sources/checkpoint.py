@@ -149,11 +149,11 @@ def refuse_layers(owner: str, config: Mapping[str, Any]) -> None:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_LAYERS} layers.")
 
 
-def _input_size(about: Any) -> Any:  # noqa: ANN401
+def _input_size(about: Any) -> Any:
     return about.get("input_size") if isinstance(about, Mapping) else None
 
 
-def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:  # noqa: ANN401
+def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:
     """All numbers in a configuration, each with the name of the entry that it belongs to."""
     if isinstance(value, Mapping):
         return [number for key, part in value.items() for number in _numbers(part, str(key))]

@@ -47,7 +47,7 @@ def create(
     title: str,
     holds: Holding | None = None,
     ours: bool = False,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> nn.Module:
     """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence.
 
@@ -72,7 +72,7 @@ def create(
     return model
 
 
-def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:  # noqa: ANN401
+def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:
     """The model without weights, None where it cannot be had so; ModelError when it is above the budget."""
     plain = {key: value for key, value in options.items() if key not in ("pretrained", "pretrained_cfg_overlay")}
     if plain or name.startswith("local-dir:"):  # whose content may change
@@ -89,7 +89,7 @@ def _sketch(name: str, size_hw: Size | None) -> nn.Module | None:
     return sketch(name, lambda: _made(name, size_hw))
 
 
-def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:  # noqa: ANN401
+def _made(name: str, size_hw: Size | None, **options: Any) -> nn.Module:
     import timm
 
     import vizkit.models.networks  # noqa: F401  a checkpoint may name one of ours

@@ -56,8 +56,9 @@ def compared(path: Path, name: str, weights: dict[str, Tensor]) -> int | None:
     try:
         args, size = planned(path.name, name, weights, {})
         model = plan(name, size, path.name, **args)
-        if model is None or misfit(path.name, name, translated(path.name, name, weights, model, stretch=False),
-                                   model.state_dict()):  # fmt: skip
+        if model is None or misfit(
+            path.name, name, translated(path.name, name, weights, model, stretch=False), model.state_dict()
+        ):
             return None
     except ModelError:
         return None

@@ -33,14 +33,14 @@ def followed(title: str, model: nn.Module, shapes: Shapes) -> dict[str, Any]:
     return args
 
 
-def classes(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+def classes(model: Any, shapes: Shapes) -> dict[str, Any]:
     """No head: the model gives features."""
     head = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
     shape = shapes.get(f"{head if isinstance(head, str) else head[0]}.weight", ())
     return {"num_classes": shape[0] if len(shape) > 1 else 0}
 
 
-def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     first = (getattr(model, "pretrained_cfg", None) or {}).get("first_conv") or "patch_embed.proj"
     name = f"{first if isinstance(first, str) else first[0]}.weight"
     found, own = shapes.get(name, ()), model.state_dict().get(name)
@@ -56,7 +56,7 @@ def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: 
     return args if found[-2:] == own.shape[-2:] else {**args, "patch_size": found[-1]}
 
 
-def depth(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+def depth(model: Any, shapes: Shapes) -> dict[str, Any]:
     found = count(shapes, r"blocks\.(\d+)\.")
     return {} if found in (0, len(model.blocks)) else {"depth": found}
 
@@ -66,7 +66,7 @@ def count(shapes: Shapes, pattern: str) -> int:
     return max((int(match[1]) + 1 for name in shapes if (match := re.match(pattern, name))), default=0)
 
 
-def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
     """The image size, where the table of positions is that of a square grid."""
     patch = args.get("patch_size", model.patch_embed.patch_size[0])
     table, own = shapes.get("pos_embed", ()), getattr(model, "pos_embed", None)
@@ -93,7 +93,7 @@ def square(places: int, special: tuple[int, ...]) -> tuple[int, int] | None:
     return (side, side) if side else None
 
 
-def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     """What timm's ViT has as an option."""
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     width, needed = shapes.get("norm.weight", shapes.get("fc_norm.weight", (0,)))[0], model.embed_dim
@@ -125,7 +125,7 @@ def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN4
     return args | pooling(model, shapes)
 
 
-def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
+def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:
     """A norm after the mean ("fc_norm", as in MAE's fine-tuning) or before it; attention pooling; no class token."""
     own = model.state_dict()
     if all((name in shapes) == (name in own) for name in ("fc_norm.weight", "cls_token", "attn_pool.q.weight")):
@@ -143,7 +143,7 @@ def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:  # noqa: ANN401
     return args
 
 
-def swin(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def swin(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
     """Windows from the table of their offsets or, of V2, from their index; the image from the mask of shifted ones."""
     stages = count(shapes, r"layers\.(\d+)\.blocks\.")
     if not stages:

@@ -35,7 +35,7 @@ class _ResampledError(Exception):
 class _NoResampling(TorchFunctionMode):
     """timm stretches tables and patches that do not fit, without a word; all of it goes through one function."""
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func is F.interpolate:
             raise _ResampledError
         return func(*args, **(kwargs or {}))
@@ -143,7 +143,7 @@ def translated(title: str, name: str, state: State, model: nn.Module, *, stretch
         raise misfit(title, name, state, own) or ModelError(f"{title} does not fit {name}.") from error
 
 
-def _refuse_other_tables(title: str, state: State, model: Any) -> None:  # noqa: ANN401
+def _refuse_other_tables(title: str, state: State, model: Any) -> None:
     """Swin V2 keeps the size of its windows in training in a table that timm makes anew."""
     buffers = dict(model.named_buffers())
     for key, table in state.items():

@@ -54,8 +54,10 @@ SHOWN = ("ForImageClassification", "ForImageClassificationWithTeacher", "Model",
 SHOWN += ("ForPreTraining",)  # of MAE, whose encoder is translated
 LOCATING = ("ForObjectDetection", "ForSemanticSegmentation")  # end in boxes or maps: the model below is shown
 PROBLEMS = {
-    "single_label_classification": "softmax", "multi_label_classification": "sigmoid", "regression": "regression",
-}  # fmt: skip
+    "single_label_classification": "softmax",
+    "multi_label_classification": "sigmoid",
+    "regression": "regression",
+}
 NO_SIZES = ("id2label", "label2id", "text_config")
 
 
@@ -172,7 +174,7 @@ def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, p
     return Vector(model, pooled=not report["missing_keys"])
 
 
-def names_another_model(config: Any) -> bool:  # noqa: ANN401
+def names_another_model(config: Any) -> bool:
     """Whether any part of a configuration gives its backbone as a name, which transformers looks up on the hub."""
     if isinstance(config, Mapping):
         return bool(config.get("backbone")) or any(names_another_model(part) for part in config.values())
@@ -242,13 +244,13 @@ class Vector(nn.Module):
         return tokens.mean(1) if tokens.dim() == 3 else tokens.mean((-2, -1))
 
 
-def input_size(model: Any, size_hw: Size) -> Size:  # noqa: ANN401
+def input_size(model: Any, size_hw: Size) -> Size:
     """A model with a table of positions, or with windows, takes its own size, whatever the image processor says."""
     size = getattr(getattr(model, "patch_embed", None), "img_size", None)
     return (int(size[0]), int(size[1])) if size else size_hw
 
 
-def labels_of(config: Config, model: Any) -> tuple[str, ...]:  # noqa: ANN401
+def labels_of(config: Config, model: Any) -> tuple[str, ...]:
     """`id2label`, unless it is the library's own LABEL_0, LABEL_1 … or the model has no classes."""
     count, names = int(getattr(model, "num_classes", 0)), config.get("id2label")
     if not isinstance(names, dict) or len(names) != count:

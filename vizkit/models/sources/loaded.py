@@ -17,8 +17,15 @@ from vizkit.models.sources.sizing import bytes_of
 from vizkit.traces import TraceError
 
 __all__ = [
-    "NO_LICENCE", "Loaded", "described", "imagenet_labels", "licence_on", "logits_of", "logits_of_images", "with_head",
-]  # fmt: skip
+    "NO_LICENCE",
+    "Loaded",
+    "described",
+    "imagenet_labels",
+    "licence_on",
+    "logits_of",
+    "logits_of_images",
+    "with_head",
+]
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
@@ -191,13 +198,13 @@ def imagenet_labels(count: int) -> tuple[str, ...]:
     return tuple(str(label) for label in ImageNetInfo(subset).label_descriptions()) if subset else ()
 
 
-def logits_of(out: Any) -> Tensor:  # noqa: ANN401
+def logits_of(out: Any) -> Tensor:
     """The vector of logits of one image, (label,) float32; otherwise as `logits_of_images`."""
     logits = logits_of_images(out)
     return logits[0] if logits.dim() == 2 else logits
 
 
-def logits_of_images(out: Any) -> Tensor:  # noqa: ANN401
+def logits_of_images(out: Any) -> Tensor:
     """What a model returned for a batch as (image, label), float32; models with two heads (distilled LeViT in training)
     give their mean.
 

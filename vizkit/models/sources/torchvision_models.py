@@ -24,9 +24,12 @@ TRANSFORMERS += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v
 CNNS = ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 TORCHVISION = (*TRANSFORMERS, *CNNS)
 RESNETS: dict[tuple[tuple[int, ...], bool], str] = {  # by the blocks of their stages, and whether these narrow within
-    ((2, 2, 2, 2), False): "resnet18", ((3, 4, 6, 3), False): "resnet34", ((3, 4, 6, 3), True): "resnet50",
-    ((3, 4, 23, 3), True): "resnet101", ((3, 8, 36, 3), True): "resnet152",
-}  # fmt: skip
+    ((2, 2, 2, 2), False): "resnet18",
+    ((3, 4, 6, 3), False): "resnet34",
+    ((3, 4, 6, 3), True): "resnet50",
+    ((3, 4, 23, 3), True): "resnet101",
+    ((3, 8, 36, 3), True): "resnet152",
+}
 WIDTHS, HEADS = {"b": 768, "l": 1024, "h": 1280}, {"b": 12, "l": 16, "h": 16}
 HEAD = re.compile(r"^heads\.(head\.)?(?=(weight|bias)$)")  # people put another head in either place
 
@@ -131,7 +134,7 @@ def cnn_of(shapes: Shapes) -> str | None:
     return RESNETS.get((blocks, "layer1.0.conv3.weight" in shapes))
 
 
-def published(name: str) -> Any:  # noqa: ANN401
+def published(name: str) -> Any:
     import torchvision
 
     if name not in TORCHVISION:
@@ -139,7 +142,7 @@ def published(name: str) -> Any:  # noqa: ANN401
     return torchvision.models.get_model_weights(name).DEFAULT  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def preprocessing(weights: Any, size_hw: Size) -> Preprocessing:  # noqa: ANN401
+def preprocessing(weights: Any, size_hw: Size) -> Preprocessing:
     transform = weights.transforms()
     return Preprocessing(
         size_hw=size_hw,

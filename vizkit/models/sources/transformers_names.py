@@ -87,7 +87,7 @@ LAYER = {
 BESIDE = r"^(pooler\.|decoder|embeddings\.mask_token)"
 
 
-def side(value: Any) -> tuple[int, int]:  # noqa: ANN401
+def side(value: Any) -> tuple[int, int]:
     pair = value if isinstance(value, list | tuple) else (value, value)
     return int(pair[0]), int(pair[1])
 

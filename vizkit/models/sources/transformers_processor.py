@@ -61,11 +61,11 @@ def processor(folder: Path, title: str) -> dict[str, Any]:
     return {}
 
 
-def _read_size(size: Any, own: Size) -> Size:  # noqa: ANN401
+def _read_size(size: Any, own: Size) -> Size:
     if isinstance(size, Mapping):
         return (int(size["height"]), int(size["width"])) if "height" in size else own
     return (int(size), int(size)) if isinstance(size, int) else own
 
 
-def shortest_edge(size: Any) -> int | None:  # noqa: ANN401
+def shortest_edge(size: Any) -> int | None:
     return int(size["shortest_edge"]) if isinstance(size, Mapping) and "shortest_edge" in size else None

@@ -14,7 +14,7 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def wrap(
-    module: Any,  # noqa: ANN401  (what is no module is refused in a sentence)
+    module: Any,
     *,
     size_hw: tuple[int, int] = (224, 224),
     mean: Sequence[float] = IMAGENET_MEAN,

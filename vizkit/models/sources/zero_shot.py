@@ -107,12 +107,12 @@ def embedded(
     return F.normalize(torch.cat(parts).float(), dim=-1), scale, bias
 
 
-def vectors(out: Any) -> Tensor:  # noqa: ANN401
+def vectors(out: Any) -> Tensor:
     """Before its fifth version transformers gave the vectors themselves."""
     return out if isinstance(out, Tensor) else out.pooler_output
 
 
-def tokens(folder: Path, title: str, config: Any, texts: Sequence[str]) -> Tensor:  # noqa: ANN401
+def tokens(folder: Path, title: str, config: Any, texts: Sequence[str]) -> Tensor:
     """The texts as ids (text, token), by tokenizer.json alone: other files of a folder may name paths.
 
     SigLIP has learned with texts filled up to its full length and reads the last token; CLIP reads the first end.

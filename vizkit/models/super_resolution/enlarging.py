@@ -13,9 +13,15 @@ from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR
 from vizkit.models.super_resolution.opening import Enlarger
 
 __all__ = [
-    "LARGEST_REFERENCE", "bytes_of_pixels", "enlarge", "enlarged_tiles", "fitting_reference", "pixels_of",
-    "refuse_large", "tiles",
-]  # fmt: skip
+    "LARGEST_REFERENCE",
+    "bytes_of_pixels",
+    "enlarge",
+    "enlarged_tiles",
+    "fitting_reference",
+    "pixels_of",
+    "refuse_large",
+    "tiles",
+]
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Tile = tuple[slice, slice, slice, slice]
@@ -53,9 +59,12 @@ def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> It
     for top in range(0, rows, side):
         for left in range(0, columns, side):
             bottom, right = min(top + side, rows), min(left + side, columns)
-            yield (slice(top, bottom), slice(left, right),
-                   slice(max(top - border, 0), min(bottom + border, rows)),
-                   slice(max(left - border, 0), min(right + border, columns)))  # fmt: skip
+            yield (
+                slice(top, bottom),
+                slice(left, right),
+                slice(max(top - border, 0), min(bottom + border, rows)),
+                slice(max(left - border, 0), min(right + border, columns)),
+            )
 
 
 def refuse_large(rgb: RGB) -> None:
@@ -65,9 +74,13 @@ def refuse_large(rgb: RGB) -> None:
 
 
 def enlarge(
-    enlarger: Enlarger, rgb: RGB, reference: RGB | None = None, *, tell: Callable[[int, int], None] | None = None,
+    enlarger: Enlarger,
+    rgb: RGB,
+    reference: RGB | None = None,
+    *,
+    tell: Callable[[int, int], None] | None = None,
     tile: int = TILE,
-) -> RGB:  # fmt: skip
+) -> RGB:
     """The picture four times as large, 8 bits. `reference`: needed by a network that `uses_reference`, else not used.
 
     `tell` hears how many of how many tiles are done; what it raises stops the work. ValueError without a reference.

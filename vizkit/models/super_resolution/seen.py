@@ -64,7 +64,15 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
     plain = bytes_of_pixels(bicubic(pixels, (TIMES * rows, TIMES * columns)))
     gates = tuple(transfer.gate(relevance)[0].cpu() for transfer in model.transfers)  # type: ignore[operator]
     return Seen(
-        small, given, hard, mixture, plain, (rows, columns), tuple(search.key.shape[-2:]),  # type: ignore[arg-type]
-        search.matched.place[0].cpu(), relevance[0].cpu(), gates,
+        small,
+        given,
+        hard,
+        mixture,
+        plain,
+        (rows, columns),
+        tuple(search.key.shape[-2:]),  # type: ignore[arg-type]
+        search.matched.place[0].cpu(),
+        relevance[0].cpu(),
+        gates,
         *(directions(each)[0].cpu() for each in (search.query, search.key)),
-    )  # fmt: skip
+    )

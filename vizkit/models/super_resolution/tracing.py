@@ -45,10 +45,12 @@ def trace(enlarger: Enlarger, small: RGB, reference: RGB, *, sharpness: float = 
     rebuilt = textures_of(recorded, read)
     enlarged = model.enlarged(pixels, ([each.to(pixels.device) for each in rebuilt], search.matched.relevance))
     check = Check(
-        row_sum_error((recorded,)), 1, 1,
+        row_sum_error((recorded,)),
+        1,
+        1,
         logit_error=apart(enlarged, model(pixels, second, sharpness), at_least=1.0),
         output_error=max(map(apart, rebuilt, (each.cpu() for each in model.textures(search, sharpness)))),
-    )  # fmt: skip
+    )
     logits = enlarged[0].cpu().flatten(1).T.contiguous()
     size_hw = small.shape[0], small.shape[1]
     return Trace(enlarger.name, size_hw, logits, (recorded,), trusted(model, search, recorded.query), check)

@@ -31,8 +31,10 @@ class Chart:
         for number, panel in enumerate(self.panels, 1):
             numbers |= {f"panel{number}_cells": _array(panel.cells)} if panel.cells else {}
             for index, line in enumerate(panel.lines, 1):
-                numbers |= {f"panel{number}_line{index}_{axis}": _array(values) for axis, values in
-                            (("x", line.x), ("y", line.y))}  # fmt: skip
+                numbers |= {
+                    f"panel{number}_line{index}_{axis}": _array(values)
+                    for axis, values in (("x", line.x), ("y", line.y))
+                }
             for of, names in (("rows", panel.rows), ("columns", panel.columns)):
                 numbers |= {f"panel{number}_{of}": np.array(names, dtype=str)} if names else {}
             numbers[f"panel{number}_names"] = np.array([line.name for line in panel.lines], dtype=str)

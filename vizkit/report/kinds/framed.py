@@ -88,13 +88,17 @@ def _whole(panel: OnPicture) -> bool:
     values = [value for row in panel.cells for value in row]
     counts = [len(panel.frames), len(panel.tracks), *(len(track.points) for track in panel.tracks)]
     return (
-        max(counts) <= MOST and all(len(frame.word) <= LONGEST for frame in panel.frames)
+        max(counts) <= MOST
+        and all(len(frame.word) <= LONGEST for frame in panel.frames)
         and all(COLOUR.fullmatch(colour) for colour in colours)
         and all(isfinite(share) and -2 <= share <= 3 for share in shares)
-        and all(frame.box_xyxy[0] <= frame.box_xyxy[2] and frame.box_xyxy[1] <= frame.box_xyxy[3]
-                for frame in panel.frames)
-        and len(rows) <= 1 and 0 not in rows
+        and all(
+            frame.box_xyxy[0] <= frame.box_xyxy[2] and frame.box_xyxy[1] <= frame.box_xyxy[3] for frame in panel.frames
+        )
+        and len(rows) <= 1
+        and 0 not in rows
         and all(value is not None and isfinite(value) and value >= 0 for value in values)
         and all(0 <= value <= len(panel.places) for row in panel.instances for value in row)
-        and len(panel.places) < 256 and all(place >= 0 for place in panel.places)
-    )  # fmt: skip
+        and len(panel.places) < 256
+        and all(place >= 0 for place in panel.places)
+    )

@@ -53,10 +53,17 @@ class Relevance:
         return Drawn(
             title + (f" for {loaded.label(self.target)}{rival}" if _classed(self.method) else ", for no class"),
             (method.asks, *explanation.notes),
-            MapOf(places, low, top, what + _ends(explanation, self.top), unit, explanation.signed,
-                  beyond=bool(abs(places).max() > 1.0001 * top)),
+            MapOf(
+                places,
+                low,
+                top,
+                what + _ends(explanation, self.top),
+                unit,
+                explanation.signed,
+                beyond=bool(abs(places).max() > 1.0001 * top),
+            ),
             {"places": places},
-        )  # fmt: skip
+        )
 
 
 def _classed(method: str) -> bool:

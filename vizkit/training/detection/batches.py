@@ -31,9 +31,14 @@ class Scenes(Dataset):
     """
 
     def __init__(
-        self, scenes: BoxSet, needs: Preprocessing, tell: Callable[[int], None], mirrors: float = 0.0,
-        quarters: bool = False, crop: float = 1.0,
-    ) -> None:  # fmt: skip
+        self,
+        scenes: BoxSet,
+        needs: Preprocessing,
+        tell: Callable[[int], None],
+        mirrors: float = 0.0,
+        quarters: bool = False,
+        crop: float = 1.0,
+    ) -> None:
         self.mirrors, self.quarters, self.crop = mirrors, quarters, crop
         self.pictures = np.empty((len(scenes), *needs.size_hw, 3), np.uint8)
         self.rows: list[Rows] = []
@@ -96,7 +101,8 @@ def part(picture: Picture, rows: Rows, draw: np.random.Generator, least_area: fl
     whole = Annotated(np.ascontiguousarray(picture), boxes, rows[:, 0].astype(np.int64))
     seen = resized(cropped(whole, (left, top, left + wide, top + high)), (height, width))
     return seen.picture, np.concatenate([seen.labels[:, None], shares(seen.boxes_xyxy, (height, width))], 1).astype(
-        np.float32)  # fmt: skip
+        np.float32
+    )
 
 
 def things_of(rows: Float[Tensor, "_picture _thing 5"]) -> list[Things]:

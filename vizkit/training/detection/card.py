@@ -35,5 +35,6 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> s
     """The card as Markdown."""
     val_ap50 = max(line["val_ap50"] for line in run.metrics())
     origin = DRAWN if run.recipe.data == "scenes" else ""
-    return card_of_network(CARD, run, model, score, train_scenes, ap50=score.ap50, ap=score.ap, val_ap50=val_ap50,
-                           origin=origin)  # fmt: skip
+    return card_of_network(
+        CARD, run, model, score, train_scenes, ap50=score.ap50, ap=score.ap, val_ap50=val_ap50, origin=origin
+    )

@@ -61,9 +61,13 @@ class MaskTask:
         return MaskedScenes(self.sets[split], self.needs.size_hw[0], tell, mirrors)
 
     def shown(
-        self, inputs: UInt8[Tensor, "_p _h _w 3"], labels: Float[Tensor, "_p _thing _row"], place: tuple[int, int],
-        own: Rows, batch: int,
-    ) -> tuple[tuple[Tensor, ...], Masks]:  # fmt: skip
+        self,
+        inputs: UInt8[Tensor, "_p _h _w 3"],
+        labels: Float[Tensor, "_p _thing _row"],
+        place: tuple[int, int],
+        own: Rows,
+        batch: int,
+    ) -> tuple[tuple[Tensor, ...], Masks]:
         """What the head is given of the queries that are matched with things, and the masks of these things."""
         del place, own, batch
         given = self._found(inputs, labels.device)
@@ -97,8 +101,14 @@ class MaskTask:
             said += segments_of(model, given, self.needs.size_hw)  # type: ignore[arg-type]
         measured = quality(said, [data.truth(index) for index in range(total)], len(self.detector.labels))
         iou = torch.cat(ious)
-        return Score(error / max(1, len(iou)), measured.perfect, total, [], pq=measured.pq,
-                     iou=float(iou.mean()) if len(iou) else 0.0)  # fmt: skip
+        return Score(
+            error / max(1, len(iou)),
+            measured.perfect,
+            total,
+            [],
+            pq=measured.pq,
+            iou=float(iou.mean()) if len(iou) else 0.0,
+        )
 
     def sampled(self) -> Sequence[int]:
         return ()

@@ -5,9 +5,19 @@ from vizkit.training.recipe import Recipe
 __all__ = ["DETECTING"]
 
 _SCENES = Recipe(
-    data="scenes", images=12_000, model="detr_small", epochs=12, batch=16, lr=5e-4, weight_decay=1e-4,
-    warmup_epochs=0.15, clip_norm=1.0, ema=0.999, precision="bf16", licence="mit",
-)  # fmt: skip
+    data="scenes",
+    images=12_000,
+    model="detr_small",
+    epochs=12,
+    batch=16,
+    lr=5e-4,
+    weight_decay=1e-4,
+    warmup_epochs=0.15,
+    clip_norm=1.0,
+    ema=0.999,
+    precision="bf16",
+    licence="mit",
+)
 
 DETECTING: dict[str, tuple[str, Recipe]] = {
     "detr-small": ("DETR with conditional queries in four groups: finds drawn insects in scenes", _SCENES),

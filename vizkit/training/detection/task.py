@@ -37,8 +37,16 @@ __all__ = ["BACKBONE", "DetectingTask", "detecting_task"]
 BACKBONE = "bundled:insects_cnn"
 SIDE_PX = 160
 IDLE = (
-    "turn_deg", "randaugment", "mixup", "cutmix", "erasing", "drop_path", "patch_drop", "teacher", "smoothing",
-)  # fmt: skip
+    "turn_deg",
+    "randaugment",
+    "mixup",
+    "cutmix",
+    "erasing",
+    "drop_path",
+    "patch_drop",
+    "teacher",
+    "smoothing",
+)
 BATCH = 50
 WEIGHTS = Weights()
 
@@ -63,13 +71,23 @@ class DetectingTask:
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         if split != "train":
             return Scenes(self.sets[split], self.needs, tell)
-        return Scenes(self.sets[split], self.needs, tell, self.recipe.flip,
-                      quarters=self.recipe.data in ABOUT, crop=self.recipe.crop)  # fmt: skip
+        return Scenes(
+            self.sets[split],
+            self.needs,
+            tell,
+            self.recipe.flip,
+            quarters=self.recipe.data in ABOUT,
+            crop=self.recipe.crop,
+        )
 
     def shown(
-        self, inputs: UInt8[Tensor, "_p _h _w 3"], labels: Float[Tensor, "_p _thing 5"], place: tuple[int, int],
-        own: Rows, batch: int,
-    ) -> tuple[tuple[Tensor], list[Things]]:  # fmt: skip
+        self,
+        inputs: UInt8[Tensor, "_p _h _w 3"],
+        labels: Float[Tensor, "_p _thing 5"],
+        place: tuple[int, int],
+        own: Rows,
+        batch: int,
+    ) -> tuple[tuple[Tensor], list[Things]]:
         """Pictures normalised, and what is in them; how they are turned was drawn when they were read."""
         del place, own, batch
         return (normalised(inputs, self.needs, labels.device),), things_of(labels)
@@ -87,8 +105,12 @@ class DetectingTask:
             spoken = _by_group(learned.cells, 1)
             parts.append(losses(spoken, truth, [around(each, middles) for each in truth], WEIGHTS))
         named = layers[-1].logits.argmax(-1)
-        right = torch.stack([(named[place, queries] == things[place].labels[which]).sum()
-                             for place, (queries, which) in enumerate(pairs[-1])]).sum()  # fmt: skip
+        right = torch.stack(
+            [
+                (named[place, queries] == things[place].labels[which]).sum()
+                for place, (queries, which) in enumerate(pairs[-1])
+            ]
+        ).sum()
         total = torch.stack([part.total(WEIGHTS) for part in parts]).sum()
         return total, right, max(1, sum(len(each.labels) for each in things))
 
@@ -121,8 +143,10 @@ class DetectingTask:
     def save(self, run: RunFolder, model: nn.Module) -> None:
         """config.json says all that is needed to make the network again."""
         saving.save_weights(run, model)
-        run.write("config.json", config_of(self.recipe.model, self.model, self.backbone, self.labels, self.needs,
-                                           self.recipe.licence))  # fmt: skip
+        run.write(
+            "config.json",
+            config_of(self.recipe.model, self.model, self.backbone, self.labels, self.needs, self.recipe.licence),
+        )
 
     def card(self, run: RunFolder, tested: Score) -> str:
         return card(run, self.model, tested, len(self.sets["train"]))

@@ -44,11 +44,23 @@ class Size:
 
 _BEGIN = Recipe(optimizer="muon", lr=4e-3, turn_deg=15.0)
 SIZES = {
-    "digits": Size("digits", "digits", 32, (8, 4), 10, _BEGIN.but(
-        {"data": "digits", "flip": 0.0, "square_px": 4, "batch": 32, "warmup_epochs": 1.0, "epochs": 20})),
-    "insects": Size("insects", "small", 64, (16, 8), 12, _BEGIN.but(
-        {"data": "insects", "image_size": 64, "warmup_epochs": 0.5, "epochs": 4})),
-}  # fmt: skip
+    "digits": Size(
+        "digits",
+        "digits",
+        32,
+        (8, 4),
+        10,
+        _BEGIN.but({"data": "digits", "flip": 0.0, "square_px": 4, "batch": 32, "warmup_epochs": 1.0, "epochs": 20}),
+    ),
+    "insects": Size(
+        "insects",
+        "small",
+        64,
+        (16, 8),
+        12,
+        _BEGIN.but({"data": "insects", "image_size": 64, "warmup_epochs": 0.5, "epochs": 4}),
+    ),
+}
 
 
 def plan(size: Size, seeds: Iterable[int]) -> dict[str, Recipe]:
@@ -118,5 +130,8 @@ def worths(size: Size, folders: Iterable[RunFolder]) -> list[Worth]:
             differ = ", ".join(name for name in rest if rest[name] != shared[name])
             raise RecipeError(f"{run.name} is no fair comparison: its {differ} differ from those of other runs.")
         finished[of[recipe.model]].append((recipe.seed, run))
-    return [Worth(variant, tuple(run for _, run in sorted(pairs, key=lambda pair: pair[0])))
-            for variant, pairs in finished.items() if pairs]  # fmt: skip
+    return [
+        Worth(variant, tuple(run for _, run in sorted(pairs, key=lambda pair: pair[0])))
+        for variant, pairs in finished.items()
+        if pairs
+    ]

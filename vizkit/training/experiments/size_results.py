@@ -72,8 +72,11 @@ class Study:
     @property
     def intervals(self) -> str:
         """What the intervals hold."""
-        star = "; * one seed, so the part of the test pictures alone" if any(
-            len(outcome.tests) == 1 for outcome in self.outcomes) else ""  # fmt: skip
+        star = (
+            "; * one seed, so the part of the test pictures alone"
+            if any(len(outcome.tests) == 1 for outcome in self.outcomes)
+            else ""
+        )
         return f"95 % intervals over seeds and {self.test_images:,} test pictures{star}"
 
     def of(self, method: str) -> list[Outcome]:

@@ -47,7 +47,7 @@ def picture_changes(recipe: Recipe, needs: Preprocessing) -> Callable[[Image.Ima
     return change
 
 
-def rand_augment(recipe: Recipe, needs: Preprocessing) -> Any:  # noqa: ANN401
+def rand_augment(recipe: Recipe, needs: Preprocessing) -> Any:
     """timm's RandAugment; its fill is the grey that is 0 to the model."""
     grey = tuple(round(255 * value) for value in needs.mean)
     transform: Any = rand_augment_transform(recipe.randaugment, {"img_mean": grey})
@@ -57,15 +57,20 @@ def rand_augment(recipe: Recipe, needs: Preprocessing) -> Any:  # noqa: ANN401
     return transform
 
 
-def _at_least_a_bit(posterize: Callable[..., Image.Image], picture: Image.Image, bits: int, **how: Any) -> Image.Image:  # noqa: ANN401
+def _at_least_a_bit(posterize: Callable[..., Image.Image], picture: Image.Image, bits: int, **how: Any) -> Image.Image:
     """At full strength timm keeps 0 bits, which newer Pillows refuse."""
     return posterize(picture, max(1, bits), **how)
 
 
 def augmented(
-    pixels: Pixels, labels: Int[Tensor, " image"], classes: int, recipe: Recipe, place: tuple[int, int], own: Rows,
+    pixels: Pixels,
+    labels: Int[Tensor, " image"],
+    classes: int,
+    recipe: Recipe,
+    place: tuple[int, int],
+    own: Rows,
     batch: int,
-) -> tuple[Pixels, Targets]:  # fmt: skip
+) -> tuple[Pixels, Targets]:
     """What the model is shown of a normalised batch or of a part of it, and what it is to answer.
 
     `place`: epoch and step, from 0. `own`: which rows of the global batch of `batch` pictures these are. Every part of

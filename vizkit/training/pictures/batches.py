@@ -119,7 +119,7 @@ def in_order(total: int, batch: int, process: int = 0, processes: int = 1) -> li
     return [[(row, 0) for row in range(start, min(start + batch, total))] for start in starts]
 
 
-def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> DataLoader:  # noqa: ANN401
+def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> DataLoader:
     options = {"batch_sampler": batches, "pin_memory": pin}
     options["generator"] = torch.Generator()  # without one of its own it would draw from the generator of the process
     if hasattr(data, "__getitems__"):  # whole batches from memory, and nothing to do for another process
@@ -128,7 +128,7 @@ def loader(data: Dataset, batches: Any, workers: int, pin: bool = False) -> Data
     return DataLoader(data, num_workers=workers, **options, **keep)
 
 
-def _as_it_is(batch: Any) -> Any:  # noqa: ANN401
+def _as_it_is(batch: Any) -> Any:
     return batch
 
 

@@ -21,9 +21,18 @@ from vizkit.training.pictures.batches import drawn_from
 from vizkit.training.recipe import Recipe
 
 __all__ = [
-    "ABLATION", "APPLIED", "BASELINE", "FAILED", "Changed", "Mixed", "chances", "erased", "mixed",
-    "rand_augmented", "skipped",
-]  # fmt: skip
+    "ABLATION",
+    "APPLIED",
+    "BASELINE",
+    "FAILED",
+    "Changed",
+    "Mixed",
+    "chances",
+    "erased",
+    "mixed",
+    "rand_augmented",
+    "skipped",
+]
 
 
 APPLIED = 0.5
@@ -78,10 +87,10 @@ def _operations_of(recipe: Recipe, needs: Preprocessing, seed: int) -> list[str]
     return applied
 
 
-def _watched(function: Any, name: str, applied: list[str]) -> Any:  # noqa: ANN401
+def _watched(function: Any, name: str, applied: list[str]) -> Any:
     """The same function, which writes its name down when it is called."""
 
-    def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def call(*arguments: Any, **named: Any) -> Any:
         applied.append(name.removesuffix("Increasing").removesuffix("Rel"))
         return function(*arguments, **named)
 

@@ -46,10 +46,12 @@ def along(metrics: Sequence[Mapping[str, Any]], axis: str, steps: int = 0) -> li
 def differing(recipes: Mapping[str, Recipe]) -> dict[str, list[Any]]:
     """Field → its value in every recipe, in their order; only fields in which at least two recipes differ. Folders by
     their last name."""
-    values = {field.name: [_short(field.name, getattr(each, field.name)) for each in recipes.values()]
-              for field in fields(Recipe)}  # fmt: skip
+    values = {
+        field.name: [_short(field.name, getattr(each, field.name)) for each in recipes.values()]
+        for field in fields(Recipe)
+    }
     return {name: each for name, each in values.items() if any(value != each[0] for value in each)}
 
 
-def _short(name: str, value: Any) -> Any:  # noqa: ANN401
+def _short(name: str, value: Any) -> Any:
     return data_name(value) if name in PATHS and isinstance(value, str) else value

@@ -103,7 +103,7 @@ def _readable(run: RunFolder, file: str) -> Iterator[None]:
         ) from error
 
 
-def board(run: RunFolder) -> Any:  # noqa: ANN401
+def board(run: RunFolder) -> Any:
     """A TensorBoard writer of event files in the run's folder."""
     try:
         from torch.utils.tensorboard import SummaryWriter

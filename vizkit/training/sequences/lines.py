@@ -54,8 +54,10 @@ class Lines(Dataset):
         lines = [[*self.sources[index], ARROW, *self.targets[index]] for index, _ in keys]
         if self.task == "causal":
             lines = [[*line, END] for line in lines]
-            labels = [line[1:] if self.learns else [*[IGNORED] * line.index(ARROW), *line[line.index(ARROW) + 1 :]]
-                      for line in lines]  # fmt: skip
+            labels = [
+                line[1:] if self.learns else [*[IGNORED] * line.index(ARROW), *line[line.index(ARROW) + 1 :]]
+                for line in lines
+            ]
             return (padded([line[:-1] for line in lines], PAD),), padded(labels, IGNORED)
         seen = [hidden(line, self.vocabulary, key) for line, key in zip(lines, keys, strict=True)]
         return (padded([ids for ids, _ in seen], PAD),), padded([labels for _, labels in seen], IGNORED)

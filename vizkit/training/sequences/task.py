@@ -26,9 +26,19 @@ __all__ = ["COUNTS", "SequenceTask", "sequence_task"]
 COUNTS = {"train": 40_000, "val": 1000, "test": 2000}
 """Pairs of each split; the recipe's `images` may choose another number of those to learn from."""
 OF_PICTURES = (
-    "image_size", "pretrained", "train_blocks", "crop", "turn_deg", "randaugment", "mixup", "cutmix", "erasing",
-    "drop_path", "patch_drop", "teacher",
-)  # fmt: skip
+    "image_size",
+    "pretrained",
+    "train_blocks",
+    "crop",
+    "turn_deg",
+    "randaugment",
+    "mixup",
+    "cutmix",
+    "erasing",
+    "drop_path",
+    "patch_drop",
+    "teacher",
+)
 
 
 @dataclass(frozen=True)
@@ -47,9 +57,13 @@ class SequenceTask:
         return self.sets[split]
 
     def shown(
-        self, inputs: tuple[Tensor, ...], labels: Int[Tensor, "text token"], place: tuple[int, int], own: Rows,
+        self,
+        inputs: tuple[Tensor, ...],
+        labels: Int[Tensor, "text token"],
+        place: tuple[int, int],
+        own: Rows,
         batch: int,
-    ) -> tuple[tuple[Tensor, ...], Float[Tensor, "answer word"]]:  # fmt: skip
+    ) -> tuple[tuple[Tensor, ...], Float[Tensor, "answer word"]]:
         """Ids as they are: what differs from epoch to epoch, the hidden words, was drawn when they were read."""
         del place, own, batch
         expected, words = counted(labels, labels), len(self.sets["train"].vocabulary)
@@ -61,14 +75,17 @@ class SequenceTask:
     def save(self, run: RunFolder, model: nn.Module) -> None:
         """config.json says all that is needed to make the network again: the architecture, its sizes, the words."""
         saving.save_weights(run, model)
-        run.write("config.json", {
-            "architecture": self.recipe.model,
-            "sizes": self.model.sizes,
-            "task": self.recipe.task,
-            "data": self.recipe.data,
-            "vocabulary": self.sets["train"].vocabulary.words,
-            "license": self.recipe.licence or None,
-        })  # fmt: skip
+        run.write(
+            "config.json",
+            {
+                "architecture": self.recipe.model,
+                "sizes": self.model.sizes,
+                "task": self.recipe.task,
+                "data": self.recipe.data,
+                "vocabulary": self.sets["train"].vocabulary.words,
+                "license": self.recipe.licence or None,
+            },
+        )
 
     def card(self, run: RunFolder, tested: Score) -> str:
         return card(run, self.model, tested, len(self.sets["train"]))
@@ -80,8 +97,14 @@ def sequence_task(recipe: Recipe) -> SequenceTask:
     if idle := [name for name in OF_PICTURES if getattr(recipe, name) != getattr(usual, name)]:
         raise RecipeError(f"The recipe's {idle[0]} is for pictures; {recipe.model} learns from texts.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
-    sets = {split: Lines(open_pairs(recipe.data, split, count=counts[split], seed=recipe.data_seed), recipe.task,
-                         learns=split == "train") for split in SPLITS}  # fmt: skip
+    sets = {
+        split: Lines(
+            open_pairs(recipe.data, split, count=counts[split], seed=recipe.data_seed),
+            recipe.task,
+            learns=split == "train",
+        )
+        for split in SPLITS
+    }
     torch.manual_seed(recipe.seed)
     try:
         model = build(recipe.model, len(sets["train"].vocabulary), recipe.model_args)

@@ -39,5 +39,4 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> s
     """The card as Markdown."""
     val_psnr = max(line["val_psnr"] for line in run.metrics())
     pictures = DRAWN if run.recipe.data == "insects" else FOLDER
-    return card_of_network(CARD, run, model, score, train_scenes, psnr=score.psnr, val_psnr=val_psnr,
-                           pictures=pictures)  # fmt: skip
+    return card_of_network(CARD, run, model, score, train_scenes, psnr=score.psnr, val_psnr=val_psnr, pictures=pictures)

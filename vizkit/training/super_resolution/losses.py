@@ -29,8 +29,10 @@ class Perceptual:
     def __init__(self, device: torch.device) -> None:
         loaded = vizkit.load(FEATURES, device=device)
         self.network = loaded.model.eval().requires_grad_(False)
-        self.mean, self.std = (torch.tensor(each, device=device)[:, None, None]
-                               for each in (loaded.preprocessing.mean, loaded.preprocessing.std))  # fmt: skip
+        self.mean, self.std = (
+            torch.tensor(each, device=device)[:, None, None]
+            for each in (loaded.preprocessing.mean, loaded.preprocessing.std)
+        )
 
     def features(self, pixels: Pixels) -> Float[Tensor, "picture channel row column"]:
         normalised = (pixels - self.mean) / self.std

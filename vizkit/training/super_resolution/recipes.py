@@ -5,9 +5,17 @@ from vizkit.training.recipe import Recipe
 __all__ = ["ENLARGING"]
 
 _INSECTS = Recipe(
-    epochs=6, images=800, batch=4, optimizer="adam", lr=1.5e-3, weight_decay=0.0, warmup_epochs=0.25, ema=0.99,
-    precision="bf16", licence="mit",
-)  # fmt: skip
+    epochs=6,
+    images=800,
+    batch=4,
+    optimizer="adam",
+    lr=1.5e-3,
+    weight_decay=0.0,
+    warmup_epochs=0.25,
+    ema=0.99,
+    precision="bf16",
+    licence="mit",
+)
 
 ENLARGING: dict[str, tuple[str, Recipe]] = {
     "insects_ttsr": ("TTSR: enlarges drawn insects ×4 by a reference", _INSECTS.but({"model": "ttsr_small"})),

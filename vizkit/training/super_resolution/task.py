@@ -34,9 +34,20 @@ __all__ = ["COUNTS", "EnlargingTask", "Shown", "enlarging_task"]
 COUNTS = {"train": 800, "val": 48, "test": 120}
 """Scenes of each split; the recipe's `images` may choose another number of those to learn from."""
 IDLE = (
-    "image_size", "pretrained", "train_blocks", "crop", "turn_deg", "randaugment", "mixup", "cutmix", "erasing",
-    "drop_path", "patch_drop", "teacher", "smoothing",
-)  # fmt: skip
+    "image_size",
+    "pretrained",
+    "train_blocks",
+    "crop",
+    "turn_deg",
+    "randaugment",
+    "mixup",
+    "cutmix",
+    "erasing",
+    "drop_path",
+    "patch_drop",
+    "teacher",
+    "smoothing",
+)
 BATCH = 16
 
 Pairs = DrawnPairs | FolderPairs
@@ -60,8 +71,9 @@ class Shown(Dataset):
         posed = self.pairs.split == "train"
         pairs = [self.pairs.pair(index, seed, posed=posed, scene=self.scene) for index, seed in keys]
         small, reference, truth = (
-            torch.from_numpy(np.stack([pair[part] for pair in pairs])) for part in range(3)  # type: ignore[arg-type]
-        )  # fmt: skip
+            torch.from_numpy(np.stack([pair[part] for pair in pairs]))
+            for part in range(3)  # type: ignore[arg-type]
+        )
         return (small, reference), truth
 
     def scene(self, index: int) -> np.ndarray:
@@ -141,8 +153,16 @@ class EnlargingTask:
     def save(self, run: RunFolder, model: nn.Module) -> None:
         """config.json says all that is needed to make the network again."""
         saving.save_weights(run, model)
-        run.write("config.json", {"architecture": self.recipe.model, "sizes": self.model.sizes, "task": "enlarge",
-                                  "data": self.recipe.data, "license": self.recipe.licence or None})  # fmt: skip
+        run.write(
+            "config.json",
+            {
+                "architecture": self.recipe.model,
+                "sizes": self.model.sizes,
+                "task": "enlarge",
+                "data": self.recipe.data,
+                "license": self.recipe.licence or None,
+            },
+        )
 
     def card(self, run: RunFolder, tested: Score) -> str:
         return card(run, self.model, tested, len(self.sets["train"]))
@@ -164,8 +184,13 @@ def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> Enlarg
     if recipe.adversarial and PartialState().num_processes > 1:
         raise RecipeError("A critic learns in one process: leave the adversarial loss out, or start one process.")
     where = torch.device(device)
-    return EnlargingTask(recipe, model, sets, Perceptual(where) if recipe.perceptual else None,
-                         Adversary(where) if recipe.adversarial else None)  # fmt: skip
+    return EnlargingTask(
+        recipe,
+        model,
+        sets,
+        Perceptual(where) if recipe.perceptual else None,
+        Adversary(where) if recipe.adversarial else None,
+    )
 
 
 def opened(recipe: Recipe, split: str, count: int) -> Pairs:

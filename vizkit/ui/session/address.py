@@ -78,7 +78,7 @@ def settle() -> None:
                 parameters.set_corrected_value(binding.param_key, sent, binding.value_type)
 
 
-def _as_sent(value: Any) -> Any:  # noqa: ANN401
+def _as_sent(value: Any) -> Any:
     """A widget's serialized value as the browser writes it: nothing chosen is an empty text, one value no list."""
     if value is None or (isinstance(value, list) and not value):
         return ""

@@ -100,8 +100,13 @@ def show(name: str) -> None:
                 else plain(task.doing) or "Waiting for the device …"
             )
             st.progress(task.share, words, width="stretch")
-            st.button("Stop", key=f"stop_{name}", icon=":material/stop:", on_click=task.stopping.set,
-                      disabled=task.stopping.is_set())  # fmt: skip
+            st.button(
+                "Stop",
+                key=f"stop_{name}",
+                icon=":material/stop:",
+                on_click=task.stopping.set,
+                disabled=task.stopping.is_set(),
+            )
 
     watch()
 
@@ -123,7 +128,7 @@ def at_work(name: str) -> bool:
     return task is not None and task.running
 
 
-def do(of: Any, jobs: Sequence[Any], task: Task) -> None:  # noqa: ANN401 - a Subject of the shelf, and its jobs
+def do(of: Any, jobs: Sequence[Any], task: Task) -> None:
     """In the task's thread, which holds the device once: between two passes others have it."""
     for index, job in enumerate(jobs):
         progress = partial(_report, task, job.words, index, len(jobs))

@@ -217,5 +217,5 @@ def made(source: str, picture: Picture, loaded: "Loaded", what: tuple, make: "Ca
 
 
 @remembered
-def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:  # noqa: ANN401
+def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:
     return _make()

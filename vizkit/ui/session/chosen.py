@@ -94,8 +94,11 @@ def renew_address() -> None:
     if st.session_state.setdefault("_address_renewed", False):
         return
     st.session_state["_address_renewed"] = True
-    today = {name: model_names.title(source) for source in model_names.bundled()
-             for name in (source, source.removeprefix("bundled:"))}  # fmt: skip
+    today = {
+        name: model_names.title(source)
+        for source in model_names.bundled()
+        for name in (source, source.removeprefix("bundled:"))
+    }
     older = {key: names for key in PICKERS if today.keys() & set(names := st.query_params.get_all(key))}
     for key, names in older.items():
         st.query_params[key] = [today.get(name, name) for name in names]

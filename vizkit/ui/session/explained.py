@@ -34,8 +34,9 @@ def whole_trace(shown: Shown, picture: Picture) -> "Trace":
         return shown.trace
     heads = max(layer.heads for layer in shown.trace.attention)
     if size / heads > MEAN_TRACE_BYTES:
-        raise NotApplicable("The weights of all tokens at this size would take more memory than is kept; choose a "
-                            "smaller input.")  # fmt: skip
+        raise NotApplicable(
+            "The weights of all tokens at this size would take more memory than is kept; choose a smaller input."
+        )
     return _mean_trace(key_of(shown, picture), shown, picture)
 
 
@@ -80,8 +81,9 @@ def target_trace(request: Request, target: int) -> "Trace":
 
     size = weights_bytes(request.shown.loaded)
     if size > TARGET_TRACE_BYTES:
-        raise NotApplicable("The gradients of all weights at this size would take more memory than is kept; choose a "
-                            "smaller input.")  # fmt: skip
+        raise NotApplicable(
+            "The gradients of all weights at this size would take more memory than is kept; choose a smaller input."
+        )
     run = _large_target_trace if size > cached.FULL_TRACE_BYTES else _target_trace
     return run(request.of, target, request)
 

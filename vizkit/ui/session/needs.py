@@ -76,11 +76,13 @@ NEEDS = {
     "transformer with classes": Need(
         "is a transformer that gives classes", lambda loaded: _transformer(loaded) and loaded.classifies, VITS
     ),
-    "two tokens": Need("has a class and a distillation token, each with its head", _two_tokens,
-                       ("bundled:insects_deit",)),
+    "two tokens": Need(
+        "has a class and a distillation token, each with its head", _two_tokens, ("bundled:insects_deit",)
+    ),
     "learned positions": Need("has a learned table of positions", partial(_positions, {"learned"}), VITS),
     "relative positions": Need(
-        "has relative positions", partial(_positions, {"relative bias", "rotary"}),
+        "has relative positions",
+        partial(_positions, {"relative bias", "rotary"}),
         ("bundled:digits_swin", "bundled:insects_swin"),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
@@ -91,10 +93,13 @@ NEEDS = {
         "dual_scale", "a dual-scale ViT", "bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"
     ),
     "gradual_reduction": family(
-        "gradual_reduction", "a gradual-reduction ViT", "bundled:insects_gradual", "bundled:digits_gradual",
+        "gradual_reduction",
+        "a gradual-reduction ViT",
+        "bundled:insects_gradual",
+        "bundled:digits_gradual",
         "random:gradual_reduction_tiny",
     ),
-}  # fmt: skip
+}
 
 
 def _suitable(sources: list[str], need: str) -> list[str]:

@@ -62,7 +62,7 @@ class Shelf:
         finally:
             turn.lock.release()
 
-    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+    def find(self, key: Hashable) -> Any:
         """The value of `key`; None where none is kept."""
         with self._lock:
             if key in self._kept:
@@ -141,7 +141,7 @@ def bytes_of(value: object) -> int:
     return ENTRY_BYTES + sum(sizes.values())
 
 
-def collect(value: Any, sizes: dict[int, int], seen: set[int]) -> None:  # noqa: ANN401
+def collect(value: Any, sizes: dict[int, int], seen: set[int]) -> None:
     """Bytes by the place in memory, or by the object where it has none of its own."""
     if id(value) in seen:
         return

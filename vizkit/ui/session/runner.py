@@ -139,8 +139,9 @@ def spawn(command: list[str], log: Path) -> subprocess.Popen:
     paths = [str(PACKAGE_HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     with log.open("wb") as errors:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=env,
-                                start_new_session=True)  # fmt: skip
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=env, start_new_session=True
+        )
 
 
 def kill(process: subprocess.Popen) -> None:

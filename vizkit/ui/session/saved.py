@@ -45,7 +45,7 @@ class Shelved(Subject):
 
         return shelf().get(self._place(key), alone)
 
-    def find(self, key: Hashable) -> Any:  # noqa: ANN401
+    def find(self, key: Hashable) -> Any:
         return shelf().find(self._place(key))
 
     def _place(self, key: Hashable) -> Hashable:
@@ -55,7 +55,7 @@ class Shelved(Subject):
 class Kept(Shelved):
     """A model and a picture by their names; what the pages have computed of them is taken from there."""
 
-    def __init__(self, source: str, opening: Any, picture: Picture, **facts: Any) -> None:  # noqa: ANN401
+    def __init__(self, source: str, opening: Any, picture: Picture, **facts: Any) -> None:
         super().__init__(opening, picture.rgb, **facts)
         self.source, self.picture = source, picture
 
@@ -147,7 +147,7 @@ def subject_of(shown: Shown, picture: Picture) -> Kept:
 
 def item_of(
     shown: Shown,
-    shows: Any,  # noqa: ANN401
+    shows: Any,
     draw: str = "over image",
     edits: tuple[str, ...] = (),
     others: Sequence[Shown] = (),
@@ -158,8 +158,19 @@ def item_of(
 
     first, *more = (_facts_of(each) for each in (shown, *others))
     source, model, size_hw, classes = first
-    return Item(shows, source, model, str(st.session_state.get("image", "")), cast("Draw", draw), size_hw, classes,
-                link(), edits=edits, at=cursor(), others=tuple(Other(*each) for each in more))  # fmt: skip
+    return Item(
+        shows,
+        source,
+        model,
+        str(st.session_state.get("image", "")),
+        cast("Draw", draw),
+        size_hw,
+        classes,
+        link(),
+        edits=edits,
+        at=cursor(),
+        others=tuple(Other(*each) for each in more),
+    )
 
 
 def _facts_of(shown: Shown) -> tuple[str, str, tuple[int, int] | None, tuple[str, ...]]:
@@ -168,7 +179,7 @@ def _facts_of(shown: Shown) -> tuple[str, str, tuple[int, int] | None, tuple[str
     return bare(shown.source), title(shown.source), size_hw, classes_of(shown.source)
 
 
-def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # noqa: ANN401
+def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":
     """The record of plotly figures, or of panels, with their numbers, from which alone they are drawn again. `lines`:
     what they are of; any inputs will do for it, `NOTHING` too."""
     from vizkit.figure.saved.panel import Panel, panel_of
@@ -179,14 +190,14 @@ def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":  # n
     return Item(Chart(title, lines, panels), "", "", "", link=link())
 
 
-def item_alone(shows: Any) -> "Item":  # noqa: ANN401
+def item_alone(shows: Any) -> "Item":
     """Of what depends on neither model nor picture."""
     from vizkit.report.item import Item
 
     return Item(shows, "", "", "", link=link())
 
 
-def item_of_picture(shows: Any) -> "Item":  # noqa: ANN401
+def item_of_picture(shows: Any) -> "Item":
     """Of what depends on the chosen image and on no model."""
     from vizkit.report.item import Item
 

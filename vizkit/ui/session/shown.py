@@ -120,7 +120,7 @@ def accepted(source: str, result: Shown | tuple[str, bool]) -> Shown | None:
     return result
 
 
-def keep_valid(key: str, allowed: Any) -> None:  # noqa: ANN401
+def keep_valid(key: str, allowed: Any) -> None:
     """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
     if key in st.session_state and st.session_state[key] not in allowed:
         del st.session_state[key]
@@ -169,9 +169,15 @@ def focus_of(shown: list[Shown], label: str = "Model") -> Shown:
     names = [model.source for model in shown]
     keep_valid("focus", names)
     name = st.segmented_control(
-        label, names, default=names[0], required=True, key="focus", bind="query-params", format_func=marked,
+        label,
+        names,
+        default=names[0],
+        required=True,
+        key="focus",
+        bind="query-params",
+        format_func=marked,
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     return next(model for model in shown if model.source == name)
 
 
@@ -189,7 +195,12 @@ def one_after_another(picture: Picture, sources: list[str], query: str) -> list[
 def choose_view(key: str, views: tuple[str, ...], *, preset: bool = False) -> str:
     """Which of a page's views is open; the address says it. `preset`: the session state has been given one."""
     chosen = st.segmented_control(
-        "View", views, default=None if preset else views[0], required=True, key=key, bind="query-params",
+        "View",
+        views,
+        default=None if preset else views[0],
+        required=True,
+        key=key,
+        bind="query-params",
         label_visibility="collapsed",
-    )  # fmt: skip
+    )
     return chosen or views[0]

@@ -98,8 +98,9 @@ def uploader(
     to refuse; by default what the server takes, which refuses it too."""
     if most_mib is None:
         help = f"{help} Up to {upload_mib()} MiB a file; a start with STREAMLIT_SERVER_MAX_UPLOAD_SIZE=… (MiB) sets it."
-    st.file_uploader(label, types, accept_multiple_files=several, key=key, help=help, on_change=on_change,
-                     max_upload_size=most_mib)  # fmt: skip
+    st.file_uploader(
+        label, types, accept_multiple_files=several, key=key, help=help, on_change=on_change, max_upload_size=most_mib
+    )
     files, gone = arrived(key)
     if gone:
         st.warning(GONE, icon=":material/upload_file:")
@@ -117,8 +118,9 @@ def arrived(key: str) -> tuple[list[UploadedFile], int]:
 
 def choose_zip(key: str) -> str:
     """The picker of a zip file: its path, "" while there is none. The file stays chosen when the page is left."""
-    files = uploader("Zip file", ["zip"], key, "A zip of a folder with one folder of pictures for each class.",
-                     several=False)  # fmt: skip
+    files = uploader(
+        "Zip file", ["zip"], key, "A zip of a folder with one folder of pictures for each class.", several=False
+    )
     chosen = f"_{key}"
     for file in files:
         try:

@@ -52,8 +52,13 @@ def dialog() -> None:
             help="What the outputs are. A file of weights alone does not say it, and then it is guessed from their "
             "number.",
         )
-        st.button("Open", key="open_checkpoint", disabled=not (files or folder), on_click=_add_checkpoint,
-                  args=(files, folder))  # fmt: skip
+        st.button(
+            "Open",
+            key="open_checkpoint",
+            disabled=not (files or folder),
+            on_click=_add_checkpoint,
+            args=(files, folder),
+        )
         if sentence := st.session_state.pop("_checkpoint_refused", None):
             st.error(plain(sentence))
 

@@ -26,14 +26,25 @@ HELP = "{}, in what the owner of this machine allows."
 
 def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False) -> str:
     """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none."""
-    return _choose(key, offered, "Folders with a folder of pictures for each class, and zip files of such",
-                   "a folder of class folders nor a zip", width, disabled)  # fmt: skip
+    return _choose(
+        key,
+        offered,
+        "Folders with a folder of pictures for each class, and zip files of such",
+        "a folder of class folders nor a zip",
+        width,
+        disabled,
+    )
 
 
 def choose_weights(key: str) -> str:
     """The picker of weights: the path of a file or a folder, "" while there is none."""
-    return _choose(key, weights, "Folders with a config.json beside their weights, and files of weights",
-                   "a folder with a config.json nor a file of weights", label="Folder or file")  # fmt: skip
+    return _choose(
+        key,
+        weights,
+        "Folders with a config.json beside their weights, and files of weights",
+        "a folder with a config.json nor a file of weights",
+        label="Folder or file",
+    )
 
 
 def _choose(
@@ -53,8 +64,17 @@ def _choose(
         return ""
     if st.session_state.get(key) not in paths:
         st.session_state.pop(key, None)
-    name = st.selectbox(label, list(paths), index=None, key=key, persist_state="session", disabled=disabled,
-                        placeholder="Choose one", help=HELP.format(what), width=width)  # fmt: skip
+    name = st.selectbox(
+        label,
+        list(paths),
+        index=None,
+        key=key,
+        persist_state="session",
+        disabled=disabled,
+        placeholder="Choose one",
+        help=HELP.format(what),
+        width=width,
+    )
     return paths.get(name or "", "")
 
 

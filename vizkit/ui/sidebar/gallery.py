@@ -49,8 +49,15 @@ def listed() -> None:
 def button(source: str, name: str, chosen: bool, entry: Entry | None = None) -> None:
     icon = ":material/check:" if chosen else ":material/add:"
     disabled = chosen or (entry is not None and gallery.above_budget(entry))
-    st.button(name, icon=icon, key=f"gallery_{source}", disabled=disabled, on_click=take,
-              args=(source, entry, "gallery"), width="content" if entry is None else ENTRY_PX)  # fmt: skip
+    st.button(
+        name,
+        icon=icon,
+        key=f"gallery_{source}",
+        disabled=disabled,
+        on_click=take,
+        args=(source, entry, "gallery"),
+        width="content" if entry is None else ENTRY_PX,
+    )
 
 
 def take(source: str, entry: Entry | None, place: str) -> None:
@@ -75,6 +82,13 @@ def offer(place: str) -> None:
     entry = FOR_PHOTOGRAPHS
     words = f"Add {entry.name}, for photographs"
     # The callback changes a sidebar widget; outside a fragment that runs the whole page again.
-    st.button(words, key=f"offer_{place}", icon=":material/add:", help=gallery.cost(entry), on_click=take,
-              args=(entry.source, entry, place), disabled=gallery.above_budget(entry))  # fmt: skip
+    st.button(
+        words,
+        key=f"offer_{place}",
+        icon=":material/add:",
+        help=gallery.cost(entry),
+        on_click=take,
+        args=(entry.source, entry, place),
+        disabled=gallery.above_budget(entry),
+    )
     _say_why_not(entry, place)

@@ -60,8 +60,14 @@ def _image_picker() -> None:
     above = st.container(gap="small")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         most_mib = MAX_BYTES >> 20
-        uploader("Your images", TYPES, "uploads", f"Up to {most_mib} MiB each. {linked_picture.words()}",
-                 most_mib=most_mib, on_change=_choose_newest)  # fmt: skip
+        uploader(
+            "Your images",
+            TYPES,
+            "uploads",
+            f"Up to {most_mib} MiB each. {linked_picture.words()}",
+            most_mib=most_mib,
+            on_change=_choose_newest,
+        )
         camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
         camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
@@ -74,8 +80,9 @@ def _image_picker() -> None:
         st.session_state.pop("image", None)
     with above:
         # The default is a sample, always the same: a default is not in the address.
-        name = st.selectbox("Image", options, options.index(samples()[0]), key="image", bind="query-params",
-                            persist_state="session")  # fmt: skip
+        name = st.selectbox(
+            "Image", options, options.index(samples()[0]), key="image", bind="query-params", persist_state="session"
+        )
         strip(samples(), uploads, name, _choose)
     linked_picture.mirror(name, uploads, missing)
     if name in missing:

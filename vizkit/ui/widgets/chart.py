@@ -14,7 +14,7 @@ from vizkit.views.rules import Rule, T, record, several
 MOST_POINTS = 10_000  # of a click together
 
 
-def chart(figure: Any, key: str, alt: str, point: tuple[Rule[T], Callable[[T], None]] | None = None) -> None:  # noqa: ANN401
+def chart(figure: Any, key: str, alt: str, point: tuple[Rule[T], Callable[[T], None]] | None = None) -> None:
     """A plotly figure, as wide as its place, in the page's fonts and colours. `alt`: what a screen reader says.
     `point`: the rule of a point's own data (`customdata`), and what is called with them when one is clicked."""
     selecting: dict[str, Any] = {}

@@ -32,15 +32,17 @@ def choose(shown: list[Shown]) -> Classes:
     if any(model.loaded.head.target(model.trace.logits) == ITSELF for model in shown):
         help += " Without classes: the length of the embedding, along its own direction."
     label = (" or ".join(kinds) if len(kinds) < 3 else "output").capitalize()
-    target = st.selectbox(
-        label, [PREDICTED, *names], key="class_a", bind="query-params", width=195, help=help
-    )  # fmt: skip
+    target = st.selectbox(label, [PREDICTED, *names], key="class_a", bind="query-params", width=195, help=help)
     if not any(model.loaded.head.exclusive for model in shown):
         return Classes(target or PREDICTED, NOTHING)
     against = st.selectbox(
-        "Against", [NOTHING, *names], key="class_b", bind="query-params", width=195,
+        "Against",
+        [NOTHING, *names],
+        key="class_b",
+        bind="query-params",
+        width=195,
         help="Explains the difference of two logits: red is evidence for the first class, blue for the second.",
-    )  # fmt: skip
+    )
     return Classes(target or PREDICTED, against or NOTHING)
 
 

@@ -28,7 +28,7 @@ def go_on(words: str, entry: Entry, key: str) -> None:
         go_to(f"pages/{entry.page}.py")
 
 
-def more() -> Any:  # noqa: ANN401 - a block of the page, whose class is Streamlit's own matter
+def more() -> Any:
     """Where the settings are that few change: one line above a picture is enough."""
     return st.popover("More", icon=":material/tune:", key="more")
 
@@ -36,6 +36,7 @@ def more() -> Any:  # noqa: ANN401 - a block of the page, whose class is Streaml
 def choose_drawing() -> str:
     """A key of OPACITIES, the same on all pages."""
     options = list(OPACITIES)
-    return st.segmented_control(
-        "Draw", options, default=options[0], required=True, key="draw", bind="query-params"
-    ) or options[0]  # fmt: skip
+    return (
+        st.segmented_control("Draw", options, default=options[0], required=True, key="draw", bind="query-params")
+        or options[0]
+    )

@@ -111,8 +111,9 @@ def preview(data: str, images: int, seed: int, changed_ns: int) -> Preview:
         some = open_set(data, "train", images=8 * SHOWN, size_px=SIDE_PX, seed=seed)
         counts = INSECTS | {"train": images or INSECTS["train"]}
         return Preview(some.labels, counts, *chosen_pictures(some), notes=())
-    opened = {split: open_set(data, split, images=images or None if split == "train" else None, seed=seed)
-              for split in SPLITS}  # fmt: skip
+    opened = {
+        split: open_set(data, split, images=images or None if split == "train" else None, seed=seed) for split in SPLITS
+    }
     notes = tuple(dict.fromkeys(note for image_set in opened.values() for note in image_set.notes))
     counts = {split: len(image_set) for split, image_set in opened.items()}
     return Preview(opened["train"].labels, counts, *chosen_pictures(opened["train"]), notes=notes)

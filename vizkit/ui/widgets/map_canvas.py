@@ -13,7 +13,7 @@ from vizkit.views.rules import POINT
 CARD = Canvas("vizkit_look", LOOK_HTML, LOOK_CSS, LOOK_JS)
 
 
-def card(key: str, rows: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:  # noqa: ANN401
+def card(key: str, rows: dict[str, Any], draw: str, query_key: str = "query", **shown: Any) -> None:
     """Mount one; `rows` as `Rows.pack` gives them. A click goes to `session_state["at"]`, the one cursor of the page,
     and its query is a patch now."""
 

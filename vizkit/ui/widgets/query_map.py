@@ -23,7 +23,7 @@ def show_map(
     query_key: str = "query",
     instead: UInt8[np.ndarray, "row column 3"] | None = None,
     point: tuple[float, float] | None = None,
-    **words: Any,  # noqa: ANN401
+    **words: Any,
 ) -> None:
     """Any map of a query on the picture, at `point`, by default under the page's one cursor.
 

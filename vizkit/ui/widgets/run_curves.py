@@ -36,14 +36,19 @@ class Axes:
 def choose_axes() -> Axes:
     """Two of them in the line of controls; `choose_log` is for what few change."""
     x = st.segmented_control("Along", X_AXES, default="epoch", required=True, key="curve_x", bind="query-params")
-    smoothing = st.slider("Smoothing", 0.0, 0.95, 0.0, 0.05, key="curve_smoothing", bind="query-params", width=200,
-                          help=SMOOTHING)  # fmt: skip
+    smoothing = st.slider(
+        "Smoothing", 0.0, 0.95, 0.0, 0.05, key="curve_smoothing", bind="query-params", width=200, help=SMOOTHING
+    )
     return Axes(str(x or "epoch"), float(smoothing))
 
 
 def choose_log(axes: Axes) -> Axes:
-    log = st.toggle("Logarithmic y axis", key="curve_log", bind="query-params",
-                    help="A tenth of the loss looks the same wherever it is gained.")  # fmt: skip
+    log = st.toggle(
+        "Logarithmic y axis",
+        key="curve_log",
+        bind="query-params",
+        help="A tenth of the loss looks the same wherever it is gained.",
+    )
     return replace(axes, log=bool(log))
 
 
@@ -80,8 +85,14 @@ def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> N
     measure = measure_of([line for lines in every.values() for line in lines])
     titles = {measure.name: measure.title, "loss": "loss"}
     for column, (what, title) in zip((left, right), titles.items(), strict=True):
-        lines = [replace(line(name, [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
-                         place=places[name]) for name, of in every.items() if at[name]]  # fmt: skip
+        lines = [
+            replace(
+                line(name, [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
+                place=places[name],
+            )
+            for name, of in every.items()
+            if at[name]
+        ]
         with column:
             percent = what != "loss" and measure.percent
             draw(lines, f"validation {title}", f"compare_{what}", axes, percent=percent, legend=False)
@@ -106,8 +117,11 @@ def steps_of(run: RunFolder) -> int:
 
 
 def by_epoch(metrics: list[dict[str, Any]], what: str, at: Sequence[int | float], axes: Axes) -> list[Curve]:
-    return [line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes)
-            for key, name in SERIES.items() if at and f"{key}_{what}" in metrics[0]]  # fmt: skip
+    return [
+        line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes)
+        for key, name in SERIES.items()
+        if at and f"{key}_{what}" in metrics[0]
+    ]
 
 
 def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axes | None = None) -> Curve:
@@ -116,16 +130,12 @@ def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axe
     return Curve(name, [place for place, _ in points], values, smooth=smooth)
 
 
-def draw(
-    lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, legend: bool = True
-) -> None:  # fmt: skip
+def draw(lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, legend: bool = True) -> None:
     heading = title[0].upper() + title[1:]
     st.markdown(f"**{heading}**")
     if not lines:
         st.caption("from the end of the first epoch on")
         return
-    figure = learning_curves(
-        lines, title, x=axes.x, percent=percent, log=axes.log, legend=legend, height=HEIGHT
-    )  # fmt: skip
+    figure = learning_curves(lines, title, x=axes.x, percent=percent, log=axes.log, legend=legend, height=HEIGHT)
     names = ", ".join(curve.name for curve in lines)
     chart(figure, key, f"{heading} by {axes.x}: {names}")

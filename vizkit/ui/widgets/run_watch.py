@@ -42,8 +42,9 @@ def view() -> None:
         return
     _choose_run(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox("Run", list(by_name), key="run", persist_state="session", width=320,
-                            help="All runs here, the latest first.")  # fmt: skip
+        name = st.selectbox(
+            "Run", list(by_name), key="run", persist_state="session", width=320, help="All runs here, the latest first."
+        )
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)
@@ -147,13 +148,23 @@ def numbers(
         boxes.append(("Images a second", f"{speed:,.0f}", "Training pictures that it learns from in a second."))
     if metrics:
         title = measure_of(metrics).title
-        boxes.append((f"Best, epoch {best_of(metrics)['epoch']}", said_of(metrics),
-                      f"On validation data, {title} of the best epoch, whose weights are kept."))  # fmt: skip
+        boxes.append(
+            (
+                f"Best, epoch {best_of(metrics)['epoch']}",
+                said_of(metrics),
+                f"On validation data, {title} of the best epoch, whose weights are kept.",
+            )
+        )
     measure = measure_of(metrics)
     if (tested := result.get(f"test_{measure.name}")) is not None:
-        boxes.append(("Test", measure.words(tested),
-                      f"{measure.title[0].upper()}{measure.title[1:]} of "
-                      f"{result['test_images']:,} examples that had no part in training."))  # fmt: skip
+        boxes.append(
+            (
+                "Test",
+                measure.words(tested),
+                f"{measure.title[0].upper()}{measure.title[1:]} of "
+                f"{result['test_images']:,} examples that had no part in training.",
+            )
+        )
     return boxes
 
 
@@ -168,18 +179,36 @@ def _actions(run: RunFolder) -> None:
     state = jobs().state(run)
     with st.container(horizontal=True, vertical_alignment="center"):
         if state in ACTIVE and jobs().own(run):
-            st.button("Stop training", icon=":material/stop:", key="run_stop", on_click=jobs().stop, args=(run,),
-                      disabled=state == "stopping" or not allowed.jobs(),
-                      help="The present step is finished first.")  # fmt: skip
+            st.button(
+                "Stop training",
+                icon=":material/stop:",
+                key="run_stop",
+                on_click=jobs().stop,
+                args=(run,),
+                disabled=state == "stopping" or not allowed.jobs(),
+                help="The present step is finished first.",
+            )
         elif state in ACTIVE:
             st.caption("Started elsewhere on this machine, by the command line perhaps: stop it there.")
         elif state != "done":
-            st.button("Resume", icon=":material/play_arrow:", key="run_resume", on_click=resume, args=(run,),
-                      disabled=not allowed.jobs(),
-                      help="Goes on after the last finished epoch, with the same recipe.")  # fmt: skip
+            st.button(
+                "Resume",
+                icon=":material/play_arrow:",
+                key="run_resume",
+                on_click=resume,
+                args=(run,),
+                disabled=not allowed.jobs(),
+                help="Goes on after the last finished epoch, with the same recipe.",
+            )
         if state not in ACTIVE and run.has_model and run.learns_pictures:
-            st.button("Look inside", icon=":material/visibility:", key="run_look", on_click=_choose_model, args=(run,),
-                      help="Opens it in Explore.")  # fmt: skip
+            st.button(
+                "Look inside",
+                icon=":material/visibility:",
+                key="run_look",
+                on_click=_choose_model,
+                args=(run,),
+                help="Opens it in Explore.",
+            )
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(

@@ -37,18 +37,26 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
     with st.popover("Save", icon=":material/download:"):
         name = next(iter(items)) if len(items) == 1 else st.selectbox("Map", list(items), key=f"saved_{key}")
         item = items[name]
-        st.button("Add to report", icon=":material/add_notes:", key=f"report_{key}", type="primary",
-                  on_click=saved.keep, args=(item, inputs), help="The page Report orders pictures, takes your comments "
-                  "and saves them as one page or as a folder.")  # fmt: skip
+        st.button(
+            "Add to report",
+            icon=":material/add_notes:",
+            key=f"report_{key}",
+            type="primary",
+            on_click=saved.keep,
+            args=(item, inputs),
+            help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
+        )
         stem = stem_of(item, inputs)
         kinds = KINDS if isinstance(item.shows, View) and item.shows.slides else KINDS[:-1]
         for label, suffix, kind in kinds:
-            st.download_button(label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}",
-                               on_click="ignore")  # fmt: skip
+            st.download_button(
+                label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore"
+            )
         for label, make in (more or {}).items():
             suffix = label.rpartition("(")[2].rstrip(")").lower()
-            st.download_button(label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}",
-                               on_click="ignore")  # fmt: skip
+            st.download_button(
+                label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}", on_click="ignore"
+            )
 
 
 def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:

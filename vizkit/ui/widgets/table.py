@@ -16,7 +16,7 @@ def show(key: str, block: Table) -> None:
     st.dataframe(rows, hide_index=True, height="content", placeholder="–", column_config=told, key=key)
 
 
-def _marked(rows: list[dict[str, Any]], block: Table) -> Any:  # noqa: ANN401 - a Styler of pandas
+def _marked(rows: list[dict[str, Any]], block: Table) -> Any:
     import pandas as pd
 
     ground = {cell: f"background-color: {faint(MARKS[mark], 0.36)}" for cell, mark in block.marks.items()}

@@ -25,9 +25,12 @@ OPENED = ", opened "  # after the kind of a model, before its number
 def dialog(key: str) -> None:
     """`key`: of the picker of models, in which the opened one is chosen."""
     with st.popover("Open", icon=":material/folder_open:"):
-        files = uploader("MarianMT, T5, BERT or GPT-2", TYPES, "texts_files",
-                         "config.json, model.safetensors and tokenizer.json (of MarianMT vocab.json) of a folder of "
-                         "transformers.")  # fmt: skip
+        files = uploader(
+            "MarianMT, T5, BERT or GPT-2",
+            TYPES,
+            "texts_files",
+            "config.json, model.safetensors and tokenizer.json (of MarianMT vocab.json) of a folder of transformers.",
+        )
         st.button("Open", key="texts_open", disabled=not files, on_click=_open, args=(files, key))
         if sentence := st.session_state.pop("_texts_refused", None):
             st.error(plain(sentence))

@@ -94,8 +94,10 @@ class FeatureMaps(View):
         yield Canvas("vizkit_feature_maps", data, alt, tells, (still,), of)
         yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value).words)
         place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
-        through = [(f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")
-                   for stage, each in convolved.after.items()]  # fmt: skip
+        through = [
+            (f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")
+            for stage, each in convolved.after.items()
+        ]
         shares = from_before(made)
         proof = Line(summed(made.value, float(convolved.after["convolution"][unit])))
         yield Columns(((shares,), (Heading(place), Metrics(tuple(through)), proof)))
@@ -176,8 +178,10 @@ def sent(of: str, maps: np.ndarray, field: Seen | None) -> dict[str, Any]:
 def on_paper(maps: np.ndarray, order: Sequence[int], chosen: int) -> Tiles:
     signed, shown = two_sided(maps), list(order[:ON_PAPER])
     tops = [float(np.abs(each).max()) or 1.0 for each in maps[:ON_PAPER]]
-    tiles = tuple(Tile(f"channel {channel + 1}", each, f"up to {top:.3g}", signed=signed)
-                  for channel, each, top in zip(shown, maps[:ON_PAPER], tops, strict=True))  # fmt: skip
+    tiles = tuple(
+        Tile(f"channel {channel + 1}", each, f"up to {top:.3g}", signed=signed)
+        for channel, each, top in zip(shown, maps[:ON_PAPER], tops, strict=True)
+    )
     limits = tuple((-top if signed else 0.0, top) for top in tops)
     return Tiles("", tiles, limits, "The strongest channels, each on its own scale", "", tuple(shown), chosen)
 

@@ -62,9 +62,17 @@ class Filters(View):
         "Pictures", DATA, "Where answers are looked for.", more=True, key="filters_data", runs=True
     )
     count: int = number(
-        "How many", 24, 240, 60, "Pictures of the test split.", more=True, key="filters_count", runs=True, step=12,
+        "How many",
+        24,
+        240,
+        60,
+        "Pictures of the test split.",
+        more=True,
+        key="filters_count",
+        runs=True,
+        step=12,
         when=lambda view: view.data != "this picture",
-    )  # fmt: skip
+    )
 
     alone: ClassVar = True
     overlays: ClassVar = False

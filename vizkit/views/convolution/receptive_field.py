@@ -245,8 +245,9 @@ def last_layer(own: Walk, seen: Seen) -> str:
 
 def layer_by_layer(own: Walk) -> Iterator[Block]:
     rows = [{**row, "formula": formula(each)} for row, each in zip(rows_of(own), own.layers, strict=True)]
-    shown = tuple({name.replace("_", " "): str(value) for name, value in row.items() if name != "whole_image"}
-                  for row in rows)  # fmt: skip
+    shown = tuple(
+        {name.replace("_", " "): str(value) for name, value in row.items() if name != "whole_image"} for row in rows
+    )
     yield Table(shown, "The receptive field of every layer")
 
 

@@ -79,16 +79,25 @@ class Slide(View):
         "Stride of a pool", 1, MOST_STRIDE, 2, "Pixels between two places.", key="pool_stride", inside=True
     )
     padding: int = number(
-        "Padding p", 0, MOST_PADDING, 0, "Zeros around the picture; of a pool at most half its side.",
-        key="slide_padding", inside=True,
-    )  # fmt: skip
+        "Padding p",
+        0,
+        MOST_PADDING,
+        0,
+        "Zeros around the picture; of a pool at most half its side.",
+        key="slide_padding",
+        inside=True,
+    )
     dilation: int = number(
         "Dilation d", 1, MOST_DILATION, 1, "Pixels between two weights.", key="slide_dilation", inside=True
     )
     numbers: str = text(
-        "Weights", "", "The kernel's name and its edited weights row by row: “blur: 0, 1, 0, …”.",
-        longest=MOST_CHARACTERS, key="slide_numbers", inside=True,
-    )  # fmt: skip
+        "Weights",
+        "",
+        "The kernel's name and its edited weights row by row: “blur: 0, 1, 0, …”.",
+        longest=MOST_CHARACTERS,
+        key="slide_numbers",
+        inside=True,
+    )
     place: str | tuple[int, int] = query(
         "Place", "Of the output; else a third from the top left.", options=("patch",), key="slide_at", inside=True
     )
@@ -204,8 +213,10 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
     """What the script draws: it computes every product and sum again, in any size."""
     image, steps = made.image.numpy().astype("<f4"), walk.steps
     own = None if walk.weights is None else walk.weights.numpy()
-    packed = {str(f): None if weights is None else text64(weights.astype("<f4"))
-              for f, weights in {**by_size, steps.f: own}.items()}  # fmt: skip
+    packed = {
+        str(f): None if weights is None else text64(weights.astype("<f4"))
+        for f, weights in {**by_size, steps.f: own}.items()
+    }
     return {
         "of": f"{digest_of(made.shades)} {walk.name} {walk.kind} {packed} {walk.bias}",
         "input": text64(image),

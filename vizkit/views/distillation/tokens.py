@@ -180,7 +180,7 @@ class TwoTokens(View):
             yield Line(sentence)
             return
 
-        def work(progress: Any) -> Counted:  # noqa: ANN401
+        def work(progress: Any) -> Counted:
             given = (self.data, self.folder, int(self.images), max(of.loaded.preprocessing.size_hw))
             uploads = list(of.uploads.values())[: int(self.images)]
             found = uploads if self.data == UPLOADS else opened(of, *given)
@@ -247,7 +247,7 @@ def rollouts(of: Subject) -> Iterator[Block]:
     yield Line(f"{percent(same)} of the two maps lies in the same places: all layers multiplied, heads averaged.")
 
 
-def tables(answered: Any, teacher: str) -> Iterator[Block]:  # noqa: ANN401
+def tables(answered: Any, teacher: str) -> Iterator[Block]:
     """What was counted, and what is published."""
     from vizkit.training.experiments.answers import CLASS, DIST
 

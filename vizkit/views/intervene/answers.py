@@ -28,7 +28,7 @@ class Row:
     after: float
     logit: float
 
-    def sent(self, head: Any) -> tuple:  # noqa: ANN401
+    def sent(self, head: Any) -> tuple:
         shares = (self.before, self.after) if head.probable else (0.0, 0.0)
         return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
 
@@ -66,8 +66,9 @@ def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
     if not of.beside or not changes:
         return
     yield Heading("The same changes in every model: bars after, ticks before")
-    yield Columns(tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
-                        for each in (of, *of.beside)))  # fmt: skip
+    yield Columns(
+        tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes))) for each in (of, *of.beside))
+    )
 
 
 def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Iterator[Block]:

@@ -98,9 +98,13 @@ def others(of: Sequence[Subject]) -> list[str]:
 
 # ---- before, after, difference ---------------------------------------------------------------------------------------
 def compared(
-    of: Subject, traces: "Sequence[Trace]", shown: "Callable[[Trace], Shown]", words: Sequence[str], quantity: str,
+    of: Subject,
+    traces: "Sequence[Trace]",
+    shown: "Callable[[Trace], Shown]",
+    words: Sequence[str],
+    quantity: str,
     instead: RGB | None = None,
-) -> Iterator[Block]:  # fmt: skip
+) -> Iterator[Block]:
     """The map `shown` of two traces, called `words`, and their difference. `instead`: the changed picture, below the
     second."""
     both = [shown(trace) for trace in traces]
@@ -152,9 +156,7 @@ def rolled(trace: "Trace", query: "Query") -> "Shown":
     else:
         where, names = len(tokens.special) + at[0] * (tokens.grid or (1, 1))[1] + at[1], tokens.special
     values = row.astype(np.float32)[None]
-    return Rows(
-        values, one.tokens.grid, tokens.grid, np.array([where]), None, names, special, verb="draws"
-    ), one.grid  # fmt: skip
+    return Rows(values, one.tokens.grid, tokens.grid, np.array([where]), None, names, special, verb="draws"), one.grid
 
 
 def rolled_from(trace: "Trace") -> "Tokens":

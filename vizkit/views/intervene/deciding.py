@@ -43,10 +43,10 @@ class DecidingParts(View):
         "Zeiler & Fergus 2014; python -m vizkit deciding",
     )
 
-    def title(self, of: Any) -> str:  # noqa: ANN401
+    def title(self, of: Any) -> str:
         return f"Deciding parts of {'insects' if self.insects == WHOLE else self.insects} erased"
 
-    def show(self, of: Any) -> Iterator[Block]:  # noqa: ANN401
+    def show(self, of: Any) -> Iterator[Block]:
         image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
         yield Columns(tuple(example(image if image in samples.INSECTS else samples.INSECTS[0])))
         label = None if self.insects == WHOLE else samples.INSECTS.index(self.insects)
@@ -60,8 +60,10 @@ class DecidingParts(View):
         yield Chart(figure, "Logits that the class loses without its deciding parts, and without other pixels")
         count = len(next(iter(results.values())).labels)
         alone = "" if label is None else f", here of {self.insects} alone"
-        yield Line(f"{count} drawings that no model has seen; means with 95 % intervals{alone}. The sentence compares "
-                   "the two drawing by drawing.")  # fmt: skip
+        yield Line(
+            f"{count} drawings that no model has seen; means with 95 % intervals{alone}. The sentence compares "
+            "the two drawing by drawing."
+        )
         arrays = {kind: np.array([mean for mean, _ in each]) for kind, each in ends.items()}
         halves = {f"{kind}_half": np.array([half for _, half in each]) for kind, each in ends.items()}
         yield Numbers(lambda: {"models": np.array([*results]), **arrays, **halves})

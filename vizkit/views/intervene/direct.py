@@ -59,9 +59,17 @@ class Direct(Decision):
         layers = contributions(
             made.embedding, made.attention.numpy(), made.mlp.numpy(), made.bias, made.logit, made.before
         )
-        heads = heat_map(made.heads.numpy(), "head", "layer", "What each head adds", signed=True, square=False,
-                         x_names=numbered(made.heads.shape[1]), y_names=numbered(len(made.heads), made.before),
-                         quantity="added to the logit")  # fmt: skip
+        heads = heat_map(
+            made.heads.numpy(),
+            "head",
+            "layer",
+            "What each head adds",
+            signed=True,
+            square=False,
+            x_names=numbered(made.heads.shape[1]),
+            y_names=numbered(len(made.heads), made.before),
+            quantity="added to the logit",
+        )
         heads.update_yaxes(type="category")  # two layers of a Swin are no numbers with halves between them
         heads.update_xaxes(type="category")
         charts = (
@@ -82,8 +90,10 @@ def carried(of: Subject, made: "Contributions") -> Iterator[Block]:
     places = [made.places.sum(0), *made.places]
     names = ["all layers", *(f"layer {number}" for number in numbered(len(made.places), made.before))]
     top = max(max(float(each.abs().max()) for each in places), 1e-9)
-    every = [Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", signed=True)
-             for name, each in zip(names, places, strict=True)]  # fmt: skip
+    every = [
+        Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", signed=True)
+        for name, each in zip(names, places, strict=True)
+    ]
     yield Heading("From which patches heads carry it, one scale for all layers")
     yield Line("Red speaks for the class, blue against it. What the class token itself holds is not drawn.")
     yield Tiles("", tuple(every), ((-top, top),) * len(every), "What heads carry from each patch", tile_px=230)

@@ -116,9 +116,13 @@ class Heads(View):
     """What each head looks at, and what the answers lose without it."""
 
     what: str | None = choice(
-        "Of every head", known, words={name: each.name for name, each in WHATS.items()}, key="heads_what", listed=True,
+        "Of every head",
+        known,
+        words={name: each.name for name, each in WHATS.items()},
+        key="heads_what",
+        listed=True,
         runs=True,
-    )  # fmt: skip
+    )
     without: str | None = choice(
         "In its place",
         kinds,
@@ -129,13 +133,22 @@ class Heads(View):
         runs=True,
     )
     share: Literal["own", "right"] = choice(
-        "Share of", tuple(ANSWERS), "What stays, when more and more heads go.", words=ANSWERS, key="heads_answers",
+        "Share of",
+        tuple(ANSWERS),
+        "What stays, when more and more heads go.",
+        words=ANSWERS,
+        key="heads_answers",
         more=True,
-    )  # fmt: skip
+    )
     head: str = choice(
-        "Head", heads_of, "The one whose pictures are shown, as layer.head.", default=LARGEST, key="head", inside=True,
+        "Head",
+        heads_of,
+        "The one whose pictures are shown, as layer.head.",
+        default=LARGEST,
+        key="head",
+        inside=True,
         runs=True,
-    )  # fmt: skip
+    )
 
     alone: ClassVar = True
     overlays: ClassVar = False
@@ -183,8 +196,13 @@ class Heads(View):
         if values is None:
             raise NotApplicable(f"{of.name} has no {WHATS[what].name}.")
         shown, index = WHATS[what], self.chosen(atlas, values)
-        figure = head_grid(grid_of(atlas.names, values), signed=what == "lost", share=shown.unit == "share",
-                           chosen=atlas.names[index], quantity=f"{shown.line}, {shown.unit}")  # fmt: skip
+        figure = head_grid(
+            grid_of(atlas.names, values),
+            signed=what == "lost",
+            share=shown.unit == "share",
+            chosen=atlas.names[index],
+            quantity=f"{shown.line}, {shown.unit}",
+        )
         images = atlas.importance[kind].images if what in IMPORTANCE else atlas.images
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
         few = Line(f"Mean of {images} test pictures of {atlas.data}. Click a head for its pictures.")
@@ -239,8 +257,9 @@ class Heads(View):
         yield Chart(figure, f"Share of {ANSWERS[share]} against the number of heads taken away")
         can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
         yield Said(of_pruning(result.heads, can_go, ENOUGH).words)
-        yield Line(f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their "
-                   "mean.")  # fmt: skip
+        yield Line(
+            f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their mean."
+        )
         columns = {"heads": [float(count) for count in result.counts]}
         for name in ORDERS:
             columns |= {f"{name} {at + 1}": list(curve) for at, curve in enumerate(getattr(result, share)[name])}
@@ -279,5 +298,7 @@ def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int)
 
 def rows_of(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float | None], ...]:
     rows = zip(*columns.values(), strict=True)
-    return tuple({name: None if math.isnan(value) else float(f"{value:.3g}")
-                  for name, value in zip(columns, row, strict=True)} for row in rows)  # fmt: skip
+    return tuple(
+        {name: None if math.isnan(value) else float(f"{value:.3g}") for name, value in zip(columns, row, strict=True)}
+        for row in rows
+    )

@@ -58,8 +58,11 @@ def measured_here(of: Subject) -> HeadAtlas:
     importance = {kind: gathered(so_far[kind]) for kind in ABLATIONS if so_far[kind]}
     behaviours = means(list(so_far[BEHAVIOURS])) if so_far[BEHAVIOURS] else {}
     images = max([len(so_far[BEHAVIOURS]), *(each.images for each in importance.values())])
-    pruning = {kind: found for kind, each in importance.items()
-               if (found := of.find(OfModel(("heads", kind, PRUNING, each.images)))) is not None}  # fmt: skip
+    pruning = {
+        kind: found
+        for kind, each in importance.items()
+        if (found := of.find(OfModel(("heads", kind, PRUNING, each.images)))) is not None
+    }
     return HeadAtlas(names_of(of), data_for(of), images, behaviours, importance, pruning)
 
 
@@ -87,5 +90,12 @@ def pruned(of: Subject, atlas: HeadAtlas, kind: str, progress: Callable[[int, in
 
     importance = atlas.importance[kind]
     parts: list[Any] = of.kept(OfModel(("heads so far", kind, PRUNING, importance.images)), list)
-    return fewer(of.loaded, atlas.data, IMAGES, importance, ablation="zero" if kind == "zero" else "mean",
-                 tell=lambda share: progress(round(1000 * share), 1000), parts=parts)  # fmt: skip
+    return fewer(
+        of.loaded,
+        atlas.data,
+        IMAGES,
+        importance,
+        ablation="zero" if kind == "zero" else "mean",
+        tell=lambda share: progress(round(1000 * share), 1000),
+        parts=parts,
+    )

@@ -38,8 +38,9 @@ def depth(of: Sequence[Subject]) -> int:
 class Lenses(Decision):
     """What the model would answer if it ended earlier: its head after every layer."""
 
-    layer: int | None = layer("After layer", "Which layer the patches are read after.", high=depth, plays=True,
-                              key="lens_layer")  # fmt: skip
+    layer: int | None = layer(
+        "After layer", "Which layer the patches are read after.", high=depth, plays=True, key="lens_layer"
+    )
     kind: Literal["its class", "the probability"] = choice("Each patch shows", (CLASS, SHARE), key="lens_map")
 
     alone: ClassVar = True
@@ -94,8 +95,9 @@ class Lenses(Decision):
         order = [label for label, _ in frequent(answers, MOST_NAMED)]
         named = list(dict.fromkeys([*compared, *order]))
         colours = class_colours(named, values.shape[-1])
-        legend = [(label, loaded.label(label), colour) for label, colour in zip(named, colours, strict=True)
-                  if label in order]  # fmt: skip
+        legend = [
+            (label, loaded.label(label), colour) for label, colour in zip(named, colours, strict=True) if label in order
+        ]
         names = [[loaded.label(label) for label in row] for row in answers.tolist()]
         figure = class_cells(*over, answers.numpy(), names, values.amax(-1).numpy(), legend)
         words = f"The likeliest class of every patch after layer {number}"
@@ -113,8 +115,9 @@ def by_layer(of: Subject, lens: "Lens", compared: Sequence[int], number: int) ->
     values = of.loaded.head.values(lens.logits)
     steps = np.arange(1, len(values) + 1)
     # Two classes of one name are two lines.
-    lines = {f"{of.loaded.label(label)}{' ' * at}": (steps, values[:, label].numpy())
-             for at, label in enumerate(compared)}  # fmt: skip
+    lines = {
+        f"{of.loaded.label(label)}{' ' * at}": (steps, values[:, label].numpy()) for at, label in enumerate(compared)
+    }
     figure: Any = curves(lines, "layer", "probability", mode="lines+markers", marked={float(number): "dot"})
     for at, colour in enumerate(class_colours(compared, values.shape[1])):  # those of the map
         figure.update_traces(line_color=colour, selector=at)
@@ -146,5 +149,9 @@ def on_paper(
     yield Picture(
         painted_cells(picture, [[colours.get(int(label), OTHERS) for label in row] for row in answers]), words
     )
-    yield Columns(tuple((Picture(painted_cells(np.full((12, 48, 3), 255, np.uint8), [[colour]], 1.0), name, name),)
-                        for _, name, colour in legend))  # fmt: skip
+    yield Columns(
+        tuple(
+            (Picture(painted_cells(np.full((12, 48, 3), 255, np.uint8), [[colour]], 1.0), name, name),)
+            for _, name, colour in legend
+        )
+    )

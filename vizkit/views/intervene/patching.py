@@ -84,9 +84,14 @@ class Patching(Decision):
         inside=True,
     )
     region: int = number(
-        "Region", 0, FINE * FINE, 0, "Whose run is opened, row by row from 1; 0: none.", key="patching_region",
+        "Region",
+        0,
+        FINE * FINE,
+        0,
+        "Whose run is opened, row by row from 1; 0: none.",
+        key="patching_region",
         inside=True,
-    )  # fmt: skip
+    )
 
     alone: ClassVar = True
     how: ClassVar = How(
@@ -237,8 +242,17 @@ def head_map(heads: Sequence[np.ndarray]) -> "object":
     most = max(map(len, heads))
     grid = np.stack([np.pad(each, (0, most - len(each)), constant_values=np.nan) for each in heads])
     numbered = [[str(number) for number in range(1, count + 1)] for count in (most, len(heads))]
-    return heat_map(grid, "head", "layer", "What each head restores", signed=True, square=False,
-                    x_names=numbered[0], y_names=numbered[1], quantity="restored share")  # fmt: skip
+    return heat_map(
+        grid,
+        "head",
+        "layer",
+        "What each head restores",
+        signed=True,
+        square=False,
+        x_names=numbered[0],
+        y_names=numbered[1],
+        quantity="restored share",
+    )
 
 
 def numbers(

@@ -160,10 +160,15 @@ def gathered(of: Subject, models: Sequence[Any], parts: Sequence[Any], data: str
 def map_of(alike: Alike, name: str, other: str) -> "object":
     """Layers from below upwards and from left to right, as published."""
     digits = 2 if max(alike.values.shape) <= MOST_NUMBERED else None
-    figure = heat_map(alike.values, f"layer of {other}", f"layer of {name}", limit=1.0, digits=digits, height=480,
-                      quantity="CKA")  # fmt: skip
+    figure = heat_map(
+        alike.values, f"layer of {other}", f"layer of {name}", limit=1.0, digits=digits, height=480, quantity="CKA"
+    )
     rows, columns = (list(range(1, len(names) + 1)) for names in (alike.rows, alike.columns))
-    figure.update_traces(x=columns, y=rows, customdata=[[(r, c) for c in alike.columns] for r in alike.rows],
-                         hovertemplate="%{customdata[0]} and %{customdata[1]}: %{z:.2f}<extra></extra>")  # fmt: skip
+    figure.update_traces(
+        x=columns,
+        y=rows,
+        customdata=[[(r, c) for c in alike.columns] for r in alike.rows],
+        hovertemplate="%{customdata[0]} and %{customdata[1]}: %{z:.2f}<extra></extra>",
+    )
     figure.update_xaxes(dtick=1 if len(columns) <= MOST_NUMBERED else None)
     return figure.update_yaxes(autorange=True, dtick=1 if len(rows) <= MOST_NUMBERED else None)

@@ -86,8 +86,12 @@ class Smallest(View):
     def drawn(self, of: Subject, result: Search) -> Iterator[Block]:
         name = self.name(of)
         steps = np.arange(len(result.probability))
-        line = curves({name: (steps, np.array(result.probability))}, f"{self.parts} taken",
-                      "probability of the answer", mode="lines+markers")  # fmt: skip
+        line = curves(
+            {name: (steps, np.array(result.probability))},
+            f"{self.parts} taken",
+            "probability of the answer",
+            mode="lines+markers",
+        )
         line.update_xaxes(dtick=max(1, len(result.order) // 8), rangemode="nonnegative")
         line.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
         curve = Chart(line, f"Probability of {name} by the number of {self.parts}")
@@ -144,7 +148,16 @@ def numbered_heads(counts: Sequence[int], order: Sequence[int]) -> "object":
     for number, part in enumerate(order, 1):
         when[places[part]] = number
     names, layer_names = ([str(at) for at in range(1, 1 + count)] for count in (max(counts), len(counts)))
-    figure = heat_map(when, "head", "layer", x_names=names, y_names=layer_names, digits=0, square=False,
-                      quantity="taken as number", limit=float(max(1, len(order))))  # fmt: skip
+    figure = heat_map(
+        when,
+        "head",
+        "layer",
+        x_names=names,
+        y_names=layer_names,
+        digits=0,
+        square=False,
+        quantity="taken as number",
+        limit=float(max(1, len(order))),
+    )
     figure.update_xaxes(type="category")
     return figure.update_yaxes(type="category")

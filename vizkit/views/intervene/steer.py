@@ -76,12 +76,19 @@ class Steer(View):
         listed=True,
         runs=True,
     )
-    block: int | None = layer("After block", "Where it is added.", default=4, low=1, high=depth, key="steer_block",
-                              runs=True)  # fmt: skip
+    block: int | None = layer(
+        "After block", "Where it is added.", default=4, low=1, high=depth, key="steer_block", runs=True
+    )
     factor: float = number(
-        "λ", FACTORS[0], FACTORS[-1], 2.0, "How much of it is added; below 0 it is taken away.", at=FACTORS, plays=True,
+        "λ",
+        FACTORS[0],
+        FACTORS[-1],
+        2.0,
+        "How much of it is added; below 0 it is taken away.",
+        at=FACTORS,
+        plays=True,
         key="steer_by",
-    )  # fmt: skip
+    )
 
     alone: ClassVar = True
     how: ClassVar = How(
@@ -145,7 +152,7 @@ class Steer(View):
         yield from compared(of, pair, shown, ("Before", f"λ = {self.factor:g}"), "attention")
 
 
-def directions_of(of: Subject, data: str, progress: Callable[[int, int], None]) -> Any:  # noqa: ANN401
+def directions_of(of: Subject, data: str, progress: Callable[[int, int], None]) -> Any:
     from vizkit.evaluation.steering import directions_of
 
     return directions_of(of.loaded, data, IMAGES, tell=progress)
@@ -167,11 +174,13 @@ def measured(of: Subject, first: Hashable, name: str, block: int, progress: Call
     return Steered(logits, tuple(traces))
 
 
-def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:  # noqa: ANN401
+def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:
     """The probabilities of the strongest classes."""
     strongest = values.amax(0).argsort(descending=True)[:LINES].tolist()
-    lines = {f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
-             for at, label in enumerate(strongest)}  # fmt: skip
+    lines = {
+        f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
+        for at, label in enumerate(strongest)
+    }
     figure = curves(lines, "λ", "probability", mode="lines+markers", marked={float(factor): "dot"})
     for at, colour in enumerate(class_colours(strongest, values.shape[1])):
         figure.update_traces(line_color=colour, selector=at)

@@ -149,8 +149,9 @@ class Switches(View):
             return f"Nothing is changed: all {at.grid[0] * at.grid[1]} patches{heads} take part."
         if not of.loaded.classifies:
             return f"Changed: {words}."
-        remark = of_answers([each.name for each in rows], [each.before for each in rows],
-                            [each.after for each in rows], words)  # fmt: skip
+        remark = of_answers(
+            [each.name for each in rows], [each.before for each in rows], [each.after for each in rows], words
+        )
         what = f"none of the {sum(at.heads)} heads" if at.heads else f"none of the {at.grid[0] * at.grid[1]} patches"
         first = f" Taken away alone, {what} costs the answer more." if not self.changes else ""
         return f"{first_said(remark)}{first}"
@@ -247,7 +248,7 @@ def answers_with_classes(of: Subject) -> bool:
     return of.loaded.classifies and of.loaded.head.probable
 
 
-def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None) -> tuple[str, ...]:  # noqa: ANN401
+def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None) -> tuple[str, ...]:
     """The change that takes the most from the lead of the answer: of one head, or of one patch."""
     if at.heads:
         found, names = smallest.heads(of.loaded, of.rgb, "flip", most=1, tried=progress)

@@ -141,7 +141,7 @@ class Again:
 
         return Question.of(randomised(self.of.loaded), self.of.rgb, *self.view.asked(self.of))
 
-    def _case(self) -> Any:  # noqa: ANN401
+    def _case(self) -> Any:
         from vizkit.analysis.trust.scores import Case
         from vizkit.models import family
 
@@ -156,7 +156,7 @@ class Again:
         )
 
 
-def now(of: Subject, job: Job) -> Any:  # noqa: ANN401
+def now(of: Subject, job: Job) -> Any:
     """The result of a job, done here where it is not there."""
     return of.kept(job.key, partial(job.work, lambda done, total: None))
 

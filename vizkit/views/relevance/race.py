@@ -97,8 +97,13 @@ class Race:
     def show(self, results: Results) -> Iterator[Block]:
         """Those that are in, the best first; the table when all are."""
         rows = self.rows(results)
-        running = [row.method for row in rows if row.method != CHANCE and self.scored[row.method].key in results
-                   and results[self.scored[row.method].key].curves is not None]  # fmt: skip
+        running = [
+            row.method
+            for row in rows
+            if row.method != CHANCE
+            and self.scored[row.method].key in results
+            and results[self.scored[row.method].key].curves is not None
+        ]
         if not running:
             return
         start: Score = results[self.start.key]
@@ -124,8 +129,15 @@ class Race:
         """A measure counts when it is there for every map, so that none is ahead by what others do not have yet."""
         whole = [measure for measure in self.further if all(job.key in results for job in measure.values())]
         tally = Tally()
-        tally.add([merged(name, [results[measure[name].key] for measure in (self.scored, *whole)
-                                 if measure[name].key in results]) for name in self.methods])  # fmt: skip
+        tally.add(
+            [
+                merged(
+                    name,
+                    [results[measure[name].key] for measure in (self.scored, *whole) if measure[name].key in results],
+                )
+                for name in self.methods
+            ]
+        )
         return best_first(tally.rows())
 
     def winner(self, rows: Sequence[Row], start: Score) -> str:
@@ -226,10 +238,17 @@ class Race:
             yield Columns((*shown[row : row + BESIDE], *[blank] * (row + BESIDE - len(shown))))
         lines = {TITLES[name]: self.values(score) for name, score in curves.items() if name != CHANCE}
         yield Chart(
-            removal_curves(lines, share.numpy(), self.values(curves[CHANCE]), f"places {self.view.test}", "",
-                           colours=[colour_of(name) for name in curves], at=float(share[at])),
+            removal_curves(
+                lines,
+                share.numpy(),
+                self.values(curves[CHANCE]),
+                f"places {self.view.test}",
+                "",
+                colours=[colour_of(name) for name in curves],
+                at=float(share[at]),
+            ),
             f"Probability {self.what} by map",
-        )  # fmt: skip
+        )
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, np.ndarray]:

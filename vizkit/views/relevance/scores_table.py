@@ -43,9 +43,11 @@ def scores_table(rows: Sequence[Row], asked: Sequence[str], pictures: int) -> Ta
         for name in (there if ranked else ())
         for method, mark in marks(rows, name).items()
     }
-    helps = {BEYOND: "Mean difference to chance over deletion, insertion and ROAD, as far as measured. The rows are in "
-                     "this order.",
-             NOTHING: "Pictures on which the method gives no map."}  # fmt: skip
+    helps = {
+        BEYOND: "Mean difference to chance over deletion, insertion and ROAD, as far as measured. The rows are in "
+        "this order.",
+        NOTHING: "Pictures on which the method gives no map.",
+    }
     helps |= {_column(name): f"{FIGURES[name].title.capitalize()}. {FIGURES[name].caveat}" for name in there}
     within = f"{ERRORS:.0f} standard errors" if pictures > 1 else f"{MARGIN}"
     red = f"red: no better than chance, within {within}, or hardly changed by shuffled weights"

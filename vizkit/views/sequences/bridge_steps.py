@@ -66,27 +66,41 @@ def _into_vectors(text: Sentence, image: Image) -> list[Step]:
     prefix = image.inside.embedded[:special]
     return [
         Step(
-            CHANGES, "Embedding", "e = E[word]   |   e = W · patch + b",
+            CHANGES,
+            "Embedding",
+            "e = E[word]   |   e = W · patch + b",
             f"A word picks a row of a table, {dim} numbers; a patch is {shape} = {count} numbers, which one linear "
             f"layer makes {wide}.",
-            (Strip(f"row of “{word}”", source.words[at]), *_right(Strip("pixels of the patch", image.pixels.flatten()),
-                                                                  Strip("W · patch + b", patches[image.patch]))),
+            (
+                Strip(f"row of “{word}”", source.words[at]),
+                *_right(
+                    Strip("pixels of the patch", image.pixels.flatten()), Strip("W · patch + b", patches[image.patch])
+                ),
+            ),
         ),
         Step(
-            CHANGES, "Position", "x = √d · e + sines   |   x = e + learned row",
+            CHANGES,
+            "Position",
+            "x = √d · e + sines   |   x = e + learned row",
             f"Both add a vector for the place: here sines and cosines of place {at + 1}, there a learned row for each "
             f"of {len(table)} tokens. Only the text's vectors are multiplied by √{dim} first.",
-            (Strip("position", source.positions[at]), Strip("x", source.given[at]),
-             *_right(Strip("position", table[token]), Strip("x", image.inside.embedded[token]))),
+            (
+                Strip("position", source.positions[at]),
+                Strip("x", source.given[at]),
+                *_right(Strip("position", table[token]), Strip("x", image.inside.embedded[token])),
+            ),
         ),
         Step(
-            CHANGES, "Class token", "[class] in front   |   of images only",
+            CHANGES,
+            "Class token",
+            "[class] in front   |   of images only",
             f"The image has {special} learned token in front whose last vector becomes the answer; the sentence has "
-            "none: its decoder reads all tokens." if special else
-            "Neither has a class token here: this ViT takes the mean of all patches, the decoder reads all tokens.",
+            "none: its decoder reads all tokens."
+            if special
+            else "Neither has a class token here: this ViT takes the mean of all patches, the decoder reads all.",
             _right(*(Strip(f"special token {i + 1}", vector) for i, vector in enumerate(prefix))),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _block(text: Sentence, image: Image) -> list[Step]:
@@ -95,45 +109,69 @@ def _block(text: Sentence, image: Image) -> list[Step]:
     block, attn, mlp = (image.inside.passed[f"blocks.{image.layer}{part}"] for part in ("", ".attn", ".mlp"))
     heads, (tokens, wide) = _heads(image), block.given.shape
     mean = own.weights[:, at].mean(0)
-    seen = () if image.weights is None else (Strip(f"mean weights over {tokens} tokens", image.weights.mean(0),
-                                                   _names(image, tokens), "weights"),)  # fmt: skip
+    seen = (
+        ()
+        if image.weights is None
+        else (Strip(f"mean weights over {tokens} tokens", image.weights.mean(0), _names(image, tokens), "weights"),)
+    )
     after = block.given[token] + attn.made[token]
     return [
         Step(
-            CHANGES, "Norm", "LN after the sum   |   LN before each part",
+            CHANGES,
+            "Norm",
+            "LN after the sum   |   LN before each part",
             "The original transformer normalises after Add (post-norm); a ViT before each part (pre-norm), so that "
             "its residual stream runs through untouched.",
-            (Strip("x goes into attention as it is", own.arriving[at]),
-             *_right(Strip("x", block.given[token]), Strip("LN(x) goes into attention", attn.given[token]))),
+            (
+                Strip("x goes into attention as it is", own.arriving[at]),
+                *_right(Strip("x", block.given[token]), Strip("LN(x) goes into attention", attn.given[token])),
+            ),
         ),
         Step(
-            STAYS, "Attention", "softmax(Q Kᵀ ÷ √d_k) V",
+            STAYS,
+            "Attention",
+            "softmax(Q Kᵀ ÷ √d_k) V",
             f"The same formula: {len(own.weights)} heads of {own.query.shape[-1]} numbers over {len(text.words)} "
             f"words, {heads[0]} heads of {heads[1]} over {tokens} tokens.",
-            (Strip(f"mean weights over {len(text.words)} words", mean, text.words, "weights"),
-             Strip("output of attention", own.projected[at]),
-             *_right(*seen, Strip("output of attention", attn.made[token]))),
+            (
+                Strip(f"mean weights over {len(text.words)} words", mean, text.words, "weights"),
+                Strip("output of attention", own.projected[at]),
+                *_right(*seen, Strip("output of attention", attn.made[token])),
+            ),
         ),
         Step(
-            STAYS, "Residual", "x + attention(x)",
+            STAYS,
+            "Residual",
+            "x + attention(x)",
             "What arrives goes past the part and is added to what it makes: in both.",
-            (Strip("x", own.arriving[at]), Strip("+ attention", own.projected[at]), Strip("= sum", own.added[at]),
-             *_right(Strip("x", block.given[token]), Strip("+ attention", attn.made[token]), Strip("= sum", after))),
+            (
+                Strip("x", own.arriving[at]),
+                Strip("+ attention", own.projected[at]),
+                Strip("= sum", own.added[at]),
+                *_right(Strip("x", block.given[token]), Strip("+ attention", attn.made[token]), Strip("= sum", after)),
+            ),
         ),
         Step(
-            STAYS, "FFN", "W₂ · f(W₁ x + b₁) + b₂",
+            STAYS,
+            "FFN",
+            "W₂ · f(W₁ x + b₁) + b₂",
             f"Every token by itself, through a wider layer: {ffn.arriving.shape[1]} → {ffn.inner.shape[1]} → "
             f"{ffn.out.shape[1]} with ReLU, {wide} → {_hidden(image)} → {wide} with GELU.",
-            (Strip("in", ffn.arriving[at]), Strip("out", ffn.out[at]),
-             *_right(Strip("in", mlp.given[token]), Strip("out", mlp.made[token]))),
+            (
+                Strip("in", ffn.arriving[at]),
+                Strip("out", ffn.out[at]),
+                *_right(Strip("in", mlp.given[token]), Strip("out", mlp.made[token])),
+            ),
         ),
         Step(
-            STAYS, "Block out", "as many vectors as came in",
+            STAYS,
+            "Block out",
+            "as many vectors as came in",
             f"A block gives what it was given: {len(text.words)} × {ffn.left.shape[1]} numbers, {tokens} × {wide}. So "
             "blocks can be stacked.",
             (Strip("out of the layer", ffn.left[at]), *_right(Strip("out of the block", block.made[token]))),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _right(*strips: Strip) -> tuple[Strip, ...]:

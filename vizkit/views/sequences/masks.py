@@ -37,7 +37,7 @@ SIX, OWN = "six words", "a date"
 Traced: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], Trace]"
 
 
-def kinds(of: Sequence[Subject], view: Any) -> "tuple[Kind, ...]":  # noqa: ANN401
+def kinds(of: Sequence[Subject], view: Any) -> "tuple[Kind, ...]":
     """Those that the chosen model has."""
     try:
         return KINDS["" if view.text_model == DATES else opened(of[0], view.text_model)[0].task]
@@ -45,11 +45,11 @@ def kinds(of: Sequence[Subject], view: Any) -> "tuple[Kind, ...]":  # noqa: ANN4
         return KINDS[""]
 
 
-def depth(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
+def depth(of: Sequence[Subject], view: Any) -> int:
     return max(1, len(view.layers(of[0])))
 
 
-def heads(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
+def heads(of: Sequence[Subject], view: Any) -> int:
     return max((each.heads for each in view.layers(of[0])), default=1)
 
 
@@ -60,16 +60,24 @@ class Masks(View):
     text_model: str = text_model(DATES, key="sequence_model")
     mask: str | None = choice("Mask", kinds, "Who may look at whom.", key="mask", follows=True)
     example: Literal["six words", "a date"] = choice(
-        "Of", (SIX, OWN), "An example of textbooks, or the model's own weights.", key="mask_text",
+        "Of",
+        (SIX, OWN),
+        "An example of textbooks, or the model's own weights.",
+        key="mask_text",
         when=lambda view: view.text_model == DATES and view.mask in (None, "causal", "none"),
-    )  # fmt: skip
+    )
     text: str = typed_text(when=lambda view: not view.six)
     layer: int = number("Layer", 1, depth, 1, key="mask_layer", follows=True, when=lambda view: view.own)
     head: int = number("Head", 1, heads, 1, key="mask_head", follows=True, when=lambda view: view.own)
     hidden: str = free_text(
-        "Hidden words", "", "Their places from 0; by default the longest word.", longest=500, key="hidden", inside=True,
+        "Hidden words",
+        "",
+        "Their places from 0; by default the longest word.",
+        longest=500,
+        key="hidden",
+        inside=True,
         runs=True,
-    )  # fmt: skip
+    )
     next: str = free_text(
         "Written words", "", "Their numbers in the vocabulary.", longest=500, key="next", inside=True, runs=True
     )

@@ -62,7 +62,7 @@ PATHS = tuple(  # Vaswani et al. 2017, table 1
 )
 
 
-def shown(*parts: str) -> Any:  # noqa: ANN401
+def shown(*parts: str) -> Any:
     """Whether one of these parts is."""
     return lambda view: view.part in parts
 
@@ -80,20 +80,31 @@ class Memory(View):
         "Reads", tuple(READS), words=READS, key="memory_text", when=shown("Gradient", "Gates")
     )
     gap: int = number(
-        "Gap", 0, 40, 16, "Learned were gaps up to 24.", key="gap",
+        "Gap",
+        0,
+        40,
+        16,
+        "Learned were gaps up to 24.",
+        key="gap",
         when=lambda view: view.part in ("Gradient", "Gates") and view.reads == "copy",
-    )  # fmt: skip
+    )
     text: str = free_text(
-        "Any date", "", key="sequence_text", examples=dates.EXAMPLES,
+        "Any date",
+        "",
+        key="sequence_text",
+        examples=dates.EXAMPLES,
         when=lambda view: view.part in ("Gradient", "Gates") and view.reads == "dates",
-    )  # fmt: skip
+    )
     reader: Literal["LSTM + attention", "LSTM", "RNN"] = choice(
         "Model", TRANSLATING[1:], key="gates_model", when=shown("Gates")
     )
     gates: Literal["Memory left", "Forget gate", "Input gate", "Output gate", "Cell", "State"] = choice(
-        "Of the reader", tuple(GATES), words={}, key="gates_of",
+        "Of the reader",
+        tuple(GATES),
+        words={},
+        key="gates_of",
         when=lambda view: view.part == "Gates" and view.reader != "RNN",
-    )  # fmt: skip
+    )
     times: Literal["training", "writing"] = choice(
         "Time of", tuple(TIMES), words=TIMES, key="times_of", when=shown("Time")
     )
@@ -183,8 +194,17 @@ class Memory(View):
         shown, signed = values[:, order].T.numpy(), gates in SIGNED
         # Plotly takes equal names for one place: what makes them differ is not seen.
         names = [word + "\u200b" * place for place, word in enumerate(read.words)]
-        figure = heat_map(shown, "word of the source", "unit, sorted by its mean", square=False, signed=signed,
-                          limit=None if signed else 1.0, height=420, x_names=names, quantity=gates)  # fmt: skip
+        figure = heat_map(
+            shown,
+            "word of the source",
+            "unit, sorted by its mean",
+            square=False,
+            signed=signed,
+            limit=None if signed else 1.0,
+            height=420,
+            x_names=names,
+            quantity=gates,
+        )
         figure.update_xaxes(type="category")  # plotly would take digits for numbers
         yield Chart(figure, f"{gates} of every unit after every word")
         if left is not None:
@@ -230,7 +250,7 @@ def strength_of(model: "SequenceModel", words: tuple[str, ...]) -> "Tensor":
     return influence(model, words, greedy(model, words).words).relative
 
 
-def inside(model: "SequenceModel", words: tuple[str, ...]) -> Any:  # noqa: ANN401
+def inside(model: "SequenceModel", words: tuple[str, ...]) -> Any:
     """The gates of the reader; of an RNN its states alone."""
     from types import SimpleNamespace
 

@@ -68,7 +68,7 @@ def hidden_words(read: Typed, field: str) -> Iterator[Block]:
     )
 
 
-def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]) -> Any:  # noqa: ANN401
+def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]) -> Any:
     """(attention, mean over layers and heads; the most probable words at every place)."""
     import torch
 
@@ -108,7 +108,7 @@ def next_word(read: Typed, field: str) -> Iterator[Block]:
     yield Said(masks.certain(top[0].word, top[0].probability, top[1].word).words if len(top) > 1 else "")
 
 
-def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:  # noqa: ANN401
+def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:
     """(the steps up to the word after those that are written, the line that is read)."""
     from vizkit.models.sequences import continue_with
 

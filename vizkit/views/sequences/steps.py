@@ -24,7 +24,7 @@ MOST = 99
 Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
 
 
-def count(of: Sequence[Subject], view: Any) -> int:  # noqa: ANN401
+def count(of: Sequence[Subject], view: Any) -> int:
     """Steps of the chosen layer."""
     try:
         return len(view.steps(*view.walked(of[0])))
@@ -122,7 +122,7 @@ def names(walk: "Walk") -> list[str]:
     return [layer.name for layer in (*walk.encoder, *walk.decoder)]
 
 
-def gathered(layer: Any, token: int, side: Sequence[str]) -> str:  # noqa: ANN401 - LayerSteps
+def gathered(layer: Any, token: int, side: Sequence[str]) -> str:
     """What its attention brings to a token, mean over heads."""
     row = layer.attention.weights[:, token].mean(0)
     own, best = float(row[token]), int(row.argmax())

@@ -15,12 +15,16 @@ MOST_KEYS = 4  # whose values are shown apart
 def embedding(embedded: "Embedded", token: int, word: str) -> Iterator[Step]:
     part, dim = "Embedding", embedded.words.shape[1]
     yield Step(
-        part, "Word", "e = E[word]",
+        part,
+        "Word",
+        "e = E[word]",
         f"“{word}” becomes a row of the table of embeddings: {dim} learned numbers, the same wherever it stands.",
         (Strip(f"e, the row of “{word}”", embedded.words[token]),),
-    )  # fmt: skip
+    )
     yield Step(
-        part, "× √d + position", "x = √d · e + p",
+        part,
+        "× √d + position",
+        "x = √d · e + p",
         f"Times √{dim} = {dim**0.5:.3g}, so that it is as large as the sines and cosines of place {token + 1} added to "
         "it.",
         (
@@ -28,7 +32,7 @@ def embedding(embedded: "Embedded", token: int, word: str) -> Iterator[Step]:
             Strip(f"+ p, the position of place {token + 1}", embedded.positions[token]),
             Strip("= x", embedded.given[token]),
         ),
-    )  # fmt: skip
+    )
 
 
 def attention(
@@ -44,58 +48,87 @@ def attention(
     own = most if cross else token  # whose key and value are shown beside the query
     whose = f"“{keys[own]}”" if cross else "the same token"
     given = (
-        (Strip("x, this token", steps.arriving[token]), Strip(f"the encoder's output at “{keys[own]}”",
-                                                              steps.context[own]))
-        if cross else (Strip("x", steps.arriving[token]),)
-    )  # fmt: skip
+        (
+            Strip("x, this token", steps.arriving[token]),
+            Strip(f"the encoder's output at “{keys[own]}”", steps.context[own]),
+        )
+        if cross
+        else (Strip("x", steps.arriving[token]),)
+    )
     yield Step(
-        part, "Q, K, V", "q = W_Q x,  k = W_K x,  v = W_V x",
+        part,
+        "Q, K, V",
+        "q = W_Q x,  k = W_K x,  v = W_V x",
         f"Head {head + 1} of {heads} makes a query of {d_k} numbers from “{word}”, and a key and a value from "
         + (f"every word of the source, here {whose}." if cross else "every token, here from the same one."),
-        (*given, Strip(f"q of “{word}”", query), Strip(f"k of {whose}", steps.key[head, own]),
-         Strip(f"v of {whose}", value[own])),
-    )  # fmt: skip
+        (
+            *given,
+            Strip(f"q of “{word}”", query),
+            Strip(f"k of {whose}", steps.key[head, own]),
+            Strip(f"v of {whose}", value[own]),
+        ),
+    )
     yield Step(
-        part, "Scores", "s = q · k ÷ √d_k",
+        part,
+        "Scores",
+        "s = q · k ÷ √d_k",
         f"The query is multiplied with every key; divided by √{d_k}, “{keys[most]}” has "
         f"{_signed(steps.scaled[head, token, most])}.",
         (Strip("q · k", steps.scores[head, token], keys), Strip("÷ √d_k", steps.scaled[head, token], keys)),
-    )  # fmt: skip
+    )
     closed = int((~steps.allowed[token]).sum())
-    said = (f"{closed} later {'word is' if closed == 1 else 'words are'} masked with −∞: they are not written yet."
-            if closed else "Nothing is masked: this token may look at all of them.")  # fmt: skip
+    said = (
+        f"{closed} later {'word is' if closed == 1 else 'words are'} masked with −∞: they are not written yet."
+        if closed
+        else "Nothing is masked: this token may look at all of them."
+    )
     yield Step(part, "Mask", "s + M,  M = 0 or −∞", said, (Strip("s + M", steps.masked[head, token], keys),))
     yield Step(
-        part, "Softmax", "w = exp(s) ÷ Σ exp(s)",
+        part,
+        "Softmax",
+        "w = exp(s) ÷ Σ exp(s)",
         f"The scores become weights that sum to 1: “{word}” looks most at “{keys[most]}”, "
         f"{percent(float(weights[most]))}.",
         (Strip("s + M", steps.masked[head, token], keys), Strip("w", weights, keys, "weights")),
-    )  # fmt: skip
+    )
     shown, rest = order[:MOST_KEYS], order[MOST_KEYS:]
     handed = [Strip(f"“{keys[k]}”: {percent(float(weights[k]))} of v", weights[k] * value[k]) for k in shown]
     if rest:
         handed.append(Strip(f"{len(rest)} more: {percent(float(weights[rest].sum()))}", weights[rest] @ value[rest]))
     yield Step(
-        part, "Values", "o = Σ w v", "Every value times its weight; their sum is what this head has gathered.",
+        part,
+        "Values",
+        "o = Σ w v",
+        "Every value times its weight; their sum is what this head has gathered.",
         (*handed, Strip("= o", steps.mixed[head, token])),
-    )  # fmt: skip
+    )
     yield Step(
-        part, "Heads", "y = W_O [o₁ … o_h] + b",
+        part,
+        "Heads",
+        "y = W_O [o₁ … o_h] + b",
         f"The {heads} heads stand side by side, head {head + 1} framed, and are mixed by one matrix.",
-        (Strip("[o₁ … o_h]", steps.joined[token], frame=(head * d_k, (head + 1) * d_k)),
-         Strip("y", steps.projected[token])),
-    )  # fmt: skip
+        (
+            Strip("[o₁ … o_h]", steps.joined[token], frame=(head * d_k, (head + 1) * d_k)),
+            Strip("y", steps.projected[token]),
+        ),
+    )
     yield _add_and_norm(part, steps, token, "x", "y, the attention")
 
 
 def feed_forward(steps: "FeedForwardSteps", token: int, part: str) -> Iterator[Step]:
     active = int((steps.active[token] > 0).sum())
     yield Step(
-        part, "FFN", "max(0, W₁ x + b₁) W₂ + b₂",
+        part,
+        "FFN",
+        "max(0, W₁ x + b₁) W₂ + b₂",
         f"The token by itself: {active} of {steps.active.shape[1]} hidden numbers stay above 0.",
-        (Strip("x", steps.arriving[token]), Strip("W₁ x + b₁", steps.inner[token]),
-         Strip("max(0, …)", steps.active[token]), Strip("W₂ … + b₂", steps.out[token])),
-    )  # fmt: skip
+        (
+            Strip("x", steps.arriving[token]),
+            Strip("W₁ x + b₁", steps.inner[token]),
+            Strip("max(0, …)", steps.active[token]),
+            Strip("W₂ … + b₂", steps.out[token]),
+        ),
+    )
     yield _add_and_norm(part, steps, token, "x", "y, the FFN")
 
 
@@ -103,12 +136,18 @@ def _add_and_norm(part: str, steps: "AttentionSteps | FeedForwardSteps", token: 
     added = steps.added[token]
     branch = added - steps.arriving[token]
     return Step(
-        part, "Add & Norm", "LayerNorm(x + y)",
+        part,
+        "Add & Norm",
+        "LayerNorm(x + y)",
         f"What was there is added again; mean {_signed(added.mean())} and deviation "
         f"{_signed(added.std(correction=0))} become 0 and 1, then every channel gets its learned scale and shift.",
-        (Strip(x, steps.arriving[token]), Strip(f"+ {y}", branch), Strip("= x + y", added),
-         Strip("LayerNorm", steps.left[token])),
-    )  # fmt: skip
+        (
+            Strip(x, steps.arriving[token]),
+            Strip(f"+ {y}", branch),
+            Strip("= x + y", added),
+            Strip("LayerNorm", steps.left[token]),
+        ),
+    )
 
 
 def _signed(value: object) -> str:

@@ -171,7 +171,7 @@ def parts_of(trace: "Trace", shares: "Tensor | None") -> "list[tuple[str, str, T
     ]
 
 
-def chosen(parts: "Sequence[tuple[str, str, Tensor]]", kind: str, pick: tuple[int, int | None] | None) -> Any:  # noqa: ANN401
+def chosen(parts: "Sequence[tuple[str, str, Tensor]]", kind: str, pick: tuple[int, int | None] | None) -> Any:
     """The weights that are drawn of a kind, (query, key): of the last layer the mean where nothing is picked."""
     own = [(title, weights.numpy()) for each, title, weights in parts if each == kind]
     if not own:
@@ -192,7 +192,7 @@ def packed(kind: str, title: str, weights: "Tensor") -> dict[str, Any]:
     return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": values, "title": title}
 
 
-def output(step: Any) -> dict[str, Any]:  # noqa: ANN401 - a Step of `generating`
+def output(step: Any) -> dict[str, Any]:
     top = [(choice.word, choice.probability) for choice in step.top]
     return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top}
 
@@ -232,7 +232,7 @@ def forced_rule(written: "Written", read: Typed) -> Rule[str]:
 
 
 # ---- paper, beams, numbers -------------------------------------------------------------------------------------------
-def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, width: float) -> Any:  # noqa: ANN401
+def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, width: float) -> Any:
     from vizkit.figure.sequences.arcs import Arcs
 
     words = ["[BEGIN]", *(step.taken.word for step in written.steps)]

@@ -28,13 +28,13 @@ FREE = (
 EXAMPLES = {"dates": dates.EXAMPLES, "copy": LETTERS, "reverse": LETTERS}
 
 
-def typed_text(**more: Any) -> Any:  # noqa: ANN401
+def typed_text(**more: Any) -> Any:
     """The text of a view with a field `text_model`."""
     help = "A date for the models of dates, letters and dots for those that repeat; of others any text."
     return text("Text", "", help, longest=LONGEST, key="sequence_text", examples=examples, follows=True, **more)
 
 
-def examples(of: Sequence[Subject], view: Any) -> Sequence[str]:  # noqa: ANN401
+def examples(of: Sequence[Subject], view: Any) -> Sequence[str]:
     """For the model that is chosen; the first one is shown where nothing is typed."""
     try:
         return EXAMPLES.get(opened(of[0], view.text_model)[0].data, FREE)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KIND_OF = {word: kind for kind, words in KINDS.items() for word in words}
 
 
-def repeated(of: Sequence[Subject], view: Any) -> list[str]:  # noqa: ANN401
+def repeated(of: Sequence[Subject], view: Any) -> list[str]:
     """The words that stand twice in the text, "" where none does."""
     try:
         words = typed(of[0], view.text_model, view.text).words
@@ -42,9 +42,14 @@ class Words(View):
 
     text_model: str = text_model(TRANSFORMER, "LSTM + attention", BERT, GPT, key="sequence_model")
     kind: str = choice(
-        "Words", tuple(KINDS), "Those whose names are written.", default="months", listed=True, key="words_kind",
+        "Words",
+        tuple(KINDS),
+        "Those whose names are written.",
+        default="months",
+        listed=True,
+        key="words_kind",
         when=lambda view: view.text_model in BUNDLED,
-    )  # fmt: skip
+    )
     text: str = typed_text()
     twin: str | None = choice("Twice", repeated, "A word that stands twice.", key="words_twin", follows=True)
 
@@ -117,9 +122,16 @@ def on_plane(
     shown = [names[at] for at in own]
     some = alike[list(own)][:, list(own)].numpy()
     cosines = heat_map(
-        some, "", "", signed=True, x_names=shown, y_names=shown, limit=1.0, height=460,
+        some,
+        "",
+        "",
+        signed=True,
+        x_names=shown,
+        y_names=shown,
+        limit=1.0,
+        height=460,
         quantity="cosine",
-    )  # fmt: skip
+    )
     cosines.update_xaxes(type="category", dtick=1, tickfont={"size": 9}, tickangle=-90)  # digits are names
     cosines.update_yaxes(type="category", dtick=1, tickfont={"size": 9})
     title = f"{what} on two principal components"

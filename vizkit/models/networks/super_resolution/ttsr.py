@@ -45,9 +45,12 @@ class TTSR(nn.Module):
     channels of the extractor, the same order. `reference`: False makes the same network without the second picture."""
 
     def __init__(
-        self, widths: Sequence[int] = (32, 24, 16), blocks: Sequence[int] = (4, 2, 1),
-        textures: Sequence[int] = (32, 24, 16), reference: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        widths: Sequence[int] = (32, 24, 16),
+        blocks: Sequence[int] = (4, 2, 1),
+        textures: Sequence[int] = (32, 24, 16),
+        reference: bool = True,
+    ) -> None:
         super().__init__()
         one, two, four = widths = tuple(widths)
         self.sizes = {"widths": widths, "blocks": tuple(blocks), "textures": tuple(textures), "reference": reference}

@@ -14,12 +14,19 @@ def rows_of(walked: Walk) -> list[dict[str, Any]]:
     for layer in walked.layers:
         seen = layer.seen
         pairs = {
-            "kernel": layer.kernel, "stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation,
-            "grid": seen.grid, "field_px": (seen.rows.size, seen.columns.size),
-            "jump_px": (seen.rows.jump, seen.columns.jump), "start_px": (seen.rows.start, seen.columns.start),
-        }  # fmt: skip
-        equal = {name: first if first == second and name != "grid" else f"{first}×{second}"
-                 for name, (first, second) in pairs.items()}  # fmt: skip
+            "kernel": layer.kernel,
+            "stride": layer.stride,
+            "padding": layer.padding,
+            "dilation": layer.dilation,
+            "grid": seen.grid,
+            "field_px": (seen.rows.size, seen.columns.size),
+            "jump_px": (seen.rows.jump, seen.columns.jump),
+            "start_px": (seen.rows.start, seen.columns.start),
+        }
+        equal = {
+            name: first if first == second and name != "grid" else f"{first}×{second}"
+            for name, (first, second) in pairs.items()
+        }
         rows.append({"layer": layer.path, "kind": layer.kind, **equal, "whole_image": seen.whole})
     return rows
 

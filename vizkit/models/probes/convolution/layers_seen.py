@@ -21,11 +21,25 @@ from vizkit.models.sources.loaded import Loaded
 After = Literal["convolution", "norm", "activation"]
 NORMS = frozenset({F.batch_norm, F.layer_norm, F.group_norm, F.instance_norm})
 ACTIVATIONS: dict[Callable, str] = {
-    F.relu: "ReLU", torch.relu: "ReLU", torch.relu_: "ReLU", Tensor.relu: "ReLU", Tensor.relu_: "ReLU",
-    F.leaky_relu: "LeakyReLU", F.relu6: "ReLU6", F.gelu: "GELU", F.silu: "SiLU", torch.sigmoid: "sigmoid",
-    Tensor.sigmoid: "sigmoid", Tensor.sigmoid_: "sigmoid", torch.tanh: "tanh", Tensor.tanh: "tanh",
-    F.hardswish: "Hardswish", F.hardsigmoid: "Hardsigmoid", F.elu: "ELU", F.mish: "Mish",
-}  # fmt: skip
+    F.relu: "ReLU",
+    torch.relu: "ReLU",
+    torch.relu_: "ReLU",
+    Tensor.relu: "ReLU",
+    Tensor.relu_: "ReLU",
+    F.leaky_relu: "LeakyReLU",
+    F.relu6: "ReLU6",
+    F.gelu: "GELU",
+    F.silu: "SiLU",
+    torch.sigmoid: "sigmoid",
+    Tensor.sigmoid: "sigmoid",
+    Tensor.sigmoid_: "sigmoid",
+    torch.tanh: "tanh",
+    Tensor.tanh: "tanh",
+    F.hardswish: "Hardswish",
+    F.hardsigmoid: "Hardsigmoid",
+    F.elu: "ELU",
+    F.mish: "Mish",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +81,7 @@ class Seeing(TorchFunctionMode):
         self._last: Any = None  # what the latest convolution, or the norm after it, gave: the very tensor
         self._paths = {id(module): path for path, module in model.named_modules()}
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         name = ACTIVATIONS.get(func)
         given = args[0] if args else kwargs.get("input")
@@ -93,8 +107,10 @@ class Seeing(TorchFunctionMode):
         if self._kept():
             names = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
             arguments = dict(zip(names, args, strict=False)) | kwargs
-            kept = {key: precise(value.detach()).cpu().clone() if isinstance(value, Tensor) else value
-                    for key, value in arguments.items()}  # fmt: skip
+            kept = {
+                key: precise(value.detach()).cpu().clone() if isinstance(value, Tensor) else value
+                for key, value in arguments.items()
+            }
             self.convolved[-1] = replace(self.convolved[-1], arguments=kept, after={"convolution": _map(out)})
 
     def _after(self, stage: After, out: Tensor) -> None:

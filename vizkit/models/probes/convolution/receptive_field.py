@@ -216,7 +216,7 @@ def reduces(name: str, args: tuple, grid: Pair) -> bool:
 REDUCTIONS = ("mean", "sum", "amax", "max", "var", "var_mean", "std", "norm", "linalg_vector_norm")
 
 
-def _pair(value: Any, usual: int = 0) -> Pair:  # noqa: ANN401
+def _pair(value: Any, usual: int = 0) -> Pair:
     """PyTorch's lists of one or two numbers; none is what is usual."""
     numbers = [value] if isinstance(value, int) else list(value or [usual])
     return int(numbers[0]), int(numbers[-1])
@@ -245,8 +245,10 @@ def _adaptive_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, 
     needs most, in even steps: exact where the grid divides."""
     grid = (out.shape[-2], out.shape[-1])
     stride = source.grid[0] // grid[0], source.grid[1] // grid[1]
-    kernel = [max(-(-(i + 1) * side // cells) - i * step for i in range(cells))
-              for side, cells, step in zip(source.grid, grid, stride, strict=True)]  # fmt: skip
+    kernel = [
+        max(-(-(i + 1) * side // cells) - i * step for i in range(cells))
+        for side, cells, step in zip(source.grid, grid, stride, strict=True)
+    ]
     return "mean pool", (kernel[0], kernel[1]), stride, (0, 0), (1, 1)
 
 

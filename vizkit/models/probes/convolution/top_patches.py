@@ -55,11 +55,16 @@ def strongest_places(
     height, flat = np.concatenate(values, 1), np.concatenate(places, 1)  # channel place
     order = np.argsort(-height, 1, kind="stable")[:, :keep]
     place = np.take_along_axis(flat, order, 1)
-    return Answers(np.take_along_axis(height, order, 1), np.array(images)[order], place // columns, place % columns,
-                   np.stack(inputs))  # fmt: skip
+    return Answers(
+        np.take_along_axis(height, order, 1),
+        np.array(images)[order],
+        place // columns,
+        place % columns,
+        np.stack(inputs),
+    )
 
 
-def peaks(maps: Float[Tensor, "channel row column"], most: int) -> Any:  # noqa: ANN401
+def peaks(maps: Float[Tensor, "channel row column"], most: int) -> Any:
     """(values, indices) of the highest places, the first the maximum, no other within a quarter of the map of a higher
     one; −∞ where there are no more."""
     away = max(1, min(maps.shape[1:]) // 8)
@@ -80,10 +85,13 @@ def patches(answers: Answers, channels: Iterable[int], field: Seen) -> list[list
         return field.box((int(answers.rows[channel, place]), int(answers.columns[channel, place])))
 
     return [
-        [patch(answers, channel, place, seen_at(channel, place))
-         for place, value in enumerate(answers.values[channel]) if np.isfinite(value)]
+        [
+            patch(answers, channel, place, seen_at(channel, place))
+            for place, value in enumerate(answers.values[channel])
+            if np.isfinite(value)
+        ]
         for channel in channels
-    ]  # fmt: skip
+    ]
 
 
 def patch(answers: Answers, channel: int, place: int, box_xyxy: Box) -> UInt8[np.ndarray, "height width 3"]:

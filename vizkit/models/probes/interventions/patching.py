@@ -93,9 +93,16 @@ def patch(
     count, special = side[0] * side[1], len(names)
     plain = [loaded.model(pixels.to(loaded.device))[0].float().cpu() for pixels in (clean, corrupted)]
     return Patched(
-        plain[0], plain[1], logits[:, :count].unflatten(1, side), logits[:, count : count + special], names, heads,
-        no_heads, logits[:, -2], logits[:, -1],
-    )  # fmt: skip
+        plain[0],
+        plain[1],
+        logits[:, :count].unflatten(1, side),
+        logits[:, count : count + special],
+        names,
+        heads,
+        no_heads,
+        logits[:, -2],
+        logits[:, -1],
+    )
 
 
 def masks_of(grid: Grid, side: Grid, special: int) -> Tensor:

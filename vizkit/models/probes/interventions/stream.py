@@ -91,7 +91,7 @@ class _Gate(nn.Module):
         self.block, self.number = block, number
         self._runner = (runner,)  # no submodule
 
-    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         (runner,) = self._runner
         if self.number < runner.after:
             return x

@@ -113,7 +113,7 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
             raise NotApplicable("The direction of this class at this block was not given.")
         change = partial(add, edit, direction)
 
-    def changed(module: nn.Module, inputs: tuple, out: Any) -> Any:  # noqa: ANN401
+    def changed(module: nn.Module, inputs: tuple, out: Any) -> Any:
         del module, inputs
         return change(out)
 

@@ -81,8 +81,7 @@ def direct_attribution(
         seen = _entered(loaded, pixels, paths)
         direction, bias = _direction(loaded, seen.out[-1], score)
         with torch.enable_grad():
-            added = [_added(seen, at, direction, layer.heads)
-                     for at, layer in enumerate(learned[-len(paths):])]  # fmt: skip
+            added = [_added(seen, at, direction, layer.heads) for at, layer in enumerate(learned[-len(paths) :])]
         shares, biases, mlps = zip(*added, strict=True)
         places = [_by_place(each, layer) for each, layer in zip(shares, learned[-len(paths) :], strict=True)]
         made = Contributions(
@@ -124,7 +123,7 @@ class _FrozenScale(TorchFunctionMode):
         self.scales: list[Tensor] = []
         self.again: Any = None
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func is not F.layer_norm:
             return func(*args, **(kwargs or {}))
         call = LAYER_NORM.bind(*args, **(kwargs or {}))
@@ -155,7 +154,7 @@ class _Blocks(TorchFunctionMode):
     so ∂/∂value · value is what each key of each head adds, and ∂/∂output · bias what the bias adds.
     """
 
-    def __init__(self, model: Any, paths: Sequence[str]) -> None:  # noqa: ANN401
+    def __init__(self, model: Any, paths: Sequence[str]) -> None:
         super().__init__()
         self.given, self.middle, self.out, self.values, self.projected, self.biases = _lists(6, len(paths))
         self._now = -1
@@ -188,7 +187,7 @@ class _Blocks(TorchFunctionMode):
         self._now, self.out[at] = -1, out.detach()
         return self.out[at]
 
-    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if self._now < 0 or self.values[self._now] is not None:
             return func(*args, **kwargs)
@@ -237,7 +236,7 @@ def _lists(many: int, length: int) -> list[list[Any]]:
     return [[None] * length for _ in range(many)]
 
 
-def _sub(block: nn.Module, path: str) -> Any:  # noqa: ANN401
+def _sub(block: nn.Module, path: str) -> Any:
     for name in path.split("."):
         block = getattr(block, name, None)  # type: ignore[assignment]
     return block

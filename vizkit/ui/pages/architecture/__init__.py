@@ -6,9 +6,12 @@ VIEWS = (
     View("Flow", "Every block with what leaves it, and its share of the work.", "flow"),
     View("Dual-scale", "Two grids on one image, and the merging of their scores.", "dual", "dual_scale", query="patch"),
     View(
-        "Gradual reduction", "What is left of the image after each averaging of tokens.", "gradual",
-        "gradual_reduction", query="patch",
+        "Gradual reduction",
+        "What is left of the image after each averaging of tokens.",
+        "gradual",
+        "gradual_reduction",
+        query="patch",
     ),
     View("TNT", "Attention inside one patch, and attention between patches.", "tnt", "tnt", query="patch"),
     View("From parts", "The code of a ViT beside the tensors of this image.", "parts", "vit", query="patch"),
-)  # fmt: skip
+)

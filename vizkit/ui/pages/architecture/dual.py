@@ -85,13 +85,23 @@ def controls(shown: Shown, streams: Streams) -> tuple[float, int | None]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=330):
             chosen = st.slider(
-                "α at inference", 0.0, 1.0, own, 0.01, key="dual_alpha", bind="query-params",
+                "α at inference",
+                0.0,
+                1.0,
+                own,
+                0.01,
+                key="dual_alpha",
+                bind="query-params",
                 help="1: the scores of the fine stream alone. 0: those of the coarse one.",
-            )  # fmt: skip
+            )
         st.button(
-            f"Back to {own:.2f}", key="dual_own", icon=":material/undo:", disabled=chosen == own, on_click=_put_back,
+            f"Back to {own:.2f}",
+            key="dual_own",
+            icon=":material/undo:",
+            disabled=chosen == own,
+            on_click=_put_back,
             args=(own,),
-        )  # fmt: skip
+        )
         head = choose_head("dual_head", len(streams.fine_scores))
     kind = "learned" if streams.learned else "fixed in training"
     st.caption(
@@ -167,10 +177,15 @@ def scores(shown: Shown, picture: Picture, streams: Streams, token_id: int, alph
     drawn = [Tile(n, values, note, signed=True) for n, values, note in zip(names, maps, notes, strict=True)]
     st.markdown(f"**The scores of {name_of(streams.tokens, token_id)}, merged, and after the softmax**")
     tiles(
-        f"dual_scores_{shown.source}", [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
-        shown, picture, "map only", [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
-        label="One row of a matrix, laid on the grid of fine patches", tile_px=145,
-    )  # fmt: skip
+        f"dual_scores_{shown.source}",
+        [*drawn, Tile("attention", weights, "softmax of the merged scores", unit="%")],
+        shown,
+        picture,
+        "map only",
+        [*[(-limit, limit)] * 3, (0.0, float(weights.max()))],
+        label="One row of a matrix, laid on the grid of fine patches",
+        tile_px=145,
+    )
     which = f"Head {head + 1}" if head is not None else "Mean over heads; the softmax is taken in every head"
     st.caption(f"{which}. The three scores share one scale.")
 

@@ -38,9 +38,11 @@ class Measured:
 
 def view(page: Page) -> None:
     every = st.toggle(
-        "Every block by itself", key="flow_every", bind="query-params",
+        "Every block by itself",
+        key="flow_every",
+        bind="query-params",
         help="Otherwise equal blocks that follow each other are drawn once; click a block to see each of them.",
-    )  # fmt: skip
+    )
     for index, (source, column) in enumerate(
         zip(page.sources, st.columns(len(page.sources), border=True), strict=True)
     ):

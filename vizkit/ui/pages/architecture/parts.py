@@ -138,7 +138,7 @@ def _sections(shown: Shown, inside: Inside, index: int) -> list[tuple[str, str, 
                 Value("out: logits", "label", inside.logits[None]),
             ],
         ),
-    ]  # fmt: skip
+    ]
 
 
 def source(what: type | Callable) -> str:

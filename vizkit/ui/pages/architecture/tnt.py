@@ -69,9 +69,7 @@ def controls(inner: list[Attention], outer: list[Attention]) -> tuple[int, int |
     chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
-            block = st.slider(
-                "Block", 1, max(2, len(outer)), min(2, len(outer)), key="tnt_block", bind="query-params"
-            )  # fmt: skip
+            block = st.slider("Block", 1, max(2, len(outer)), min(2, len(outer)), key="tnt_block", bind="query-params")
         for key, name, layers in (("tnt_inner", "Inner head", inner), ("tnt_outer_head", "Outer head", outer)):
             chosen.append(choose_head(key, layers[0].heads, name, 130))
     return min(int(block), len(outer)) - 1, chosen[0], chosen[1]
@@ -105,10 +103,15 @@ def cut(shown: Shown, picture: Picture, layer: Attention, patch: int, weights: n
         st.image(drawn, alt=f"The patch cut into {rows} × {columns} words", width=150)
         with st.container(width=260):
             scale = st.segmented_control(
-                "Scale", SCALES, default=SCALES[0], required=True, key="tnt_scale", bind="query-params",
+                "Scale",
+                SCALES,
+                default=SCALES[0],
+                required=True,
+                key="tnt_scale",
+                bind="query-params",
                 help="From 0: equal weights have equal colours. From lowest: small differences are stretched; see the "
                 "numbers.",
-            )  # fmt: skip
+            )
             st.caption(
                 f"{layer.heads} inner heads · {len(weights)} words in each of {len(layer.weights):,} patches · largest "
                 f"weight here {weights.max():.1%}, uniform would be {1 / len(weights):.1%}"
@@ -123,10 +126,15 @@ def words(shown: Shown, picture: Picture, layer: Attention, weights: np.ndarray,
     low = 0.0 if scale == SCALES[0] else float(weights.min())
     with st.container(width=104 * columns):  # as many in a line as words lie beside each other, on a phone too
         tiles(
-            f"tnt_inner_{shown.source}", maps, replace(shown, box_xyxy=box), picture, "map only",
-            [(low, float(weights.max()))] * len(maps), label="Attention of this word to the words of its patch",
+            f"tnt_inner_{shown.source}",
+            maps,
+            replace(shown, box_xyxy=box),
+            picture,
+            "map only",
+            [(low, float(weights.max()))] * len(maps),
+            label="Attention of this word to the words of its patch",
             tile_px=78,
-        )  # fmt: skip
+        )
 
 
 def _pixels_of_patch(shown: Shown, picture: Picture, layer: Attention, patch: int) -> np.ndarray:

@@ -69,9 +69,17 @@ def table(rows: list[Worth]) -> None:
         for row in rows
     ]
     st.markdown("**Accuracy on test images**")
-    st.dataframe(pd.DataFrame(lines), hide_index=True, height="content", placeholder="–",
-                 column_config={"Test": percent, "± between seeds": percent,
-                                "Minutes": st.column_config.NumberColumn(format="%.1f", help=MINUTES)})  # fmt: skip
+    st.dataframe(
+        pd.DataFrame(lines),
+        hide_index=True,
+        height="content",
+        placeholder="–",
+        column_config={
+            "Test": percent,
+            "± between seeds": percent,
+            "Minutes": st.column_config.NumberColumn(format="%.1f", help=MINUTES),
+        },
+    )
 
 
 MINUTES = "Of training, all epochs, on the machine and beside the work that it had: an order of magnitude."
@@ -86,10 +94,11 @@ def verdict(rows: list[Worth]) -> str:
     gap = best.mean - worst.mean
     leads = f"**{best.words}** leads **{worst.words}** by {100 * gap:.1f} points"
     if gap <= 2 * spread:
-        return (f":material/trending_flat: {leads}, and one model's seeds differ by as much as ± {100 * spread:.1f}: "
-                "these runs show no significant difference.")  # fmt: skip
-    return (f":material/trending_up: {leads}, more than twice what the seeds of one model differ "
-            f"(± {100 * spread:.1f}).")  # fmt: skip
+        return (
+            f":material/trending_flat: {leads}, and one model's seeds differ by as much as ± {100 * spread:.1f}: "
+            "these runs show no significant difference."
+        )
+    return f":material/trending_up: {leads}, more than twice what the seeds of one model differ (± {100 * spread:.1f})."
 
 
 def _how_trained(size: Size, rows: list[Worth]) -> None:

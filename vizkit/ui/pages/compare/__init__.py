@@ -4,13 +4,19 @@ from vizkit.ui.views import View
 
 VIEWS = (
     View(
-        "Predictions", "What every model predicts, and where the models disagree.", "predictions", fragment=False,
+        "Predictions",
+        "What every model predicts, and where the models disagree.",
+        "predictions",
+        fragment=False,
         answers=True,
     ),
     View("Maps", "A map of every model, all by one method.", "maps", fragment=False, answers=True),
     View("Cost", "Multiply–adds, memory and time of every model.", "cost", fragment=False),
     View(
-        "Robustness", "How the predictions change when the image is changed.", "robustness", fragment=False,
+        "Robustness",
+        "How the predictions change when the image is changed.",
+        "robustness",
+        fragment=False,
         answers=True,
     ),
-)  # fmt: skip
+)

@@ -62,15 +62,22 @@ def answered(opened: dict[str, Loaded], pictures: dict[str, Picture]) -> Table:
         with place, st.spinner(f"{plain(name)}: {done + 1} of {len(pictures)} images …"):
             answers[name] = [images.answer(source, loaded, picture) for source, loaded in opened.items()]
     place.empty()
-    counts = {source: len(answer.logits) for all_of in answers.values()
-              for source, answer in zip(opened, all_of, strict=True) if isinstance(answer, Answer)}  # fmt: skip
+    counts = {
+        source: len(answer.logits)
+        for all_of in answers.values()
+        for source, answer in zip(opened, all_of, strict=True)
+        if isinstance(answer, Answer)
+    }
     agreed = images.agreed(opened, counts)
     exclusive = {index for index, loaded in enumerate(opened.values()) if loaded.head.exclusive}
     comparable = {pair: places for pair, places in overlaps(agreed).items() if set(pair) <= exclusive}
     rows = []
     for name, picture in pictures.items():
-        logits = {index: answer.logits for index, answer in enumerate(answers[name])
-                  if isinstance(answer, Answer) and index in exclusive}  # fmt: skip
+        logits = {
+            index: answer.logits
+            for index, answer in enumerate(answers[name])
+            if isinstance(answer, Answer) and index in exclusive
+        }
         first = {index: agreed.of[index][int(scores.argmax())] for index, scores in logits.items()}
         shares = {index: SOFTMAX.values(scores) for index, scores in logits.items()}
         pairs_here = [pair for pair in comparable if set(pair) <= set(first)]

@@ -48,8 +48,14 @@ def view(page: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         batch = int(st.select_slider("Images at once", BATCHES, 8, key="cost_batch", bind="query-params", width=240))
         if not background.at_work(TASK):
-            st.button("Measure on this device", icon=":material/timer:", key="compare_measure", type="primary",
-                      on_click=begin, args=(opened, picture, batch))  # fmt: skip
+            st.button(
+                "Measure on this device",
+                icon=":material/timer:",
+                key="compare_measure",
+                type="primary",
+                on_click=begin,
+                args=(opened, picture, batch),
+            )
     background.show(TASK)
     costs = [cost for source, loaded in opened.items() if (cost := _cost_of(source, loaded, batch)) is not None]
     if costs:
@@ -182,17 +188,31 @@ def spread(seconds: tuple[float, float, float]) -> str:
 # ---- saved -----------------------------------------------------------------------------------------------------------
 def save(costs: list[Cost], batch: int) -> None:
     with st.popover("Save", icon=":material/download:"):
-        st.download_button("Table (CSV)", as_csv(costs, batch), "compare_cost.csv", "text/csv", key="cost_csv",
-                           on_click="ignore")  # fmt: skip
+        st.download_button(
+            "Table (CSV)", as_csv(costs, batch), "compare_cost.csv", "text/csv", key="cost_csv", on_click="ignore"
+        )
 
 
 def as_csv(costs: list[Cost], batch: int) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow((
-        "model", "parameters", "multiply_adds", "answering_bytes", "learning_bytes", "seconds_1", f"seconds_{batch}",
-        "height_px", "width_px", "tokens", "licence", "source", "device",
-    ))  # fmt: skip
+    writer.writerow(
+        (
+            "model",
+            "parameters",
+            "multiply_adds",
+            "answering_bytes",
+            "learning_bytes",
+            "seconds_1",
+            f"seconds_{batch}",
+            "height_px",
+            "width_px",
+            "tokens",
+            "licence",
+            "source",
+            "device",
+        )
+    )
     for cost in costs:
         measured = cost.measured
         values = (
@@ -200,7 +220,17 @@ def as_csv(costs: list[Cost], batch: int) -> str:
             if measured
             else ("",) * 4
         )
-        writer.writerow((cost.source, cost.loaded.parameters, cost.multiply_adds, *values,
-                         *cost.loaded.preprocessing.size_hw, cost.tokens, cost.loaded.licence, cost.loaded.source,
-                         measured.where if measured else ""))  # fmt: skip
+        writer.writerow(
+            (
+                cost.source,
+                cost.loaded.parameters,
+                cost.multiply_adds,
+                *values,
+                *cost.loaded.preprocessing.size_hw,
+                cost.tokens,
+                cost.loaded.licence,
+                cost.loaded.source,
+                measured.where if measured else "",
+            )
+        )
     return out.getvalue()

@@ -115,9 +115,13 @@ def pictures(labels: Sequence[str]) -> dict[str, Picture]:
     if st.session_state.get("images") != names:
         st.session_state["images"] = names
     picked = st.multiselect(
-        "Images", options, key="images", bind="query-params", max_selections=MOST,
+        "Images",
+        options,
+        key="images",
+        bind="query-params",
+        max_selections=MOST,
         help="Up to eight: your uploads and the samples. The sidebar's image is always one of them.",
-    )  # fmt: skip
+    )
     picked = picked if chosen in picked else [chosen, *picked][:MOST]  # a link may name others only
     st.session_state["_images_picked"] = picked
     if picked != [chosen]:

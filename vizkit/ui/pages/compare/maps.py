@@ -31,10 +31,14 @@ def view(page: Page) -> None:
     strip("compare_strip", pictures, str(st.session_state["image"]))
     fast = [LAYER, *(name for name, method in METHODS.items() if not method.slow)]
     shown = st.selectbox(
-        "Map", fast, key="compare_map", bind="query-params", width=300,
+        "Map",
+        fast,
+        key="compare_map",
+        bind="query-params",
+        width=300,
         format_func=lambda name: METHODS[name].title if name in METHODS else "Attention of a layer",
         help="Methods that run the model many times are on the Relevance page.",
-    )  # fmt: skip
+    )
     if shown == LAYER:
         attention(page)
     else:
@@ -90,8 +94,16 @@ def _one_map(index: int, shown: Shown, picture: Picture, method: str, classes: c
     drawn = tile(method, explanation)
     top = top_of(explanation.heat.numpy(), quantile_of(explanation))
     label = f"Evidence for {shown.loaded.label(request.target)} in {shown.name}"
-    tiles(f"compare_map{index}_{shown.source}", [drawn], shown, picture, draw, [(-top if drawn.signed else 0.0, top)],
-          label=label, tile_px=180)  # fmt: skip
+    tiles(
+        f"compare_map{index}_{shown.source}",
+        [drawn],
+        shown,
+        picture,
+        draw,
+        [(-top if drawn.signed else 0.0, top)],
+        label=label,
+        tile_px=180,
+    )
     of_evidence(shown, explanation)
     item = saved.item_of(shown, Relevance(method, request.target, request.against), draw)
     save(f"compare{index}", {"": item}, saved.inputs_of(shown, picture))

@@ -30,8 +30,9 @@ def view(page: Page) -> None:
         labels = [label for loaded in opened.values() for label in loaded.labels]
         with st.container(width="stretch"):
             pictures = images.pictures(labels)
-        order = st.segmented_control("Order", ORDERS, default=ORDERS[0], required=True, key="compare_order",
-                                     bind="query-params")  # fmt: skip
+        order = st.segmented_control(
+            "Order", ORDERS, default=ORDERS[0], required=True, key="compare_order", bind="query-params"
+        )
         only = st.toggle("Only where they differ", key="compare_differ", bind="query-params")
     table = answered(opened, pictures)
     rows = table.rows
@@ -88,8 +89,10 @@ def unmatched(table: Table) -> str:
     for (first, second), (shared, _) in table.comparable.items():
         sizes = len(table.agreed.of[first]), len(table.agreed.of[second])
         if len(shared) < max(sizes):
-            words.append(f"{table.titles[first]} and {table.titles[second]} have {len(shared)} classes in common by "
-                         f"name, of {sizes[0]:,} and {sizes[1]:,}; only these are compared.")  # fmt: skip
+            words.append(
+                f"{table.titles[first]} and {table.titles[second]} have {len(shared)} classes in common by "
+                f"name, of {sizes[0]:,} and {sizes[1]:,}; only these are compared."
+            )
     return " ".join(words)
 
 
@@ -97,8 +100,11 @@ def unmatched(table: Table) -> str:
 def tops_of(row: Row, table: Table) -> dict[int, list[tuple[int, float]]]:
     """Of each model that answered its likeliest classes."""
     heads = [loaded.head for loaded in table.opened.values()]
-    return {place: heads[place].top(answer.logits, BARS) for place, answer in enumerate(row.answers)
-            if isinstance(answer, Answer)}  # fmt: skip
+    return {
+        place: heads[place].top(answer.logits, BARS)
+        for place, answer in enumerate(row.answers)
+        if isinstance(answer, Answer)
+    }
 
 
 def colours_of(table: Table) -> dict[int, str]:
@@ -120,11 +126,14 @@ def drawn(row: Row, table: Table, colours: Mapping[int, str]) -> dict[str, Any]:
             cells.append({"refused": answer})
             continue
         bars = [
-            {"name": loaded.label(index), "share": loaded.head.bar(value),
-             "colour": colours.get(table.agreed.of[place][index]),
-             "right": truth is not None and loaded.label(index) == truth}
+            {
+                "name": loaded.label(index),
+                "share": loaded.head.bar(value),
+                "colour": colours.get(table.agreed.of[place][index]),
+                "right": truth is not None and loaded.label(index) == truth,
+            }
             for index, value in tops[place]
-        ]  # fmt: skip
+        ]
         cells.append(cell(answer.box_xyxy, row.picture, bars, letter(row, place), who(row, place, table)))
     return {**image_of(row.name, row.picture), "lines": lines(row, table), "cells": cells}
 
@@ -168,20 +177,36 @@ def pairs(table: Table) -> None:
         both = [row for row in table.rows if first in row.first and second in row.first]
         bits = [row.bits[first, second] for row in both if (first, second) in row.bits]
         same = sum(row.first[first] == row.first[second] for row in both)
-        entries.append((f"{table.titles[first]} – {table.titles[second]}", f"{same} of {len(both)}",
-                      sum(bits) / len(bits) if bits else None, len(table.comparable[first, second][0])))  # fmt: skip
+        entries.append(
+            (
+                f"{table.titles[first]} – {table.titles[second]}",
+                f"{same} of {len(both)}",
+                sum(bits) / len(bits) if bits else None,
+                len(table.comparable[first, second][0]),
+            )
+        )
     if len(table.rows) < 2 or not entries:
         return
     st.markdown("**Pairs of models over these images**")
     st.dataframe(
         pd.DataFrame(entries, columns=("pair", "same first class", "divergence, bits", "classes in common")),
-        hide_index=True, height="content", placeholder="–",
-        column_config={"divergence, bits": st.column_config.NumberColumn(format="%.3f"),
-                       "pair": st.column_config.TextColumn(width="large")},
-    )  # fmt: skip
+        hide_index=True,
+        height="content",
+        placeholder="–",
+        column_config={
+            "divergence, bits": st.column_config.NumberColumn(format="%.3f"),
+            "pair": st.column_config.TextColumn(width="large"),
+        },
+    )
 
 
 def save(table: Table) -> None:
     with st.popover("Save", icon=":material/download:"):
-        st.download_button("All answers (CSV)", as_csv(table), "compare_predictions.csv", "text/csv", key="compare_csv",
-                           on_click="ignore")  # fmt: skip
+        st.download_button(
+            "All answers (CSV)",
+            as_csv(table),
+            "compare_predictions.csv",
+            "text/csv",
+            key="compare_csv",
+            on_click="ignore",
+        )

@@ -51,12 +51,24 @@ def strip_of(picture: Picture, sources: list[str]) -> None:
         if loaded.classifies:
             opened[source] = loaded
         else:
-            st.info(f"{plain(title(source))} gives {loaded.head.gives}, so there is no probability to follow.",
-                    icon=":material/block:")  # fmt: skip
+            st.info(
+                f"{plain(title(source))} gives {loaded.head.gives}, so there is no probability to follow.",
+                icon=":material/block:",
+            )
     if not opened:
         return
-    seed = int(st.number_input("Seed", 0, 9999, 0, key="robust_seed", bind="query-params", width=130,
-                               help="Of noise, occlusion and shuffle."))  # fmt: skip
+    seed = int(
+        st.number_input(
+            "Seed",
+            0,
+            9999,
+            0,
+            key="robust_seed",
+            bind="query-params",
+            width=130,
+            help="Of noise, occlusion and shuffle.",
+        )
+    )
     request = Request(opened, {source: cached.weights_of(source) for source in opened}, picture, seed)
     work(request)
     panels(request)
@@ -70,16 +82,31 @@ def work(request: Request) -> None:
         st.session_state["_robust_begun"] = settings
         background.start(TASK, lambda task: compute(request, todo, task))
     elif todo and not background.at_work(TASK):
-        st.button("Go on", icon=":material/play_arrow:", key="robust_go_on", on_click=background.start,
-                  args=(TASK, lambda task: compute(request, todo, task)))  # fmt: skip
+        st.button(
+            "Go on",
+            icon=":material/play_arrow:",
+            key="robust_go_on",
+            on_click=background.start,
+            args=(TASK, lambda task: compute(request, todo, task)),
+        )
     background.show(TASK)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 def panels(request: Request) -> None:
     """No fragment: beside the progress, which is one, the browser now and then lost the strength in the address."""
-    level = int(st.slider("Strength", 0, LEVELS - 1, BEGIN_AT, key="robust_level", bind="query-params", width=360,
-                          help="0 is the image itself; each chart says what a step means."))  # fmt: skip
+    level = int(
+        st.slider(
+            "Strength",
+            0,
+            LEVELS - 1,
+            BEGIN_AT,
+            key="robust_level",
+            bind="query-params",
+            width=360,
+            help="0 is the image itself; each chart says what a step means.",
+        )
+    )
     st.html(legend([title(source) for source in request.opened]))
     chips({title(source): chip(loaded) for source, loaded in request.opened.items()})
     kinds = list(PERTURBATIONS.values())
@@ -129,8 +156,14 @@ def means(request: Request) -> None:
             name: None if logits is None else 100 * float(followed(logits, loaded.head)[1:].mean())
             for name, logits in every.items()
         }
-        rows.append({"model": title(source), "answer": loaded.label(first),
-                     "unchanged": 100 * float(followed(there, head)[0]), **means})  # fmt: skip
+        rows.append(
+            {
+                "model": title(source),
+                "answer": loaded.label(first),
+                "unchanged": 100 * float(followed(there, head)[0]),
+                **means,
+            }
+        )
     if rows:
         st.markdown("**Mean probability of the first answer over all strengths beyond 0**")
         percent = st.column_config.NumberColumn(format="%.0f %%", width="small")
@@ -140,5 +173,11 @@ def means(request: Request) -> None:
 
 def save(request: Request) -> None:
     with st.popover("Save", icon=":material/download:"):
-        st.download_button("Curves (CSV)", lambda: as_csv(request), "compare_robustness.csv", "text/csv",
-                           key="robust_csv", on_click="ignore")  # fmt: skip
+        st.download_button(
+            "Curves (CSV)",
+            lambda: as_csv(request),
+            "compare_robustness.csv",
+            "text/csv",
+            key="robust_csv",
+            on_click="ignore",
+        )

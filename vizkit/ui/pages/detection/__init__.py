@@ -6,24 +6,57 @@ from vizkit.ui.views import Reads, View
 
 DRAWN, OWN = "drawn scene", "picture of the sidebar"
 VIEWS = (
-    View("Boxes", "Every box is what one query says: click it to see where that query looked, and what speaks for "
-         "its class.", "boxes", "",
-         reads="picture"),
-    View("Encoder", "Before anything is asked, every place looks at all others, and mostly at its own thing.",
-         "encoder", "", reads="picture"),
-    View("Decoder", "Boxes move and get sure from layer to layer; queries that know nothing of each other say things "
-         "twice.", "decoder", "", reads="picture"),
-    View("Queries", "Every query has its habits: where its boxes lie, how large they are, and of what.", "queries", "",
-         reads="nothing"),
-    View("Matching", "While it learns, each thing is given to one query: the assignment that costs least in all.",
-         "matching", "", reads="picture"),
+    View(
+        "Boxes",
+        "Every box is what one query says: click it to see where that query looked, and what speaks for its class.",
+        "boxes",
+        "",
+        reads="picture",
+    ),
+    View(
+        "Encoder",
+        "Before anything is asked, every place looks at all others, and mostly at its own thing.",
+        "encoder",
+        "",
+        reads="picture",
+    ),
+    View(
+        "Decoder",
+        "Boxes move and get sure from layer to layer; queries that know nothing of each other say things twice.",
+        "decoder",
+        "",
+        reads="picture",
+    ),
+    View(
+        "Queries",
+        "Every query has its habits: where its boxes lie, how large they are, and of what.",
+        "queries",
+        "",
+        reads="nothing",
+    ),
+    View(
+        "Matching",
+        "While it learns, each thing is given to one query: the assignment that costs least in all.",
+        "matching",
+        "",
+        reads="picture",
+    ),
     View("Masks", "Every pixel goes to the query whose mask is surest there.", "masks", "", reads="picture"),
-    View("Beside a classifier", "A ViT and a Swin, asked for each class of the scene, beside the boxes of that class.",
-         "classifier", "",
-         reads="picture"),
-    View("Published", "DETR against Faster R-CNN: better on large objects, worse on small ones.", "published", "",
-         reads="nothing"),
-)  # fmt: skip
+    View(
+        "Beside a classifier",
+        "A ViT and a Swin, asked for each class of the scene, beside the boxes of that class.",
+        "classifier",
+        "",
+        reads="picture",
+    ),
+    View(
+        "Published",
+        "DETR against Faster R-CNN: better on large objects, worse on small ones.",
+        "published",
+        "",
+        reads="nothing",
+    ),
+)
 
 
 def reads(view: View) -> Reads:

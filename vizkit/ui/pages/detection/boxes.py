@@ -55,8 +55,14 @@ def view(page: Page) -> None:
             Panel(f"Cross-attention, layer {depth}, {which}", "Where the query looked.", own, looked),
             Panel("Relevance for its class", "What speaks for the class of this box.", own, speaks),
         ]
-        canvas("detection", given, panels, says=sentence(of_found(counts, score)), chosen=query,
-               on_box=lambda box: pick(given, box))  # fmt: skip
+        canvas(
+            "detection",
+            given,
+            panels,
+            says=sentence(of_found(counts, score)),
+            chosen=query,
+            on_box=lambda box: pick(given, box),
+        )
         say_own(given, said, place, looked)
         more = {"Boxes and weights (NPZ)": numbers_of(given, made, said, speaks)}
         keep("detection", given, "Boxes, and where one of them looks", panels, more)
@@ -113,8 +119,13 @@ def numbers_of(given: Given, made: "Seen", said: "Sure", speaks: "Tensor") -> "C
         import torch
 
         return export.npz_of(
-            picture=given.rgb, queries=said.queries.numpy(), labels=said.labels.numpy(), scores=said.scores.numpy(),
-            boxes_cxcywh=said.boxes_cxcywh.numpy(), cross=torch.stack(made.cross).numpy(), relevance=speaks.numpy(),
-        )  # fmt: skip
+            picture=given.rgb,
+            queries=said.queries.numpy(),
+            labels=said.labels.numpy(),
+            scores=said.scores.numpy(),
+            boxes_cxcywh=said.boxes_cxcywh.numpy(),
+            cross=torch.stack(made.cross).numpy(),
+            relevance=speaks.numpy(),
+        )
 
     return numbers

@@ -59,9 +59,14 @@ class Panel:
             shares = self.heat.float() / self.heat.max().clamp(min=1e-12)
             values = (shares.clamp(0, 1).numpy() * 255).round().astype(np.uint8)
             heat = {"values": text64(values), "grid": tuple(self.heat.shape)}
-        return {"title": self.title, "label": self.label, "boxes": tuple(map(asdict, self.boxes)), "heat": heat,
-                "paths": tuple({"points": points, "colour": colour} for points, colour in self.paths),
-                "at": self.at}  # fmt: skip
+        return {
+            "title": self.title,
+            "label": self.label,
+            "boxes": tuple(map(asdict, self.boxes)),
+            "heat": heat,
+            "paths": tuple({"points": points, "colour": colour} for points, colour in self.paths),
+            "at": self.at,
+        }
 
 
 def canvas(

@@ -8,8 +8,17 @@ MEAN = "mean"
 
 
 def threshold() -> float:
-    return st.slider("Score from", 0.05, 0.95, 0.5, 0.05, key="det_score", bind="query-params", width=200,
-                     help="Boxes whose class is at least so probable are shown.")  # fmt: skip
+    return st.slider(
+        "Score from",
+        0.05,
+        0.95,
+        0.5,
+        0.05,
+        key="det_score",
+        bind="query-params",
+        width=200,
+        help="Boxes whose class is at least so probable are shown.",
+    )
 
 
 def layer(key: str, count: int) -> int:

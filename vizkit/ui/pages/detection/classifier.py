@@ -38,16 +38,24 @@ def view(page: Page) -> None:
         return
     with controls:
         keep_valid("det_class", present)
-        name = str(st.segmented_control("Class", present, default=present[0], required=True, key="det_class",
-                                        bind="query-params") or present[0])  # fmt: skip
+        name = str(
+            st.segmented_control(
+                "Class", present, default=present[0], required=True, key="det_class", bind="query-params"
+            )
+            or present[0]
+        )
     label = given.detector.labels.index(name)
-    own = [Box(tuple(box), "#ffffff", dashed=True)
-           for box, each in zip(corners(things.boxes_cxcywh).tolist(), things.labels.tolist(), strict=True)
-           if each == label]  # fmt: skip
+    own = [
+        Box(tuple(box), "#ffffff", dashed=True)
+        for box, each in zip(corners(things.boxes_cxcywh).tolist(), things.labels.tolist(), strict=True)
+        if each == label
+    ]
     asked = {title: one_of(relevances(*given.key, source, given), label) for title, source in CLASSIFIERS.items()}
     panels = [Panel("DETR, what it finds", "Boxes of the DETR.", boxes_of(given, found))]
-    panels += [Panel(f"{title}, relevance for {name}", f"Relevance of {title} for {name}.", own, each.heat)
-               for title, each in asked.items()]  # fmt: skip
+    panels += [
+        Panel(f"{title}, relevance for {name}", f"Relevance of {title} for {name}.", own, each.heat)
+        for title, each in asked.items()
+    ]
     canvas("det_beside", given, panels, says=" ".join(words(title, name, each) for title, each in asked.items()))
     keep("det_beside", given, f"A detector and classifiers, asked for {name}", panels)
     reading.how(
@@ -63,8 +71,10 @@ def words(title: str, name: str, each: "InBoxes") -> str:
     if each.heat is None:
         return f"{title} finds nothing that speaks for {name}."
     rest = f", {each.others:.0%} in those of others" if each.others else ""
-    return (f"{title}: {each.share:.0%} of the relevance for {name} lies in its boxes, which cover "
-            f"{each.area:.0%} of the picture{rest}.")  # fmt: skip
+    return (
+        f"{title}: {each.share:.0%} of the relevance for {name} lies in its boxes, which cover "
+        f"{each.area:.0%} of the picture{rest}."
+    )
 
 
 def things_in(given: Given) -> "Things":
@@ -89,8 +99,9 @@ def relevances(source: str, digest: str, classifier: str, _given: Given) -> "lis
     square = unprepare(prepare(_given.rgb, needs)[0], needs)
     things = things_in(_given)
     with cached.device_lock():
-        return relevance_in_boxes(cached.model(classifier), square, boxes_px(things, square.shape[:2]),
-                                  np.asarray(things.labels))  # fmt: skip
+        return relevance_in_boxes(
+            cached.model(classifier), square, boxes_px(things, square.shape[:2]), np.asarray(things.labels)
+        )
 
 
 def one_of(found: "list[InBoxes]", label: int) -> "InBoxes":

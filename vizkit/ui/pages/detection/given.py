@@ -66,16 +66,32 @@ def choose(page: Page) -> Given:
         st.info("There is no model that finds things yet: train one with the recipe detr-small.")
         raise NothingShownError
     with st.container(horizontal=True, vertical_alignment="center"):
-        of = st.segmented_control("Picture", (DRAWN, OWN), default=DRAWN, required=True, key="det_of",
-                                  bind="query-params", label_visibility="collapsed")  # fmt: skip
+        of = st.segmented_control(
+            "Picture",
+            (DRAWN, OWN),
+            default=DRAWN,
+            required=True,
+            key="det_of",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
         if of == DRAWN:
             thumbnails()
         with st.popover("Options", icon=":material/tune:"):
             number = 0
             if of == DRAWN:
-                number = int(st.number_input("Scene", 1, SCENES, STRIP_OF[0], key="det_scene", bind="query-params",
-                                             width=120, help="Scenes that no model of ours has learned from.")
-                             )  # fmt: skip
+                number = int(
+                    st.number_input(
+                        "Scene",
+                        1,
+                        SCENES,
+                        STRIP_OF[0],
+                        key="det_scene",
+                        bind="query-params",
+                        width=120,
+                        help="Scenes that no model of ours has learned from.",
+                    )
+                )
             keep_valid("det_model", known)
             source = st.selectbox("Model", list(known), key="det_model", bind="query-params", format_func=str)
     try:
@@ -85,8 +101,10 @@ def choose(page: Page) -> Given:
         raise NothingShownError from None
     if not number:
         if known[source].startswith("bundled:"):
-            st.caption(":material/info: This model knows drawn water insects alone: it gives their names to whatever "
-                       "is in other pictures.")  # fmt: skip
+            st.caption(
+                ":material/info: This model knows drawn water insects alone: it gives their names to whatever "
+                "is in other pictures."
+            )
         return _own(known[source], model, page.picture)
     scene = drawn(number, model.preprocessing.size_hw[0])
     sharp = drawn(number, SHARP_PX)
@@ -105,8 +123,11 @@ def thumbnails() -> None:
     linked = st.query_params.get("det_scene", STRIP_OF[0])  # before its widget was drawn for the first time
     chosen = f"scene {st.session_state.get('det_scene', linked)}"
     with st.container(width=480):
-        STRIP(key="det_strip", data={"tiles": pictures, "chosen": chosen, "samples": "", "count": 0},
-              name=(one_of(tiles), picked))  # fmt: skip
+        STRIP(
+            key="det_strip",
+            data={"tiles": pictures, "chosen": chosen, "samples": "", "count": 0},
+            name=(one_of(tiles), picked),
+        )
 
 
 @remembered

@@ -17,9 +17,12 @@ PLACE = "#ffffff"
 
 
 def keep(
-    key: str, given: "Given", title: str, panels: "Sequence[Panel | OnPicture]",
+    key: str,
+    given: "Given",
+    title: str,
+    panels: "Sequence[Panel | OnPicture]",
     more: dict[str, Callable[[], bytes]] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """The popover Save below a picture. `more`: NPZ files by their labels."""
     from vizkit.report.item import Item
     from vizkit.report.kinds.framed import Framed
@@ -38,12 +41,15 @@ def on_picture(panel: Panel) -> "OnPicture":
     from vizkit.report.kinds.framed import OnPicture
 
     frames = [Frame(_four(box.box), box.colour, box.text, box.dashed) for box in panel.boxes]
-    tracks = [Track(tuple((round(x, DIGITS), round(y, DIGITS)) for x, y in points), colour)
-              for points, colour in panel.paths]  # fmt: skip
+    tracks = [
+        Track(tuple((round(x, DIGITS), round(y, DIGITS)) for x, y in points), colour) for points, colour in panel.paths
+    ]
     tracks += [] if panel.at is None else [Track((panel.at,), PLACE)]
-    cells = () if panel.heat is None else tuple(
-        tuple(float(f"{value:.{DIGITS}g}") for value in row) for row in panel.heat.float().tolist()
-    )  # fmt: skip
+    cells = (
+        ()
+        if panel.heat is None
+        else tuple(tuple(float(f"{value:.{DIGITS}g}") for value in row) for row in panel.heat.float().tolist())
+    )
     return OnPicture(panel.title, tuple(frames), tuple(tracks), cells)
 
 

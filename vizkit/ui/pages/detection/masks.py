@@ -51,8 +51,10 @@ def opened(given: Given) -> "MaskHead":
 
     try:
         if not has_masks(given.source):
-            st.info(f"{plain(given.detector.name)} finds boxes and has no masks yet: train them with the recipe "
-                    "detr-masks into the folder masks of its run.")  # fmt: skip
+            st.info(
+                f"{plain(given.detector.name)} finds boxes and has no masks yet: train them with the recipe "
+                "detr-masks into the folder masks of its run."
+            )
             raise NothingShownError
         return head_of(given.key[0], masks_written(given.source), given.source)
     except ModelError as error:
@@ -95,8 +97,7 @@ def places(said: "Segments", truth: "Segments | None") -> list[int]:
 
     if truth is None:
         return list(range(len(said.labels)))
-    return [at if at is not None else len(truth.labels) + place
-            for place, (at, _) in enumerate(partners(truth, said))]  # fmt: skip
+    return [at if at is not None else len(truth.labels) + place for place, (at, _) in enumerate(partners(truth, said))]
 
 
 def kept(given: Given, shown: "Segments", colours: list[int], title: str) -> "OnPicture":
@@ -113,16 +114,21 @@ def names_of(given: Given, shown: "Segments") -> str:
 
 def panel(given: Given, shown: "Segments", colours: list[int], title: str) -> None:
     names = names_of(given, shown)
-    st.image(segments_over(given.shown, shown.instances, colours), width="stretch", caption=f"{title}: {plain(names)}",
-             alt=f"{title}: {names}")  # fmt: skip
+    st.image(
+        segments_over(given.shown, shown.instances, colours),
+        width="stretch",
+        caption=f"{title}: {plain(names)}",
+        alt=f"{title}: {names}",
+    )
 
 
 def measured(given: Given, said: "Segments", truth: "Segments") -> None:
     from vizkit.models.detection.panoptic import partners, quality
 
     labels = given.detector.labels
-    st.metric("Panoptic quality", f"{quality([said], [truth], len(labels)).pq:.2f}",
-              help="Of this picture; 1 is perfect.")  # fmt: skip
+    st.metric(
+        "Panoptic quality", f"{quality([said], [truth], len(labels)).pq:.2f}", help="Of this picture; 1 is perfect."
+    )
     found = partners(said, truth)
     if found:
         st.dataframe(

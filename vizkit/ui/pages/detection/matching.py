@@ -67,8 +67,9 @@ def layer_of(depth: int) -> int:
     """The decoder layer whose answers are matched, from 0: all are while it learns."""
     options = list(range(1, depth + 1))
     keep_valid("det_match_layer", options)
-    chosen = st.segmented_control("After decoder layer", options, default=depth, required=True, key="det_match_layer",
-                                  bind="query-params")  # fmt: skip
+    chosen = st.segmented_control(
+        "After decoder layer", options, default=depth, required=True, key="det_match_layer", bind="query-params"
+    )
     return int(chosen or depth) - 1
 
 
@@ -77,20 +78,28 @@ def weighed() -> "Weights":
 
     values = {}
     for column, (name, (title, usual, most, words)) in zip(st.columns(len(COSTS)), COSTS.items(), strict=True):
-        values[name] = column.slider(title, 0.0, most, usual, 0.5, key=f"det_cost_{name}", bind="query-params",
-                                     help=words)  # fmt: skip
+        values[name] = column.slider(
+            title, 0.0, most, usual, 0.5, key=f"det_cost_{name}", bind="query-params", help=words
+        )
     return Weights(**values)
 
 
 def picture(given: Given, answers: "Answers", things: "Things", made: "Assigned", names: list[str]) -> None:
-    panels = [panel(f"{title}: cost {chosen.cost:.3f}", chosen, answers, things, names)
-              for title, chosen in (("Optimal", made.optimal), ("Greedy", made.greedy))]  # fmt: skip
+    panels = [
+        panel(f"{title}: cost {chosen.cost:.3f}", chosen, answers, things, names)
+        for title, chosen in (("Optimal", made.optimal), ("Greedy", made.greedy))
+    ]
     canvas("det_matching", given, panels, says=compared(made))
     with st.container(horizontal=True):
         keep("det_matching", given, "Queries matched with things", panels)
         if given.key[0] in DIFFERING and set(made.optimal.pairs) == set(made.greedy.pairs):
-            st.button("A scene where they differ", icon=":material/call_split:", key="det_differ",
-                      on_click=show_differing, args=DIFFERING[given.key[0]])  # fmt: skip
+            st.button(
+                "A scene where they differ",
+                icon=":material/call_split:",
+                key="det_differ",
+                on_click=show_differing,
+                args=DIFFERING[given.key[0]],
+            )
 
 
 def show_differing(scene: int, layer: int) -> None:
@@ -104,10 +113,11 @@ def panel(title: str, chosen: "Chosen", answers: "Answers", things: "Things", na
 
     said, true = answers.boxes_cxcywh[0].tolist(), things.boxes_cxcywh.tolist()
     frames = corners(answers.boxes_cxcywh[0]).tolist()
-    own = [Box(tuple(box), CLASSES[thing], f"{thing + 1} {names[thing]}")
-           for thing, box in enumerate(corners(things.boxes_cxcywh).tolist())]  # fmt: skip
-    theirs = [Box(tuple(frames[query]), CLASSES[thing], f"query {query}", dashed=True)
-              for query, thing in chosen.pairs]  # fmt: skip
+    own = [
+        Box(tuple(box), CLASSES[thing], f"{thing + 1} {names[thing]}")
+        for thing, box in enumerate(corners(things.boxes_cxcywh).tolist())
+    ]
+    theirs = [Box(tuple(frames[query]), CLASSES[thing], f"query {query}", dashed=True) for query, thing in chosen.pairs]
     lines = [([said[query][:2], true[thing][:2]], CLASSES[thing]) for query, thing in chosen.pairs]
     words = "; ".join(f"query {query} for {names[thing]}" for query, thing in chosen.pairs)
     return Panel(title, f"{title}: {words}", [*own, *theirs], paths=lines)
@@ -116,5 +126,4 @@ def panel(title: str, chosen: "Chosen", answers: "Answers", things: "Things", na
 def compared(made: "Assigned") -> str:
     if set(made.optimal.pairs) == set(made.greedy.pairs):
         return f"Both choose the same pairs, at a cost of {made.optimal.cost:.3f}."
-    return (f"The cheapest pair first costs {made.greedy.cost:.3f} in all, the best assignment "
-            f"{made.optimal.cost:.3f}.")  # fmt: skip
+    return f"The cheapest pair first costs {made.greedy.cost:.3f} in all, the best assignment {made.optimal.cost:.3f}."

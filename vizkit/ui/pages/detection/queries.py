@@ -40,14 +40,20 @@ def view(page: Page) -> None:
         st.markdown("**Where their boxes lie**")
         parts = [measured.of(each).boxes_cxcywh for each in options]
         alt = "Middles of the boxes of each query; boxes by query: " + ", ".join(map(str, counts))
-        chart(habits_figure([each[:, :2] for each in parts], [each[:, 2:].prod(1) for each in parts], query),
-              "det_habits", alt)  # fmt: skip
+        chart(
+            habits_figure([each[:, :2] for each in parts], [each[:, 2:].prod(1) for each in parts], query),
+            "det_habits",
+            alt,
+        )
     with right:
         own = measured.of(query)
         st.markdown(f"**Query {query}: size and class of its {len(own.queries)} boxes**")
         if len(own.queries):
-            chart(sizes(own.boxes_cxcywh, own.labels, model.labels), "det_sizes",
-                  f"Width and height of {len(own.queries)} boxes of query {query}")  # fmt: skip
+            chart(
+                sizes(own.boxes_cxcywh, own.labels, model.labels),
+                "det_sizes",
+                f"Width and height of {len(own.queries)} boxes of query {query}",
+            )
         else:
             st.caption("This query said nothing that was sure enough.")
     st.caption(said(measured))
@@ -96,8 +102,13 @@ def habits_of(source: str, model: "Detector") -> "Habits | None":
 
     known: Habits | None = store.find(key)
     if known is None and not background.at_work(TASK):
-        st.button(f"Ask all queries of {SCENES} scenes", key="det_ask", icon=":material/play_arrow:",
-                  on_click=background.start, args=(TASK, work))  # fmt: skip
+        st.button(
+            f"Ask all queries of {SCENES} scenes",
+            key="det_ask",
+            icon=":material/play_arrow:",
+            on_click=background.start,
+            args=(TASK, work),
+        )
     background.show(TASK)
     return known
 
@@ -117,5 +128,7 @@ def said(measured: "Habits") -> str:
     share = measured.apart()
     if np.isnan(share):
         return "Nothing was said that was sure enough."
-    return (f"The boxes of one query lie {100 * share:.0f} % as far from their middle as all boxes do: 100 % if "
-            "queries had no places of their own.")  # fmt: skip
+    return (
+        f"The boxes of one query lie {100 * share:.0f} % as far from their middle as all boxes do: 100 % if "
+        "queries had no places of their own."
+    )

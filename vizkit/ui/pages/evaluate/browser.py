@@ -35,8 +35,10 @@ def show(outcome: Outcome, model: int) -> None:
     images = browsing.ordered(judged, images, order)
     pages, _ = browsing.paged(len(images), 1, AT_ONCE)
     keep_valid("eval_page", range(1, pages + 1))
-    st.caption(f"**{len(images):,} of {len(judged.target):,} pictures**, {order}: the label, and below it what each "
-               "model answered. ✓ right, ✗ wrong.")  # fmt: skip
+    st.caption(
+        f"**{len(images):,} of {len(judged.target):,} pictures**, {order}: the label, and below it what each "
+        "model answered. ✓ right, ✗ wrong."
+    )
     if not len(images):
         st.info("No picture passes; choose other answers, or a wider range.", icon=":material/filter_alt_off:")
         return
@@ -55,13 +57,33 @@ def choose(outcome: Outcome) -> tuple[browsing.Filter, str]:
         keep_valid(key, values)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.selectbox("Show", kinds, key="eval_kind", bind="query-params", width=136)
-        label = st.selectbox("Label", options["eval_label"], key="eval_label", bind="query-params", width=136,
-                             help="What the picture is.")  # fmt: skip
-        answer = st.selectbox("Answer", options["eval_answer"], key="eval_answer", bind="query-params", width=136,
-                              help="What the model in detail answered.")  # fmt: skip
+        label = st.selectbox(
+            "Label",
+            options["eval_label"],
+            key="eval_label",
+            bind="query-params",
+            width=136,
+            help="What the picture is.",
+        )
+        answer = st.selectbox(
+            "Answer",
+            options["eval_answer"],
+            key="eval_answer",
+            bind="query-params",
+            width=136,
+            help="What the model in detail answered.",
+        )
         with more():
-            low, high = st.slider("Confidence, %", 0, 100, (0, 100), key="eval_confidence", bind="query-params",
-                                  width=260, help="Of the model in detail: the probability of its answer.")  # fmt: skip
+            low, high = st.slider(
+                "Confidence, %",
+                0,
+                100,
+                (0, 100),
+                key="eval_confidence",
+                bind="query-params",
+                width=260,
+                help="Of the model in detail: the probability of its answer.",
+            )
             order = st.selectbox("Order", list(browsing.ORDERS), key="eval_order", bind="query-params", width=260)
     number = {name: place for place, name in enumerate([*labels, OTHERS])}
     return browsing.Filter(number.get(label), number.get(answer), low / 100, high / 100, kind), str(order)
@@ -82,8 +104,9 @@ def tiles(outcome: Outcome, images: Sequence[int]) -> None:
     except DatasetError as error:
         st.caption(plain(error))
         return
-    small = [Thumbnail(image, url) for image in images
-             if (url := _small(outcome.digest, int(outcome.rows[image]), pictures))]  # fmt: skip
+    small = [
+        Thumbnail(image, url) for image in images if (url := _small(outcome.digest, int(outcome.rows[image]), pictures))
+    ]
     if len(small) < len(images):
         st.caption(f"{len(images) - len(small)} of the pictures are no longer there.")
 
@@ -109,12 +132,20 @@ def follow() -> None:
 def _described(outcome: Outcome, small: Thumbnail) -> dict[str, Any]:
     image = small.image
     answers = [
-        {"model": row.name, "answer": outcome.answer_of(model, image),
-         "sure": f"{judged.probability[image]:.0%}", "right": bool(judged.right[image])}
+        {
+            "model": row.name,
+            "answer": outcome.answer_of(model, image),
+            "sure": f"{judged.probability[image]:.0%}",
+            "right": bool(judged.right[image]),
+        }
         for model, (row, judged) in enumerate(zip(outcome.models, outcome.judged, strict=True))
-    ]  # fmt: skip
-    return {"picture": small.url, "label": outcome.labels[int(outcome.target[image])],
-            "place": outcome.places[image], "answers": answers}  # fmt: skip
+    ]
+    return {
+        "picture": small.url,
+        "label": outcome.labels[int(outcome.target[image])],
+        "place": outcome.places[image],
+        "answers": answers,
+    }
 
 
 @st.cache_data(max_entries=2000, show_spinner=False)

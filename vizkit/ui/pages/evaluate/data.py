@@ -60,21 +60,36 @@ def choose() -> tuple[str, str, int]:
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            "Pictures", [*ABOUT, FOLDER, ARCHIVE], key="eval_data", bind="query-params", width=300,
+            "Pictures",
+            [*ABOUT, FOLDER, ARCHIVE],
+            key="eval_data",
+            bind="query-params",
+            width=300,
             help="What the models are judged on. Your own: a folder, or a zip of one, with a folder of pictures for "
             "each class, called as the models call it.",
-        )  # fmt: skip
+        )
         data = folders.choose("eval_folder", 420) if chosen == FOLDER else chosen
         split = st.selectbox(
-            "Part", [USUAL, *SPLITS], key="eval_split", bind="query-params", width=190,
+            "Part",
+            [USUAL, *SPLITS],
+            key="eval_split",
+            bind="query-params",
+            width=190,
             help="As the data have it: the test part of built-in sets and of folders that have a test folder, every "
             "picture of a plain folder of classes. For a model that was trained on a division of the same folder "
             "choose test: it has seen the rest.",
-        )  # fmt: skip
+        )
         images = st.number_input(
-            "At most pictures", 0, 1_000_000, FIRST_IMAGES, step=100, key="eval_images", bind="query-params", width=190,
+            "At most pictures",
+            0,
+            1_000_000,
+            FIRST_IMAGES,
+            step=100,
+            key="eval_images",
+            bind="query-params",
+            width=190,
             help="0 takes all. With fewer, the classes keep their proportions, and intervals grow wider.",
-        )  # fmt: skip
+        )
     if chosen == ARCHIVE:
         data = uploads.choose_zip("eval_zip")
     elif chosen != FOLDER:
@@ -129,13 +144,26 @@ def run(request: Request) -> None:
         if not request.job.done:
             words = "Evaluate" if not state else "Go on"
             count = f"{len(request.models)} model{'s' if len(request.models) > 1 else ''}"
-            st.button(f"{words}: {count}", type="primary", icon=":material/play_arrow:", key="eval_start",
-                      on_click=start, args=(request,), disabled=other is not None or not allowed.jobs(),
-                      help="It goes on when you leave this page. What was answered is not computed again.")  # fmt: skip
+            st.button(
+                f"{words}: {count}",
+                type="primary",
+                icon=":material/play_arrow:",
+                key="eval_start",
+                on_click=start,
+                args=(request,),
+                disabled=other is not None or not allowed.jobs(),
+                help="It goes on when you leave this page. What was answered is not computed again.",
+            )
         if other is not None:
             st.caption("Another evaluation is at work on this machine.")
-            st.button("Stop the other", icon=":material/stop:", key="eval_stop_other", on_click=evaluations().stop,
-                      args=(other,), disabled=not allowed.jobs())  # fmt: skip
+            st.button(
+                "Stop the other",
+                icon=":material/stop:",
+                key="eval_stop_other",
+                on_click=evaluations().stop,
+                args=(other,),
+                disabled=not allowed.jobs(),
+            )
     if not request.job.done and not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     if sentence := st.session_state.pop("_eval_refused", None):
@@ -164,9 +192,15 @@ def watch(request: Request) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(share, words, width="stretch")
             if evaluations().own(request.job):
-                st.button("Stop", icon=":material/stop:", key="eval_stop", on_click=evaluations().stop,
-                          args=(request.job,), disabled=state == "stopping" or not allowed.jobs(),
-                          help="After the present batch.")  # fmt: skip
+                st.button(
+                    "Stop",
+                    icon=":material/stop:",
+                    key="eval_stop",
+                    on_click=evaluations().stop,
+                    args=(request.job,),
+                    disabled=state == "stopping" or not allowed.jobs(),
+                    help="After the present batch.",
+                )
 
     live()
 

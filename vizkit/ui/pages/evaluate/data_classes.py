@@ -28,8 +28,18 @@ def show(outcome: Outcome) -> None:
     keep_valid("eval_model", names)
     chosen = names[0]
     if len(names) > 1:
-        chosen = st.segmented_control("One model in detail", names, key="eval_model", bind="query-params",
-                                      format_func=plain, required=True, default=names[0]) or names[0]  # fmt: skip
+        chosen = (
+            st.segmented_control(
+                "One model in detail",
+                names,
+                key="eval_model",
+                bind="query-params",
+                format_func=plain,
+                required=True,
+                default=names[0],
+            )
+            or names[0]
+        )
     model = names.index(chosen)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -43,17 +53,28 @@ def show(outcome: Outcome) -> None:
 # ---- calibration -----------------------------------------------------------------------------------------------------
 def calibration(outcome: Outcome) -> None:
     st.subheader("Calibration", anchor=False)
-    st.caption("On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident. "
-               "Pale bars have few pictures.")  # fmt: skip
+    st.caption(
+        "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident. "
+        "Pale bars have few pictures."
+    )
     for column, row, colour in zip(st.columns(len(outcome.models)), outcome.models, CLASSES, strict=False):
         bins = row.measures.bins
-        figure = reliability([b.low for b in bins], 1 / BINS, [b.confidence for b in bins], [b.accuracy for b in bins],
-                             [b.images for b in bins], colour)  # fmt: skip
+        figure = reliability(
+            [b.low for b in bins],
+            1 / BINS,
+            [b.confidence for b in bins],
+            [b.accuracy for b in bins],
+            [b.images for b in bins],
+            colour,
+        )
         with column:
             error = row.measures.ece
             st.markdown(f"**{plain(row.name)}** · ECE {error:.3f}")
-            chart(figure, f"eval_reliability_{row.name}",
-                  f"Reliability of {row.name}: expected calibration error {error:.3f}")  # fmt: skip
+            chart(
+                figure,
+                f"eval_reliability_{row.name}",
+                f"Reliability of {row.name}: expected calibration error {error:.3f}",
+            )
 
 
 # ---- confusion -------------------------------------------------------------------------------------------------------
@@ -76,9 +97,12 @@ def matrix(outcome: Outcome, model: int) -> None:
         st.session_state["eval_label"], st.session_state["eval_answer"] = cell[:2]
         st.session_state["eval_kind"] = KINDS[0]
 
-    chart(drawn(labels, answers, counts[np.ix_(shown, columns)]), key,
-          f"Confusion matrix of {outcome.models[model].name}",
-          (tuple_of(one_of(labels), one_of(answers), whole(0, int(counts.sum()))), picked))  # fmt: skip
+    chart(
+        drawn(labels, answers, counts[np.ix_(shown, columns)]),
+        key,
+        f"Confusion matrix of {outcome.models[model].name}",
+        (tuple_of(one_of(labels), one_of(answers), whole(0, int(counts.sum()))), picked),
+    )
     remark(most_frequent_mistake(counts, outcome.labels, (*outcome.labels, OTHERS)))
 
 
@@ -89,26 +113,35 @@ def by_class(outcome: Outcome, model: int) -> None:
     st.subheader("Class by class", anchor=False)
     percent = st.column_config.NumberColumn(format="percent", width="small")
     rows = outcome.models[model].measures.classes
-    table = pd.DataFrame({
-        "Label": [row.label for row in rows], "Pictures": [row.images for row in rows],
-        "Precision": [row.precision for row in rows], "Recall": [row.recall for row in rows],
-        "F1": [row.f1 for row in rows],
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "Label": [row.label for row in rows],
+            "Pictures": [row.images for row in rows],
+            "Precision": [row.precision for row in rows],
+            "Recall": [row.recall for row in rows],
+            "F1": [row.f1 for row in rows],
+        }
+    )
     st.dataframe(
-        table.style.apply(_marked, axis=1), hide_index=True, placeholder="–", key="eval_classes",
+        table.style.apply(_marked, axis=1),
+        hide_index=True,
+        placeholder="–",
+        key="eval_classes",
         height="content" if len(rows) <= 14 else 520,
         column_config={  # narrow enough to be seen whole in half a page
             "Label": st.column_config.TextColumn(width=140),
             "Pictures": st.column_config.NumberColumn(width="small"),
-            "Precision": st.column_config.NumberColumn(format="percent", width="small",
-                                                       help="Of the pictures answered so, how many are."),
-            "Recall": st.column_config.NumberColumn(format="percent", width="small",
-                                                    help="Of the pictures of this label, how many are answered so."),
+            "Precision": st.column_config.NumberColumn(
+                format="percent", width="small", help="Of the pictures answered so, how many are."
+            ),
+            "Recall": st.column_config.NumberColumn(
+                format="percent", width="small", help="Of the pictures of this label, how many are answered so."
+            ),
             "F1": percent,
         },
-    )  # fmt: skip
+    )
 
 
-def _marked(row: Any) -> list[str]:  # noqa: ANN401
+def _marked(row: Any) -> list[str]:
     """The label whose pictures are shown."""
     return ["font-weight: bold" if row["Label"] == st.session_state.get("eval_label") else ""] * len(row)

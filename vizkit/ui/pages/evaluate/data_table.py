@@ -51,7 +51,7 @@ def show(outcome: Outcome, request: Request) -> None:
     chips(known)
 
 
-def _marked(row: Any) -> list[str]:  # noqa: ANN401
+def _marked(row: Any) -> list[str]:
     """The model that is shown in detail below."""
     return ["font-weight: bold" if row["Model"] == st.session_state.get("eval_model") else ""] * len(row)
 
@@ -90,8 +90,9 @@ def saving(outcome: Outcome, request: Request) -> None:
             ("Table (CSV)", lambda: report.models_csv(outcome), f"{stem}.csv", "text/csv"),
             ("Every answer (CSV)", lambda: report.pictures_csv(outcome), f"{stem}_pictures.csv", "text/csv"),
         ):
-            st.download_button(label, make, file, kind, icon=":material/download:", on_click="ignore",
-                               key=f"eval_save_{label}")  # fmt: skip
+            st.download_button(
+                label, make, file, kind, icon=":material/download:", on_click="ignore", key=f"eval_save_{label}"
+            )
 
 
 def command(request: Request) -> None:
@@ -109,12 +110,21 @@ def published(outcome: Outcome) -> None:
         st.markdown(f"**{STUDY_TABLE.title}.** {STUDY_TABLE.measured} Source: {STUDY_TABLE.citation}.")
         number = st.column_config.NumberColumn(format="%.2f", width="small")
         st.dataframe(
-            pd.DataFrame([
-                {"Model": model.name, "Setting": model.setting, "Best validation, %": model.validation,
-                 "Test, %": model.test} for model in study
-            ]),
+            pd.DataFrame(
+                [
+                    {
+                        "Model": model.name,
+                        "Setting": model.setting,
+                        "Best validation, %": model.validation,
+                        "Test, %": model.test,
+                    }
+                    for model in study
+                ]
+            ),
             hide_index=True,
             column_config={"Best validation, %": number, "Test, %": number},
-        )  # fmt: skip
-        st.caption(f"Not to be compared with the table above: other pictures, other classes. It does not show "
-                   f"{STUDY_TABLE.does_not_show}")  # fmt: skip
+        )
+        st.caption(
+            f"Not to be compared with the table above: other pictures, other classes. It does not show "
+            f"{STUDY_TABLE.does_not_show}"
+        )

@@ -15,8 +15,15 @@ from vizkit.ui.widgets.chart import chart
 
 
 def view(page: Page) -> None:
-    name = st.segmented_control("Table", list(TABLES), default="ImageNet-1K", required=True, key="published",
-                                bind="query-params", label_visibility="collapsed")  # fmt: skip
+    name = st.segmented_control(
+        "Table",
+        list(TABLES),
+        default="ImageNet-1K",
+        required=True,
+        key="published",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
     shown = TABLES[name or "ImageNet-1K"]
     st.markdown(f"**{shown.table.title}**")
     rows = filtered(shown)
@@ -36,9 +43,14 @@ def filtered(shown: Shown) -> list[Row]:
             family for family in st.session_state["published_family"] if family in known
         ]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        words = st.text_input("Filter", key="published_words", bind="query-params", width=240,
-                              placeholder=f"{known[-1].lower()} …",
-                              help="Rows that hold all of these words or numbers.")  # fmt: skip
+        words = st.text_input(
+            "Filter",
+            key="published_words",
+            bind="query-params",
+            width=240,
+            placeholder=f"{known[-1].lower()} …",
+            help="Rows that hold all of these words or numbers.",
+        )
         of = st.pills("Family", known, selection_mode="multi", key="published_family", bind="query-params")
     rows = matching(shown.rows, words or "", tuple(of or ()))
     if not rows:
@@ -54,18 +66,23 @@ def table(rows: list[Row], columns: tuple[Column, ...]) -> None:
     import pandas as pd
 
     values = {column.title: [_in_unit(row, column) for row in rows] for column in columns}
-    st.dataframe(pd.DataFrame(values), hide_index=True, height="content", placeholder="–",
-                 column_config={column.title: config(column) for column in columns})  # fmt: skip
+    st.dataframe(
+        pd.DataFrame(values),
+        hide_index=True,
+        height="content",
+        placeholder="–",
+        column_config={column.title: config(column) for column in columns},
+    )
 
 
-def config(column: Column) -> Any:  # noqa: ANN401
+def config(column: Column) -> Any:
     pinned = True if column.field == "name" else None
     if column.digits is None:
         return st.column_config.TextColumn(help=column.help, pinned=pinned)
     return st.column_config.NumberColumn(format=f"%.{column.digits}f", help=column.help)
 
 
-def _in_unit(row: Row, column: Column) -> Any:  # noqa: ANN401
+def _in_unit(row: Row, column: Column) -> Any:
     value = getattr(row, column.field)
     return value if column.digits is None or value is None else value / column.unit
 
@@ -79,8 +96,18 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
     default = next(name for name in (MULTIPLY_ADDS.title, *costs) if name in costs)
     beside = shown is TABLES["ImageNet-1K"]  # the only table of what models of one's own do: name what is on a picture
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        cost = costs[str(st.selectbox("Cost", list(costs), index=list(costs).index(default), key="published_cost",
-                                      bind="query-params", width=200))]  # fmt: skip
+        cost = costs[
+            str(
+                st.selectbox(
+                    "Cost",
+                    list(costs),
+                    index=list(costs).index(default),
+                    key="published_cost",
+                    bind="query-params",
+                    width=200,
+                )
+            )
+        ]
         accuracy = next(iter(accuracies.values()))
         if len(accuracies) > 1:
             name = st.selectbox("Accuracy", list(accuracies), key="published_accuracy", bind="query-params", width=200)
@@ -95,9 +122,11 @@ def plots(shown: Shown, rows: list[Row], sources: list[str]) -> None:
         plot(shown, rows, cost, accuracy)
     with right:
         yours.panel(own, cost)
-    st.caption(":material/warning: Two panels, because two sets of pictures: 90 % of the drawn insects says nothing "
-               "about ImageNet, whose 1,000 classes are photographs. Compare costs across the panels, accuracies only "
-               "within one.")  # fmt: skip
+    st.caption(
+        ":material/warning: Two panels, because two sets of pictures: 90 % of the drawn insects says nothing "
+        "about ImageNet, whose 1,000 classes are photographs. Compare costs across the panels, accuracies only "
+        "within one."
+    )
 
 
 def plot(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None:
@@ -107,23 +136,34 @@ def plot(shown: Shown, rows: list[Row], cost: Column, accuracy: Column) -> None:
         return
     points = [point(row, shown, cost, accuracy) for row in drawn]
     numbers = ", ".join(f"{point.name} {point.accuracy:g}" for point in points)
-    chart(accuracy_cost(points, cost.title, accuracy.title), "published_chart",
-          f"{accuracy.title} against {cost.title}: {numbers}")  # fmt: skip
+    chart(
+        accuracy_cost(points, cost.title, accuracy.title),
+        "published_chart",
+        f"{accuracy.title} against {cost.title}: {numbers}",
+    )
 
 
-def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:  # noqa: ANN401
+def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Any:
     """Rows of one name differ by their detail; those that differ in size alone are joined."""
     detail = str(getattr(row, shown.detail)) if shown.detail else ""
     twin = sum(other.name == row.name for other in shown.rows) > 1
     name = f"{row.name} {detail}".removesuffix("px") if twin else row.name
     sized = shown.detail == "side_px"
-    return Point(name, row.family, _in_unit(row, cost), getattr(row, accuracy.field),
-                 line=f"{row.family} {detail}" if sized else "", note=f"{detail} px" if sized else detail)  # fmt: skip
+    return Point(
+        name,
+        row.family,
+        _in_unit(row, cost),
+        getattr(row, accuracy.field),
+        line=f"{row.family} {detail}" if sized else "",
+        note=f"{detail} px" if sized else detail,
+    )
 
 
 def how(shown: Shown) -> None:
-    plot = (" In the plot up is better and left is cheaper (for images/s, right is): a model with another one above it "
-            "and to its cheaper side costs more and achieves less.")  # fmt: skip
+    plot = (
+        " In the plot up is better and left is cheaper (for images/s, right is): a model with another one above it "
+        "and to its cheaper side costs more and achieves less."
+    )
     if shown.detail == "side_px":
         plot += " Lines join the sizes of a family at one input."
     reading.how(

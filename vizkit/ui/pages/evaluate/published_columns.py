@@ -7,8 +7,10 @@ from vizkit.analysis.comparison.published import Row, Table
 
 M, G = 1e6, 1e9
 TOP1 = r"\text{top-1} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i]"
-AP = (r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
-      r"r = \text{recall}")  # fmt: skip
+AP = (
+    r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
+    r"r = \text{recall}"
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,7 @@ class Shown:
 
 NAME, FAMILY = Column("name", "Model"), Column("family", "Family")
 PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "cost")
-MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost",
-                       "Of one image; what the paper calls FLOPs.")  # fmt: skip
+MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost", "Of one image; what the paper calls FLOPs.")
 SPEED_V100 = "On one V100, as the paper measured it."
 
 TABLES = {
@@ -69,15 +70,13 @@ TABLES = {
             FAMILY,
             Column("pretrained_on", "Pre-trained on"),
             Column("imagenet", "ImageNet (%)", 2, 1.0, "accuracy"),
-            Column("imagenet_real", "ImageNet ReaL (%)", 2, 1.0, "accuracy",
-                   "The same images with labels made anew."),
+            Column("imagenet_real", "ImageNet ReaL (%)", 2, 1.0, "accuracy", "The same images with labels made anew."),
             Column("cifar10", "CIFAR-10 (%)", 2, 1.0, "accuracy"),
             Column("cifar100", "CIFAR-100 (%)", 2, 1.0, "accuracy"),
             Column("pets", "Pets (%)", 2, 1.0, "accuracy"),
             Column("flowers", "Flowers (%)", 2, 1.0, "accuracy"),
             Column("vtab", "VTAB (%)", 2, 1.0, "accuracy", "Mean of 19 tasks of 1,000 images each."),
-            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost",
-                   "Of pre-training: cores of a TPUv3 times days."),
+            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost", "Of pre-training: cores of a TPUv3 times days."),
         ),
         "pretrained_on",
     ),
@@ -117,4 +116,4 @@ TABLES = {
         ),
         "setting",
     ),
-}  # fmt: skip
+}

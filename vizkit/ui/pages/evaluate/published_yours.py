@@ -88,8 +88,11 @@ def panel(chosen: Chosen | None, cost: Column) -> None:
         return
     st.markdown(f"**Here**, on {plain(chosen.data)}")
     if cost.field == "images_per_s":
-        st.info("Images/s in the table are a V100's. The Compare page measures your models on your own device; the two "
-                "do not belong on one axis.", icon=":material/timer:")  # fmt: skip
+        st.info(
+            "Images/s in the table are a V100's. The Compare page measures your models on your own device; the two "
+            "do not belong on one axis.",
+            icon=":material/timer:",
+        )
         return
     plot(chosen.models, cost, chosen.data)
 
@@ -105,14 +108,25 @@ def plot(models: tuple[Tested, ...], cost: Column, data: str) -> None:
             height, width = counts.size_hw
             error = standard_error(model.accuracy, model.images)
             source = "bundled" if model.source.startswith("bundled:") else "yours"
-            points.append(Point(title(model.source).removeprefix("run:"), counts.family,
-                                getattr(counts, cost.field) / cost.unit, 100 * model.accuracy, 100 * error, source,
-                                note=f"{height} × {width} px, {counts.parameters:,} parameters, "
-                                f"{counts.multiply_adds / 1e6:,.0f} M multiply–adds"))  # fmt: skip
+            points.append(
+                Point(
+                    title(model.source).removeprefix("run:"),
+                    counts.family,
+                    getattr(counts, cost.field) / cost.unit,
+                    100 * model.accuracy,
+                    100 * error,
+                    source,
+                    note=f"{height} × {width} px, {counts.parameters:,} parameters, "
+                    f"{counts.multiply_adds / 1e6:,.0f} M multiply–adds",
+                )
+            )
     y_title = "Test accuracy (%)"
     numbers = ", ".join(f"{point.name} {point.accuracy:.1f}" for point in points)
-    chart(accuracy_cost(points, cost.title, y_title), "published_yours_chart",
-          f"{y_title} against {cost.title} on {data}: {numbers}")  # fmt: skip
+    chart(
+        accuracy_cost(points, cost.title, y_title),
+        "published_yours_chart",
+        f"{y_title} against {cost.title} on {data}: {numbers}",
+    )
     if refused:
         st.caption(f"Not drawn, because its weights cannot be opened: {plain(', '.join(refused))}.")
 

@@ -43,8 +43,9 @@ def live() -> None:
             st.rerun()
         study = chosen()
         if study is None:
-            st.info("No run of this experiment has come to its end yet. Train them below.",
-                    icon=":material/arrow_downward:")  # fmt: skip
+            st.info(
+                "No run of this experiment has come to its end yet. Train them below.", icon=":material/arrow_downward:"
+            )
         else:
             results(study)
         size_runs.experiment()
@@ -62,8 +63,14 @@ def chosen() -> Study | None:
         return groups[0].study
     names = [group.name for group in groups]
     keep_valid("size_runs", names)
-    name = st.selectbox("Runs", names, key="size_runs", bind="query-params", width=460,
-                        help="Of the shipped experiment, and of those that you have trained here.")  # fmt: skip
+    name = st.selectbox(
+        "Runs",
+        names,
+        key="size_runs",
+        bind="query-params",
+        width=460,
+        help="Of the shipped experiment, and of those that you have trained here.",
+    )
     return groups[names.index(str(name))].study
 
 
@@ -110,20 +117,32 @@ def line_of(method: str, outcomes: list[Outcome]) -> Line:
     estimates = [outcome.estimate for outcome in outcomes]
     about = METHODS[method]
     return Line(
-        method, method.split()[0], [outcome.images for outcome in outcomes], [each.mean for each in estimates],
-        [max(0.0, each.low) for each in estimates], [min(1.0, each.high) for each in estimates],
-        dash="dot" if about.distillation == "soft" else "solid", hollow=about.teacher == "same",
+        method,
+        method.split()[0],
+        [outcome.images for outcome in outcomes],
+        [each.mean for each in estimates],
+        [max(0.0, each.low) for each in estimates],
+        [min(1.0, each.high) for each in estimates],
+        dash="dot" if about.distillation == "soft" else "solid",
+        hollow=about.teacher == "same",
         main=not about.teacher,
-    )  # fmt: skip
+    )
 
 
 def table(study: Study) -> None:
     import pandas as pd
 
-    rows = [{"Method": method, **{f"{images:,} images": cell(study.at(method, images)) for images in study.sizes}}
-            for method in METHODS if study.of(method)]  # fmt: skip
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
-                 column_config={"Method": st.column_config.TextColumn(pinned=True)})  # fmt: skip
+    rows = [
+        {"Method": method, **{f"{images:,} images": cell(study.at(method, images)) for images in study.sizes}}
+        for method in METHODS
+        if study.of(method)
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        column_config={"Method": st.column_config.TextColumn(pinned=True)},
+    )
 
 
 def cell(outcome: Outcome | None) -> str:
@@ -136,8 +155,10 @@ def conditions(study: Study, models: str) -> str:
     shown = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     seeds = f"Seed{'s' if len(study.seeds) > 1 else ''} {', '.join(map(str, study.seeds))}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
-    return (f"{study.data}{side}; {models}every run was shown {shown} pictures, small sets again and again. {seeds}; ± "
-            f"and bands are {study.intervals}.")  # fmt: skip
+    return (
+        f"{study.data}{side}; {models}every run was shown {shown} pictures, small sets again and again. {seeds}; ± "
+        f"and bands are {study.intervals}."
+    )
 
 
 def parameters(study: Study) -> str:
@@ -155,18 +176,29 @@ def by_epoch(study: Study) -> None:
 
         names = {f"{images:,} images": images for images in study.sizes}
         keep_valid("size_epochs", names)
-        name = st.segmented_control("Training images", list(names), default=next(iter(names)), required=True,
-                                    key="size_epochs", bind="query-params")  # fmt: skip
-        for column, what, heading in zip(st.columns(2), ("train_accuracy", "val_accuracy"),
-                                         ("On its training pictures, augmented", "On validation pictures"),
-                                         strict=True):  # fmt: skip
+        name = st.segmented_control(
+            "Training images",
+            list(names),
+            default=next(iter(names)),
+            required=True,
+            key="size_epochs",
+            bind="query-params",
+        )
+        for column, what, heading in zip(
+            st.columns(2),
+            ("train_accuracy", "val_accuracy"),
+            ("On its training pictures, augmented", "On validation pictures"),
+            strict=True,
+        ):
             with column:
                 st.markdown(f"**{heading}**")
                 figure = learning_curves(curves(study, names[str(name)], what), "accuracy", percent=True, whole=True)
                 chart(figure, f"size_{what}", f"{heading}, by epoch, {name}")
-        st.caption("An epoch shows every run as many pictures. A high accuracy on the left with a low one on the right "
-                   "is a set learned by heart. A ViT and a DeiT see half of the patches while they train, and a "
-                   "DeiT's class head is judged alone.")  # fmt: skip
+        st.caption(
+            "An epoch shows every run as many pictures. A high accuracy on the left with a low one on the right "
+            "is a set learned by heart. A ViT and a DeiT see half of the patches while they train, and a "
+            "DeiT's class head is judged alone."
+        )
 
 
 def how() -> None:

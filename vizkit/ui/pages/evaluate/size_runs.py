@@ -87,12 +87,24 @@ def experiment() -> None:
         busy = list(series().waiting)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             data = data_picker(bool(busy))
-            seed = int(st.number_input("Seed", 0, 999, 0, key="size_seed", width=120, disabled=bool(busy),
-                                       help="Of initial weights, order and augmentation. Another seed beside the "
-                                       "first shows how much is chance."))  # fmt: skip
+            seed = int(
+                st.number_input(
+                    "Seed",
+                    0,
+                    999,
+                    0,
+                    key="size_seed",
+                    width=120,
+                    disabled=bool(busy),
+                    help="Of initial weights, order and augmentation. Another seed beside the "
+                    "first shows how much is chance.",
+                )
+            )
         if busy and not ours(busy[0][0]):
-            st.caption(":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
-                       "begin when it has ended.")  # fmt: skip
+            st.caption(
+                ":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
+                "begin when it has ended."
+            )
             return
         planned = _planned_runs(busy[0][1].data, busy[0][1].seed) if busy else _planned_runs(data, seed)
         if planned is None:
@@ -121,9 +133,15 @@ def at_work() -> RunFolder | None:
 
 def data_picker(busy: bool) -> str:
     """The set's name; empty while a folder is still to be named."""
-    chosen = st.selectbox("Data", SETS, key="size_data", width=240, disabled=busy,
-                          help="Drawn insects as shipped; handwritten digits; or your own pictures: "
-                          "a folder with one folder of pictures for each class.")  # fmt: skip
+    chosen = st.selectbox(
+        "Data",
+        SETS,
+        key="size_data",
+        width=240,
+        disabled=busy,
+        help="Drawn insects as shipped; handwritten digits; or your own pictures: "
+        "a folder with one folder of pictures for each class.",
+    )
     if chosen != FOLDER:
         return str(chosen)
     return folders.choose("size_folder", 240, disabled=busy)
@@ -137,8 +155,9 @@ def _planned_runs(data: str, seed: int) -> Planned | None:
     with st.spinner("Opening the pictures …"):
         known = facts(data)
     if known is None:
-        st.error("These pictures cannot be opened for training; the Train page says why.",
-                 icon=":material/broken_image:")  # fmt: skip
+        st.error(
+            "These pictures cannot be opened for training; the Train page says why.", icon=":material/broken_image:"
+        )
         return None
     folder = runs_root() / folder_of(data)
     try:
@@ -152,9 +171,14 @@ def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
     missing = [name for name, state in states.items() if state != "done"]
     with st.container(horizontal=True, vertical_alignment="center"):
         if busy:
-            st.button("Stop", icon=":material/stop:", key="size_stop", on_click=series().stop,
-                      disabled=not allowed.jobs(),
-                      help="The present step is finished; a new start goes on after the last epoch.")  # fmt: skip
+            st.button(
+                "Stop",
+                icon=":material/stop:",
+                key="size_stop",
+                on_click=series().stop,
+                disabled=not allowed.jobs(),
+                help="The present step is finished; a new start goes on after the last epoch.",
+            )
             return
         if not missing:
             st.caption(":material/check_circle: All runs of this seed are done.")
@@ -164,9 +188,16 @@ def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
             here = "is stopping" if jobs().own(run) else "is in training by a command line; stop it there"
             st.caption(f":material/hourglass_top: {plain(run.name)} {here}.")
             return
-        st.button(label, icon=":material/play_arrow:", type="primary", key="size_start", on_click=start,
-                  args=(planned,), disabled=not allowed.jobs(),
-                  help=None if allowed.jobs() else allowed.NO_JOBS)  # fmt: skip
+        st.button(
+            label,
+            icon=":material/play_arrow:",
+            type="primary",
+            key="size_start",
+            on_click=start,
+            args=(planned,),
+            disabled=not allowed.jobs(),
+            help=None if allowed.jobs() else allowed.NO_JOBS,
+        )
         st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(planned, missing)}")
     with st.expander("The same as a command", icon=":material/terminal:"):
         st.code(command(planned), language="bash", wrap_lines=True)
@@ -229,10 +260,23 @@ def _progress_of(planned: Planned, states: dict[str, str]) -> None:
 def finished(done: list[RunFolder]) -> None:
     import pandas as pd
 
-    rows = [{"Run": run.name, "Best validation": max((epoch["val_accuracy"] for epoch in run.metrics()), default=None),
-             "Test": run.read("result.json").get("test_accuracy"),
-             "Minutes": sum(epoch["seconds"] for epoch in run.metrics()) / 60} for run in done]  # fmt: skip
+    rows = [
+        {
+            "Run": run.name,
+            "Best validation": max((epoch["val_accuracy"] for epoch in run.metrics()), default=None),
+            "Test": run.read("result.json").get("test_accuracy"),
+            "Minutes": sum(epoch["seconds"] for epoch in run.metrics()) / 60,
+        }
+        for run in done
+    ]
     percent = st.column_config.NumberColumn(format="percent")
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content",
-                 column_config={"Best validation": percent, "Test": percent,
-                                "Minutes": st.column_config.NumberColumn(format="%.1f")})  # fmt: skip
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height="content",
+        column_config={
+            "Best validation": percent,
+            "Test": percent,
+            "Minutes": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )

@@ -71,14 +71,27 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
             st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
     with right:
         key = f"report_comment_{number}"
-        st.text_area("Comment", value=entry.comment, key=key, max_chars=LONGEST_COMMENT, height=140,
-                     placeholder="What is to be seen here?", on_change=_comment, args=(number, key))  # fmt: skip
+        st.text_area(
+            "Comment",
+            value=entry.comment,
+            key=key,
+            max_chars=LONGEST_COMMENT,
+            height=140,
+            placeholder="What is to be seen here?",
+            on_change=_comment,
+            args=(number, key),
+        )
         with st.container(horizontal=True):
             for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
-                st.button(word, icon=f":material/arrow_{icon}:", key=f"{word.lower()}_{number}", disabled=end,
-                          on_click=saved.move, args=(number, places))  # fmt: skip
-            st.button("Remove", icon=":material/delete:", key=f"remove_{number}", on_click=saved.remove,
-                      args=(number,))  # fmt: skip
+                st.button(
+                    word,
+                    icon=f":material/arrow_{icon}:",
+                    key=f"{word.lower()}_{number}",
+                    disabled=end,
+                    on_click=saved.move,
+                    args=(number, places),
+                )
+            st.button("Remove", icon=":material/delete:", key=f"remove_{number}", on_click=saved.remove, args=(number,))
 
 
 def _comment(number: int, key: str) -> None:
@@ -116,12 +129,29 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
     def folder() -> bytes:
         return zipped(report, inputs)
 
-    st.download_button("One page (HTML)", page, f"{stem}.html", "text/html", key="report_html", type="primary",
-                       icon=":material/download:", disabled=not entries, on_click="ignore")  # fmt: skip
-    st.download_button("Folder with numbers (ZIP)", folder, f"{stem}.zip", "application/zip", key="report_zip",
-                       icon=":material/folder_zip:", disabled=not entries, on_click="ignore",
-                       help="Pictures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
-                       "makes the same pictures again.")  # fmt: skip
+    st.download_button(
+        "One page (HTML)",
+        page,
+        f"{stem}.html",
+        "text/html",
+        key="report_html",
+        type="primary",
+        icon=":material/download:",
+        disabled=not entries,
+        on_click="ignore",
+    )
+    st.download_button(
+        "Folder with numbers (ZIP)",
+        folder,
+        f"{stem}.zip",
+        "application/zip",
+        key="report_zip",
+        icon=":material/folder_zip:",
+        disabled=not entries,
+        on_click="ignore",
+        help="Pictures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
+        "makes the same pictures again.",
+    )
 
 
 def _titled() -> None:

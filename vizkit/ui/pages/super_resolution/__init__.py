@@ -3,11 +3,16 @@
 from vizkit.ui.views import View
 
 VIEWS = (
-    View("Enlarge", "Every place of the enlarged picture takes its missing texture from a place of the reference.",
-         "enlarged", "", reads="picture"),
+    View(
+        "Enlarge",
+        "Every place of the enlarged picture takes its missing texture from a place of the reference.",
+        "enlarged",
+        "",
+        reads="picture",
+    ),
     View("Whole picture", "The picture of the sidebar as it is, four times as large.", "whole", "", reads="picture"),
     View("Likeness", "What a reference is worth, from the same scene to pure noise.", "likeness", "", reads="nothing"),
-)  # fmt: skip
+)
 
 
 def waiting() -> None:

@@ -48,8 +48,7 @@ def view(page: Page) -> None:
     beside = {"bicubic": made.seen.bicubic, "without reference": made.without, "truth": given.truth}[look.beside]
     assert beside is not None
     title = f"TTSR, {look.texture}" + (f", {look.over}" if look.over != "nothing" else "")
-    canvas("super_resolution", given, made.seen, beside, own, (look.beside, title),
-           map_of(look.over, given, made, own))  # fmt: skip
+    canvas("super_resolution", given, made.seen, beside, own, (look.beside, title), map_of(look.over, given, made, own))
     say(made, TEXTURES[look.texture])
     keep(given, made, own)
     reading.how(
@@ -64,17 +63,28 @@ def view(page: Page) -> None:
 
 def looked_at(given: Given) -> Look:
     """The controls of what is drawn; the truth and the error only where the truth is known."""
-    texture = st.segmented_control("Texture of", tuple(TEXTURES), default="one place", required=True,
-                                   key="sr_texture", bind="query-params",
-                                   help="Hard attention takes the texture of the most relevant place. A softmax "
-                                   "mixes all places, as in a transformer, and blurs.")  # fmt: skip
+    texture = st.segmented_control(
+        "Texture of",
+        tuple(TEXTURES),
+        default="one place",
+        required=True,
+        key="sr_texture",
+        bind="query-params",
+        help="Hard attention takes the texture of the most relevant place. A softmax "
+        "mixes all places, as in a transformer, and blurs.",
+    )
     ways, overlays = (WAYS, OVERLAYS) if given.truth is not None else (WAYS[:-1], OVERLAYS[:-1])
     keep_valid("sr_beside", ways)
     beside = st.selectbox("Left of the bar", ways, key="sr_beside", bind="query-params")
     keep_valid("sr_over", overlays)
-    over = st.selectbox("Laid over the result", overlays, key="sr_over", bind="query-params",
-                        help="S: how like the best place of the reference is. Gate: how much of its texture is let "
-                        "through, at each scale.")  # fmt: skip
+    over = st.selectbox(
+        "Laid over the result",
+        overlays,
+        key="sr_over",
+        bind="query-params",
+        help="S: how like the best place of the reference is. Gate: how much of its texture is let "
+        "through, at each scale.",
+    )
     return Look(texture, beside, over)
 
 
@@ -102,8 +112,15 @@ def say(made: Results, way: str) -> None:
 
 
 def metric(title: str, quality: "Quality") -> None:
-    st.metric(title, f"{quality.psnr:.2f} dB", f"SSIM {quality.ssim:.3f}", delta_color="off", delta_arrow="off",
-              width="content", help="PSNR and SSIM of the luminance.")  # fmt: skip
+    st.metric(
+        title,
+        f"{quality.psnr:.2f} dB",
+        f"SSIM {quality.ssim:.3f}",
+        delta_color="off",
+        delta_arrow="off",
+        width="content",
+        help="PSNR and SSIM of the luminance.",
+    )
 
 
 def keep(given: Given, made: Results, own: RGB) -> None:
@@ -111,15 +128,30 @@ def keep(given: Given, made: Results, own: RGB) -> None:
     seen, name = made.seen, str(st.session_state.get("image", ""))
     row, column = place_of(seen.grid)
     figures = (
-        heat_map(seen.relevance.reshape(seen.grid).clamp(min=0).numpy(), "column", "row",
-                 "S, relevance of the best place", limit=1.0),
-        heat_map(seen.map_of(row * seen.grid[1] + column).clamp(min=0).numpy(), "column", "row",
-                 f"Relevance over the reference for row {row + 1}, column {column + 1}", limit=1.0),
-    )  # fmt: skip
+        heat_map(
+            seen.relevance.reshape(seen.grid).clamp(min=0).numpy(),
+            "column",
+            "row",
+            "S, relevance of the best place",
+            limit=1.0,
+        ),
+        heat_map(
+            seen.map_of(row * seen.grid[1] + column).clamp(min=0).numpy(),
+            "column",
+            "row",
+            f"Relevance over the reference for row {row + 1}, column {column + 1}",
+            limit=1.0,
+        ),
+    )
 
     def numbers() -> bytes:
-        pictures = {"small": given.small, "reference": seen.reference, "result": own, "without": made.without,
-                    "bicubic": seen.bicubic}  # fmt: skip
+        pictures = {
+            "small": given.small,
+            "reference": seen.reference,
+            "result": own,
+            "without": made.without,
+            "bicubic": seen.bicubic,
+        }
         if given.truth is not None:
             pictures["truth"] = given.truth
         return export.npz_of(**pictures, place=seen.place.numpy(), relevance=seen.relevance.numpy())

@@ -44,19 +44,37 @@ def choose_reference(name: str) -> str:
     options = [*levels, *others(name)]
     linked_picture.say_missing("sr_reference", options)
     keep_valid("sr_reference", options)
-    return st.selectbox("Reference", options, key="sr_reference", bind="query-params", width=230,
-                        help="What the missing texture is taken from. Your uploads of the sidebar are listed, "
-                        "too.")  # fmt: skip
+    return st.selectbox(
+        "Reference",
+        options,
+        key="sr_reference",
+        bind="query-params",
+        width=230,
+        help="What the missing texture is taken from. Your uploads of the sidebar are listed, too.",
+    )
 
 
 def choose(picture: Picture, name: str, reference: str) -> Given:
     """How the reference is turned and how small the picture is made, and what comes of it."""
-    turn = st.segmented_control("Reference turned by", TURNS, default=0, required=True, key="sr_turn",
-                                bind="query-params", format_func=lambda degrees: f"{degrees}°")  # fmt: skip
-    side = st.segmented_control("Small picture", SIZES, default=24, required=True, key="sr_side", bind="query-params",
-                                format_func=lambda size: f"{size} px",
-                                help="The longer side of the picture of the sidebar, shrunk; four times as large is "
-                                "what it is enlarged to.")  # fmt: skip
+    turn = st.segmented_control(
+        "Reference turned by",
+        TURNS,
+        default=0,
+        required=True,
+        key="sr_turn",
+        bind="query-params",
+        format_func=lambda degrees: f"{degrees}°",
+    )
+    side = st.segmented_control(
+        "Small picture",
+        SIZES,
+        default=24,
+        required=True,
+        key="sr_side",
+        bind="query-params",
+        format_func=lambda size: f"{size} px",
+        help="The longer side of the picture of the sidebar, shrunk; four times as large is what it is enlarged to.",
+    )
     if reference in LEVELS:
         given = _made(picture.digest, name if name in LABELS else "", LEVELS[reference], side, picture.rgb)
     else:

@@ -60,8 +60,13 @@ def view(page: Page) -> None:
     network = "TTSR" if second else "without reference"
     so_far = "" if made and made.done == made.total else f", {made.done if made else 0} of {tile_count(rgb)} tiles"
     rows, columns = rgb.shape[:2]
-    swipe("whole", plain, data_url(made.pixels, SHOWN_PX) if made else plain, ("bicubic", network + so_far),
-          TIMES * columns)  # fmt: skip
+    swipe(
+        "whole",
+        plain,
+        data_url(made.pixels, SHOWN_PX) if made else plain,
+        ("bicubic", network + so_far),
+        TIMES * columns,
+    )
     st.caption(f"{columns} × {rows} pixels become {TIMES * columns} × {TIMES * rows}.")
     reading.how(
         "Drag the bar to compare. The picture is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
@@ -76,24 +81,40 @@ def choose_reference(name: str) -> str:
     options = [NOTHING, *others(name)]
     linked_picture.say_missing("sr_whole_reference", options)
     keep_valid("sr_whole_reference", options)
-    return st.selectbox("Reference", options, key="sr_whole_reference", bind="query-params", width=230,
-                        help="A picture that shows the like from nearer, best one of your uploads in the sidebar. "
-                        "One of more than 512 × 512 pixels is shrunk.")  # fmt: skip
+    return st.selectbox(
+        "Reference",
+        options,
+        key="sr_whole_reference",
+        bind="query-params",
+        width=230,
+        help="A picture that shows the like from nearer, best one of your uploads in the sidebar. "
+        "One of more than 512 × 512 pixels is shrunk.",
+    )
 
 
 def actions(name: str, made: Enlarged | None, work: Callable[[background.Task], None]) -> None:
     """What can be done now: begin or go on, or take the finished picture."""
     if made and made.done == made.total:
-        st.download_button("Picture (PNG)", lambda: png_of(made.pixels), f"{name_of_file(name)}_x{TIMES}.png",
-                           "image/png", icon=":material/download:", on_click="ignore")  # fmt: skip
+        st.download_button(
+            "Picture (PNG)",
+            lambda: png_of(made.pixels),
+            f"{name_of_file(name)}_x{TIMES}.png",
+            "image/png",
+            icon=":material/download:",
+            on_click="ignore",
+        )
     elif not background.at_work(TASK):
-        st.button("Go on" if made else f"Enlarge ×{TIMES}", key="sr_whole_start", icon=":material/play_arrow:",
-                  type="primary", on_click=background.start, args=(TASK, work))  # fmt: skip
+        st.button(
+            "Go on" if made else f"Enlarge ×{TIMES}",
+            key="sr_whole_start",
+            icon=":material/play_arrow:",
+            type="primary",
+            on_click=background.start,
+            args=(TASK, work),
+        )
 
 
-def enlarging(
-    rgb: RGB, reference: RGB | None, key: tuple, made: Enlarged | None
-) -> Callable[[background.Task], None]:  # fmt: skip
+def enlarging(rgb: RGB, reference: RGB | None, key: tuple, made: Enlarged | None) -> Callable[[background.Task], None]:
     """The work: tiles that are done already are kept."""
 
     def work(task: background.Task) -> None:

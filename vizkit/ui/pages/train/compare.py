@@ -29,8 +29,16 @@ def view(page: Page) -> None:
     _first_shown(groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_valid("runs_data", [*groups, ALL])
-        group = str(st.selectbox("Data", [*groups, ALL], key="runs_data", bind="query-params", width=200,
-                                 help="Runs are compared on the same pictures."))  # fmt: skip
+        group = str(
+            st.selectbox(
+                "Data",
+                [*groups, ALL],
+                key="runs_data",
+                bind="query-params",
+                width=200,
+                help="Runs are compared on the same pictures.",
+            )
+        )
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)

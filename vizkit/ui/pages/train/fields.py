@@ -81,7 +81,7 @@ def fill(recipe: Recipe) -> None:
     st.session_state["train_last"] = max(1, blocks)
 
 
-def put(name: str, value: Any) -> None:  # noqa: ANN401
+def put(name: str, value: Any) -> None:
     """A value of the recipe into its widget; empty where NOTHING has a word for it."""
     held = json.dumps(value) if isinstance(value, dict) else value
     st.session_state[f"{KEY}{name}"] = held or None if name in NOTHING and not isinstance(value, str) else held
@@ -111,7 +111,7 @@ def grouped(names: Collection[str]) -> dict[str, list[str]]:
     return groups
 
 
-def widget(name: str, width: Any = "stretch") -> Any:  # noqa: ANN401
+def widget(name: str, width: Any = "stretch") -> Any:
     """The widget of a field, by the kind of its value."""
     entry = BY_NAME[name]
     given = {"key": f"{KEY}{name}", "help": help_of(entry), "persist_state": "session", "width": width}
@@ -144,7 +144,7 @@ def help_of(entry: "Field[Any]") -> str:
     return f"{words[:1].upper()}{words[1:]}. On the command line: --{entry.name.replace('_', '-')}"
 
 
-def refuse_paths(given: Any) -> None:  # noqa: ANN401
+def refuse_paths(given: Any) -> None:
     """timm opens a file that an argument names (checkpoint_path, pretrained_cfg, cache_dir …). RecipeError: a visitor
     gives numbers, true or false, plain words, and lists of them; the command line takes all arguments."""
     if not isinstance(given, dict):

@@ -64,8 +64,14 @@ def choose() -> None:
         "or the last blocks with it, learn: quicker, and better with few pictures.",
     )
     if part == PARTS[2]:
-        st.number_input("Number of last blocks", 1, 100, key="train_last", persist_state="session",
-                        help="So many blocks before the head learn too.")  # fmt: skip
+        st.number_input(
+            "Number of last blocks",
+            1,
+            100,
+            key="train_last",
+            persist_state="session",
+            help="So many blocks before the head learn too.",
+        )
     if hint := misfit(str(model or ""), own, part):
         st.caption(f":material/info: {hint}")
     widget("image_size")

@@ -116,6 +116,8 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
         placeholder="",
         height="content",
         alt="Fields of the recipes that differ between the shown runs",
-        column_config={"": st.column_config.ImageColumn(width=36),
-                       "Test": st.column_config.NumberColumn(format="percent")},
-    )  # fmt: skip
+        column_config={
+            "": st.column_config.ImageColumn(width=36),
+            "Test": st.column_config.NumberColumn(format="percent"),
+        },
+    )

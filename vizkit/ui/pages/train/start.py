@@ -157,8 +157,10 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
             st.code(command(named, f"runs/{name}"), language="bash", wrap_lines=True)
             for field in ("model", "teacher"):
                 if st.session_state.get(f"{fields.KEY}{field}") in model.opened():
-                    st.caption(f"{plain(getattr(named, field))} is the model that you opened: a folder with its "
-                               "weights and config.json, as timm saves them.")  # fmt: skip
+                    st.caption(
+                        f"{plain(getattr(named, field))} is the model that you opened: a folder with its "
+                        "weights and config.json, as timm saves them."
+                    )
 
 
 def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
