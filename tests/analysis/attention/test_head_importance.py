@@ -40,7 +40,7 @@ def test_the_sentence_counts_heads_that_lose_nothing():
         "Head 1 of layer 1 matters most: without it the answer loses 2.00 ± 0.50 nats. 2 of 3 heads cannot be told "
         "from no loss at all; the gradient's estimate ranks them with a correlation of 0.75."
     )
-    assert "0.09 ± 0.08 nats, which may be next to nothing." in of_heads(NAMES, [0.09, 0, 0], [0.08] * 3, 1.0).words
+    assert "0.09 ± 0.08 nats, which may be next to nothing." in of_heads(NAMES, [0.09, 0.0, 0.0], [0.08] * 3, 1.0).words
 
 
 def test_the_sentence_of_a_behaviour_says_whether_it_tells_of_importance():

@@ -187,9 +187,10 @@ export default function ({ data, parentElement, setStateValue }) {
   const tell = (query, row) => {
     if (card.sentences.size) found.textContent = card.sentences.get(query) ?? ''
     if (data.kind === 'features') {
-      const best = row.indexOf(Math.max(...row)), columns = data.key_grid[1], [r, c] = cellAt(card.drawn, data.key_grid)
+      const places = row.slice(data.key_special.length), best = places.indexOf(Math.max(...places))   // specials have none
+      const columns = data.key_grid[1], [r, c] = cellAt(card.drawn, data.key_grid)
       const place = `row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
-      said.textContent = data.top ? `row ${r + 1}, column ${c + 1}: ${short(row[r * columns + c])} · largest, ${short(row[best])}, at ${place}` : `strongest at ${place}`
+      said.textContent = data.top ? `row ${r + 1}, column ${c + 1}: ${short(places[r * columns + c])} · largest, ${short(places[best])}, at ${place}` : `strongest at ${place}`
       return
     }
     const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
@@ -201,7 +202,7 @@ export default function ({ data, parentElement, setStateValue }) {
       const far = others.reduce((a, b) => row[b] < row[a] ? b : a), near = others.reduce((a, b) => row[b] > row[a] ? b : a)
       const place = i => (at => `row ${Math.floor(at / data.key_grid[1]) + 1}, column ${at % data.key_grid[1] + 1}`)(i - data.key_special.length)
       const special = data.key_special.map((name, i) => ` · [${name}] ${row[i].toFixed(2)}`).join('')
-      said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`
+      said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`.replaceAll('(-', '(−')
       return
     }
     const towards = data.verb ? 'from' : 'to', written = data.kind === 'length' ? short : percent
