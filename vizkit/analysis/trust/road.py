@@ -24,7 +24,6 @@ __all__ = ["Road", "imputed", "road"]
 SHARES = (0.2, 0.4, 0.6, 0.8)
 NOISE = 0.01  # standard deviation, of the range of the input's values; Rong et al. § 4.3
 CLOSE = 1e-3  # residual of the imputation, relative; far below the noise
-WEIGHTS = ((1 / 12, 1 / 6, 1 / 12), (1 / 6, 0.0, 1 / 6), (1 / 12, 1 / 6, 1 / 12))
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,15 @@ def imputed(
     """
     if bool(missing.flatten(1).all(1).any()):
         raise ValueError("Every pixel is missing: nothing is left to impute from.")
-    around = pixels.new_tensor(WEIGHTS).view(1, 1, 3, 3)
-    weight = F.conv2d(torch.ones_like(pixels[:, :1]), around, padding=1)  # below 1 on the edge of the picture
 
     def neighbours(values: Tensor) -> Tensor:
-        return F.conv2d(values.flatten(0, 1)[:, None], around, padding=1).view_as(values)
+        """[1 2 1] down and across, without the middle: a third of the time of a convolution."""
+        padded = F.pad(values, (1, 1, 1, 1))
+        down = (padded[..., :-2, :] + padded[..., 2:, :]).add_(padded[..., 1:-1, :], alpha=2)
+        across = (down[..., :-2] + down[..., 2:]).add_(down[..., 1:-1], alpha=2)
+        return across.sub_(values, alpha=4).div_(12)
 
+    weight = neighbours(torch.ones_like(pixels[:, :1]))  # below 1 on the edge of the picture
     known = pixels * ~missing
     level = known.sum((2, 3), keepdim=True) / (~missing).sum((2, 3), keepdim=True)
     solution = torch.where(missing, level, 0.0)  # zero outside the hole, and so is every vector below
