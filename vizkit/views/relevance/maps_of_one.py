@@ -96,12 +96,14 @@ class OfOne:
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
-        yield Said(best.words if best else self.alike(maps))
+        alike = self.alike(maps)
+        yield Said(best.words if best else alike)
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))
+        yield from [Line(alike)] if best and alike else []
 
     def alike(self, maps: Found) -> str:
         same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
@@ -145,10 +147,9 @@ class OfOne:
 
     # ---- beside them -------------------------------------------------------------------------------------------------
     def more(self) -> Iterator[Block]:
-        """Which maps are alike, and why some are not there."""
-        fast, without = self.view.fast(self.of)
-        for words in filter(None, (self.alike(fast), *self.of.loaded.notes)):
-            yield Line(f"{self.named}{words}")
+        """What is to be known of the model, and why some maps are not there."""
+        _, without = self.view.fast(self.of)
+        yield from (Line(f"{self.named}{words}") for words in self.of.loaded.notes)
         yield from lost(without, self.of.name if self.named else "this model")
         yield Answered(self.of.loaded)
         yield Proof(self.of.seen)
