@@ -8,7 +8,7 @@ if st.query_params:  # before the rest is imported: every tenth of a second coun
     warm_up()
 
 from vizkit.ui.session.chosen import renew_address
-from vizkit.ui.shell import ICON, heading, navigation, running, stem_of
+from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
 from vizkit.ui.sidebar.inputs import sidebar
 from vizkit.ui.views import read_now
 from vizkit.ui.widgets import copy_link
@@ -22,3 +22,4 @@ with running():
     with st.sidebar:
         sidebar(read_now(stem_of(page)))
     page.run()
+    lead_on(stem_of(page))

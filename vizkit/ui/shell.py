@@ -33,13 +33,6 @@ PAGES = {
             "The networks that transformers are compared with: kernels, norms, activations.",
         ),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
-        ("sequences", "Sequences", "Transformers on texts, where they began, beside RNN and LSTM."),
-        (
-            "super_resolution",
-            "Super-resolution",
-            "Attention between two images: where does the missing texture come from?",
-        ),
-        ("detection", "Detection", "Learned questions find things: what does each look at, and why its box?"),
     ],
     "Explain": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
@@ -53,6 +46,15 @@ PAGES = {
     "Train": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),
         ("distillation", "Distillation", "What a student learns from a teacher's probabilities."),
+    ],
+    "Other tasks": [
+        ("sequences", "Sequences", "Transformers on texts, where they began, beside RNN and LSTM."),
+        (
+            "super_resolution",
+            "Super-resolution",
+            "Attention between two images: where does the missing texture come from?",
+        ),
+        ("detection", "Detection", "Learned questions find things: what does each look at, and why its box?"),
     ],
 }
 FIRST = "explore"
@@ -91,6 +93,15 @@ def heading(title: str) -> Any:
         st.caption(help_of(title), width="stretch")
         reading.at_side()
     return row
+
+
+def lead_on(stem: str) -> None:
+    """A line at the end of a page: the one that comes next in the menu, with what it shows; the report last."""
+    first, *others = (page for pages in PAGES.values() for page in pages)
+    order = [first, *others[1:], others[0]]
+    at = next(index for index, (name, *_) in enumerate(order) if name == stem)
+    after, title, line = order[(at + 1) % len(order)]
+    st.page_link(page_of(after, title), label=f"Next: **{title}**. {line}", icon=":material/arrow_forward:")
 
 
 def help_of(title: str) -> str:
