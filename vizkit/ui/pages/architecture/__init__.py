@@ -13,5 +13,4 @@ VIEWS = (
         query="patch",
     ),
     View("TNT", "Attention inside one patch, and attention between patches.", "tnt", "tnt", query="patch"),
-    View("From parts", "The code of a ViT beside the tensors of this image.", "parts", "vit", query="patch"),
 )
