@@ -14,6 +14,13 @@ VIEWS = (
         page="architecture",
     ),
     Entry(
+        "Flow",
+        "Models block by block, on one scale of cost.",
+        "architecture.flow:Flow",
+        name="flow",
+        page="architecture",
+    ),
+    Entry(
         "From parts",
         "The code of a ViT, part by part, beside the tensors of this image.",
         "architecture.from_parts:FromParts",
