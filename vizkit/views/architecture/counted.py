@@ -3,8 +3,7 @@
 from math import prod
 
 from vizkit.models import Loaded
-from vizkit.models.probes.flow import Shape, Step, flow, tokens_in
-from vizkit.models.probes.flow_groups import Group, changed_between
+from vizkit.models.probes.flow import Group, Shape, Step, changed_between, flow, tokens_in
 from vizkit.views.subject import Subject
 
 __all__ = ["amount", "between", "shape", "share", "steps_of", "tokens", "total"]

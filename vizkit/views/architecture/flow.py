@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from vizkit.analysis.remarks.compute import by_part, most_and_least
 from vizkit.models import Loaded
-from vizkit.models.probes.flow import Shape, Step
-from vizkit.models.probes.flow_groups import Group, folded, unfolded
+from vizkit.models.probes.flow import Group, Shape, Step, folded, unfolded
 from vizkit.views.architecture.counted import amount, between, shape, share, steps_of, tokens, total
 from vizkit.views.blocks import Block, Canvas, Columns, Heading, Line, Numbers, Part, Said, Table, first_said
 from vizkit.views.controls import switch
