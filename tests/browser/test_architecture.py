@@ -91,12 +91,12 @@ def test_the_code_beside_its_numbers(page: Page, server: str):
 def test_a_click_opens_a_part_of_the_block(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3")
     ready(page)
-    part = page.get_by_role("button", name="MLP inside")
+    part = page.get_by_role("button", name="MLP inside: Between")
     expect(part).to_have_attribute("aria-pressed", "false")
     part.click()
     expect(page.get_by_text("MLP inside: token × channel, 65 × 384")).to_be_visible()
     expect(part).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile("block_part=hidden"))
+    expect(page).to_have_url(re.compile("block_part=MLP"))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ GAP, PLUS, LEAST = 26.0, 22.0, 54.0  # between boxes, of a sum's circle, of a bo
 ABOVE, BELOW, BETWEEN = 30.0, 30.0, 16.0  # for the residual path and the name, for the shape, between two lines
 CLOSE = 6.0  # between the boxes of a group
 LEFT, PHONE = 16.0, 600.0  # a margin for what leads from line to line, where a line is no longer than that
-MOST_PX = (100, 320)
+MOST_PX = (100, 256)  # up to here pictures are sent exactly
 Points = tuple[tuple[float, float], ...]
 Pairs = Sequence[tuple[int, int]]
 
