@@ -25,7 +25,9 @@ def click(page: Page, x: float, y: float) -> None:
 
 
 def test_a_flow_opens_to_its_numbers(page: Page, server: str):
-    page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
+    page.goto(
+        f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3&architecture_view=Flow"
+    )
     ready(page)
     flows = page.locator(f"{MAIN} ol[aria-label]")
     expect(flows).to_have_count(2)
@@ -80,16 +82,27 @@ def test_words_inside_patches(page: Page, server: str):
 def test_the_code_beside_its_numbers(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&architecture_view=From+parts")
     ready(page)
-    expect(page.get_by_text("class PatchEmbedding").first).to_be_visible()
-    expect(page.get_by_text("rebuilt from these parts")).to_be_visible()
-    expect(page.get_by_text("EncoderBlock 1")).to_be_visible()
+    expect(page.get_by_text("class MultiHeadSelfAttention").first).to_be_visible()
+    expect(page.get_by_text("MultiHeadSelfAttention of block 1")).to_be_visible()
     page.get_by_role("slider", name="Block").press("ArrowRight")
-    expect(page.get_by_text("EncoderBlock 2")).to_be_visible()
+    expect(page.get_by_text("MultiHeadSelfAttention of block 2")).to_be_visible()
+
+
+def test_a_click_opens_a_part_of_the_block(page: Page, server: str):
+    page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3")
+    ready(page)
+    part = page.get_by_role("button", name="MLP inside: Between")
+    expect(part).to_have_attribute("aria-pressed", "false")
+    part.click()
+    expect(page.get_by_text("MLP inside: token × channel, 65 × 384")).to_be_visible()
+    expect(part).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile("block_part=MLP"))
 
 
 @pytest.mark.parametrize(
     ("view", "model"),
     [
+        ("Block", "bundled:digits_swin"),
         ("Flow", "bundled:digits_swin"),
         ("Dual-scale", "random:dual_scale_tiny"),
         ("Gradual+reduction", "random:gradual_reduction_tiny"),

@@ -13,8 +13,7 @@ import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
 from vizkit.models.networks.vit_from_parts import ViT
-from vizkit.models.probes.flow import Step, flow, tokens_in
-from vizkit.models.probes.flow_groups import changed_between, folded, unfolded
+from vizkit.models.probes.flow import Step, changed_between, flow, folded, tokens_in, unfolded
 from vizkit.models.probes.from_parts import inside
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.traces import NotApplicable

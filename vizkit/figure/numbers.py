@@ -31,3 +31,12 @@ def strongest(values: Float[np.ndarray, "row column"], most: tuple[int, int]) ->
     padded[: values.shape[0], : values.shape[1]] = values
     blocks = padded.reshape(rows, down, columns, across).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
     return np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)[..., 0]
+
+
+def squares(values: Float[np.ndarray, "row column"], side_px: int = 240) -> UInt8[np.ndarray, "height width 3"]:
+    """The same with a square for each number, or for as many neighbours downwards as across; `side_px`: the longer
+    side, at most."""
+    most = max(values.shape)
+    zoom, together = max(1, side_px // most), -(-most // side_px)
+    rows, columns = (-(-count // together) * zoom for count in values.shape)
+    return numbers(values, most_px=(rows, columns))

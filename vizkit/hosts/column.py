@@ -16,6 +16,7 @@ from vizkit.views.blocks import (
     Block,
     Canvas,
     Chart,
+    Code,
     Columns,
     Download,
     Folded,
@@ -101,6 +102,15 @@ def _line(to: Column, block: Line) -> None:
 
 def _said(to: Column, block: Said) -> None:
     to.text(block.text, TEXT * 1.15)
+
+
+def _code(to: Column, block: Code) -> None:
+    """Line by line, each where it begins."""
+    for line in block.code.splitlines():
+        begins = SMALL / 2 * (len(line) - len(line.lstrip()))
+        marks, to.y = text_lines(line, SMALL, to.y, max(NARROWEST, to.inner - begins))
+        to.marks += [moved(mark, begins, 0.0) for mark in marks]
+    to.y += GAP
 
 
 def _map(to: Column, block: Map) -> None:
@@ -255,6 +265,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Said: _said,
     Answered: _nothing,
     Formula: _nothing,
+    Code: _code,
     Map: _map,
     Tiles: _tiles,
     Grid: _grid,

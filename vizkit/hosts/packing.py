@@ -24,6 +24,7 @@ from vizkit.views.blocks import (
     Block,
     Canvas,
     Chart,
+    Code,
     Columns,
     Formula,
     Grid,
@@ -91,7 +92,8 @@ class Packing:
 
 # ---- one block each --------------------------------------------------------------------------------------------------
 def _text(kind: str, pack: Packing, block: Any, of: Sequence[Subject]) -> Iterator[Packed]:
-    yield {"kind": kind, "text": getattr(block, "text", "") or getattr(block, "latex", "")}
+    text = next(getattr(block, name) for name in ("text", "latex", "code") if hasattr(block, name))
+    yield {"kind": kind, "text": text}
 
 
 def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
@@ -267,6 +269,7 @@ PACKED: dict[type, Callable[[Packing, Any, Sequence[Subject]], Iterator[Packed]]
     Line: partial(_text, "line"),
     Said: partial(_text, "said"),
     Formula: partial(_text, "formula"),
+    Code: partial(_text, "code"),
     Map: _map,
     Tiles: _tiles,
     Grid: _grid,

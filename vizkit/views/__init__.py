@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vizkit.views import (
+    architecture,
     attention,
     convolution,
     distillation,
@@ -57,6 +58,7 @@ VIEWS = {
         *convolution.VIEWS,
         *intervene.VIEWS,
         *sequences.VIEWS,
+        *architecture.VIEWS,
     )
 }
 

@@ -15,6 +15,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.views.words import Answered as Answered
 from vizkit.views.words import Block as Block
+from vizkit.views.words import Code as Code
 from vizkit.views.words import Formula as Formula
 from vizkit.views.words import Heading as Heading
 from vizkit.views.words import Line as Line

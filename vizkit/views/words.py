@@ -39,6 +39,14 @@ class Answered(Block):
 
 
 @dataclass(frozen=True)
+class Code(Block):
+    """Lines of a program, to be read or copied."""
+
+    code: str
+    language: str = "python"
+
+
+@dataclass(frozen=True)
 class Formula(Block):
     """In LaTeX."""
 

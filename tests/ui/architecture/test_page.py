@@ -20,11 +20,11 @@ from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.saving import save_best
 from vizkit.ui.pages.architecture import VIEWS
-from vizkit.ui.session import model_names
+from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.needs import NEEDS
 
 DUAL, GRADUAL, TNT = "run:dual", "run:gradual", "random:tnt_s_patch16_224"
-SPECIAL = {view.title: NEEDS[view.needs] for view in VIEWS if view.needs != "model"}
+SPECIAL = {view.title: NEEDS[view.needs] for view in VIEWS if view.needs not in ("model", "transformer")}
 FITTING = {"Dual-scale": DUAL, "Gradual reduction": GRADUAL, "TNT": TNT, "From parts": VIT}
 
 
@@ -93,11 +93,17 @@ def test_the_button_adds_the_model():
 
 
 @pytest.mark.parametrize(
-    ("name", "models", "said"), [("Flow", [], "Choose a model"), ("nonsense", [CNN], "multiply–adds")]
+    ("name", "models", "said"), [("Flow", [], "Choose a model"), ("nonsense", [VIT], "In block 6 attention adds")]
 )
 def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
     test = opened(
-        "architecture", models=models, image="digit 3", architecture_view=name, parts_block="99", dual_alpha="x"
+        "architecture",
+        models=models,
+        image="digit 3",
+        architecture_view=name,
+        parts_block="99",
+        block_head="x",
+        dual_alpha="x",
     )
     fine(test)
     if models:
@@ -111,7 +117,7 @@ def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
 # ---- flow ------------------------------------------------------------------------------------------------------------
 def test_flows_are_measured_not_typed():
     models = [VIT, SWIN, CNN, DUAL]
-    test = opened("architecture", models=models, image="digit 3")
+    test = opened("architecture", models=models, image="digit 3", architecture_view="Flow")
     fine(test)
     drawn = sent_to(test, "vizkit_flow")
     assert len(drawn) == 4
@@ -129,7 +135,10 @@ def test_flows_are_measured_not_typed():
         "65 × 96 becomes 96",
         "10 logits",
     ]
-    assert sum(row["share"] for row in vit) == pytest.approx(1)
+    steps = [flow(cached.model(source)) for source in models]
+    costs = [sum(step.multiply_adds for step in each) for each in steps]
+    shares = [sum(row.get("share", 0) for row in each["rows"]) for each in drawn]
+    assert shares == pytest.approx([cost / max(costs) for cost in costs])  # one scale for all
     # 12·N·D² + 2·N²·D for each of six blocks
     assert dict(vit[1]["facts"])["multiply–adds each"] == f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,}"
     dual = [row for row in drawn[3]["rows"] if "kind" in row]
@@ -140,7 +149,7 @@ def test_flows_are_measured_not_typed():
 
 
 def test_every_block_by_itself():
-    test = opened("architecture", models=[VIT], image="digit 3", flow_every="true")
+    test = opened("architecture", models=[VIT], image="digit 3", architecture_view="Flow", flow_every="true")
     fine(test)
     rows = [row for row in sent_to(test, "vizkit_flow")[0]["rows"] if row.get("kind") == "Block"]
     assert [row["path"] for row in rows] == [f"blocks.{i}" for i in range(6)]
@@ -265,31 +274,37 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     np.testing.assert_allclose(np.stack(tiles_of(content)).reshape(16, 16), weights, atol=1e-5)
 
 
-# ---- from parts ------------------------------------------------------------------------------------------------------
-def test_code_and_shapes_of_the_parts():
-    test = opened("architecture", models=VIT, image="digit 3", architecture_view="From parts", parts_block="4")
+# ---- a block, and its code -------------------------------------------------------------------------------------------
+def test_the_page_opens_on_a_drawn_block():
+    test = opened("architecture", models=VIT, image="digit 3")
     fine(test)
-    code = "\n".join(block.value for block in test.main.code)
-    for line in (
-        "class PatchEmbedding",
-        "class MultiHeadSelfAttention",
-        "class MLP",
-        "class EncoderBlock",
-        "class ViT",
-    ):
-        assert line in code
-    assert code.index("class PatchEmbedding") < code.index("class MLP") < code.index("class ViT")
-    said = texts(test)
-    for line in (
-        "`3 × 32 × 32`",
-        "patch × dim: `64 × 96`",
-        "token × dim: `65 × 96`",
-        "query × key: `65 × 65`",
-        "label: `10`",
-    ):
-        assert line in said
-    assert "EncoderBlock 4" in "\n".join(header.value for header in test.subheader)
-    assert re.search(r"rebuilt from these parts with its weights: logits (exact|within \de-0\d)", said)
+    (drawn,) = sent_to(test, "vizkit_block")
+    shapes = {node["name"]: node["shape"] for node in drawn["nodes"] if node["name"]}
+    assert (shapes["tokens"], shapes["query"], shapes["weights"]) == ("65 × 96", "each 65 × 24", "65 × 65")
+    assert (shapes["hidden"], shapes["leaving"]) == ("65 × 384", "65 × 96")
+    assert len(drawn["diagrams"][0]["boxes"]) == len(drawn["nodes"]) == len(shapes) + 2  # and two sums
+    assert drawn["part"] == "weights"
+    test = opened("architecture", models=VIT, image="digit 3", block_part="hidden")
+    assert sent_to(test, "vizkit_block")[0]["part"] == "hidden"
+
+
+def test_code_and_shapes_of_the_parts():
+    found = {}
+    for part in ("1 · patches", "3 · attention", "4 · MLP", "5 · block", "6 · whole model"):
+        test = opened(
+            "architecture", models=VIT, image="digit 3", architecture_view="From parts", parts_block="4", parts=part
+        )
+        fine(test)
+        found[part] = "\n".join(block.value for block in test.main.code) + texts(test)
+    for part, lines in {
+        "1 · patches": ("class PatchEmbedding", "3 × 32 × 32", "patch × dim: 64 × 96"),
+        "3 · attention": ("class MultiHeadSelfAttention", "token × dim: 65 × 96", "query × key: 65 × 65"),
+        "4 · MLP": ("class MLP", "In block 4 the MLP adds"),
+        "5 · block": ("class EncoderBlock", "EncoderBlock 4"),
+        "6 · whole model": ("class ViT", "label: 10"),
+    }.items():
+        assert all(line in found[part] for line in lines), part
+    assert re.search(r"logits (are the same to within \de|of this image exactly)", found["5 · block"])
 
 
 def test_a_vit_with_other_parts_is_refused():

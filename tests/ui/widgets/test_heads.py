@@ -198,8 +198,8 @@ def test_shuffled_patches_change_answers_in_their_own_unit(models):
 
 
 def test_the_parts_of_a_model_end_in_its_own_head(models):
-    test = opened(models, "architecture", "checkpoint:sigmoid", architecture_view="From parts")
-    assert "A sigmoid makes of these logits" in texts(test)
+    test = opened(models, "architecture", "checkpoint:sigmoid", architecture_view="From parts", parts="6 · whole model")
+    assert "Of these logits the sigmoid makes" in texts(test)
 
 
 def test_a_temperature_is_for_a_softmax(models):

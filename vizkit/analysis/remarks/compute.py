@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from jaxtyping import Float
+from torch import Tensor
+
 from vizkit.analysis.remarks.remark import Remark, begun, percent
 
 SAVED = 0.02
@@ -36,3 +39,20 @@ def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:
     if times < 1.1:
         return None
     return Remark(f"{most} takes {times:.1f} times the {what} of {least}.", {"times": times})
+
+
+def adds(
+    stream: Float[Tensor, "token dim"],
+    attention: Float[Tensor, "token dim"],
+    mlp: Float[Tensor, "token dim"],
+    block: int,
+) -> Remark:
+    """How long the vectors are that the two halves of a block add to its tokens, on average."""
+    length, first, second = (float(each.norm(dim=-1).mean()) for each in (stream, attention, mlp))
+    even = max(first, second) < 1.1 * min(first, second)
+    more = "about as much as" if even else "less than" if first < second else "more than"
+    return Remark(
+        f"In block {block} attention adds {more} the MLP: vectors of mean length {first:.3g} and {second:.3g}, to "
+        f"tokens of {length:.3g}.",
+        {"stream": length, "attention": first, "mlp": second},
+    )

@@ -80,7 +80,12 @@ _STRIPS = (
     "<div class='rows'></div><p class='read'></p></div>"
 )
 _PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
+_ARCHITECTURE = _HERE / "architecture"
 SCRIPTS = {
+    "vizkit_block": Script(
+        "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
+    ),
+    "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
     "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
     "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, _TEXTS / "strips.js")),

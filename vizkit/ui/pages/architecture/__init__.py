@@ -1,9 +1,12 @@
-"""The model as a flow of blocks, and four architectures taken apart."""
+"""Blocks, whole models and their code as records, and three architectures taken apart."""
 
 from vizkit.ui.views import View
+from vizkit.views.architecture import VIEWS as RECORDS
 
+_BLOCK, _FLOW, _PARTS = RECORDS
 VIEWS = (
-    View("Flow", "Every block with what leaves it, and its share of the work.", "flow"),
+    _BLOCK,
+    _FLOW,
     View("Dual-scale", "Two grids on one image, and the merging of their scores.", "dual", "dual_scale", query="patch"),
     View(
         "Gradual reduction",
@@ -12,6 +15,12 @@ VIEWS = (
         "gradual_reduction",
         query="patch",
     ),
-    View("TNT", "Attention inside one patch, and attention between patches.", "tnt", "tnt", query="patch"),
-    View("From parts", "The code of a ViT beside the tensors of this image.", "parts", "vit", query="patch"),
+    View(
+        "TNT",
+        "Attention inside one patch and between patches: with random weights, unless a trained TNT is opened.",
+        "tnt",
+        "tnt",
+        query="patch",
+    ),
+    _PARTS,
 )

@@ -16,14 +16,15 @@ from vizkit.models.probes.flow import Step
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.traces import Tokens
 from vizkit.ui import reading
-from vizkit.ui.pages.architecture import flow, worth
-from vizkit.ui.pages.architecture.flow import amount
+from vizkit.ui.pages.architecture import worth
+from vizkit.ui.session import saved as subjects
 from vizkit.ui.session.shown import Shown
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.chart import chart
 from vizkit.ui.widgets.query_map import show_map
 from vizkit.ui.widgets.remark import remark
 from vizkit.views import rows_of
+from vizkit.views.architecture.counted import amount, steps_of
 
 
 def view(page: Page) -> None:
@@ -42,8 +43,8 @@ def view(page: Page) -> None:
     with right:
         _seen_by(shown, picture, stages, len(sets) - 1)
     with st.spinner("Counting the model with and without reduction …"):
-        steps = flow.steps_of(shown.source, shown.loaded, picture)
-        plain = flow.steps_of(shown.source, unreduced(shown.loaded), picture)
+        of = subjects.subject_of(shown, picture)
+        steps, plain = steps_of(of), steps_of(of, unreduced(shown.loaded))
     with summary:
         saved(shown, steps, plain)
     by_block(steps, plain)

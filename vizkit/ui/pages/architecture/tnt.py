@@ -38,6 +38,8 @@ def view(page: Page) -> None:
     patch, box = cell[0] * patches.grid[1] + cell[1], _box_of(shown, patches.grid, cell)
     weights = _rows_inside(inside, patch, inner_head)
     rows, columns = _side_of(inside)
+    if not shown.loaded.trained:
+        st.markdown("**Random weights: nothing here was learned, and most weights are nearly equal**")
     left, right = st.columns([5, 4])
     with left:
         st.markdown(f"**Outer: {name_of(patches, token)} attends to {len(patches) - 1} patches**")
@@ -48,8 +50,6 @@ def view(page: Page) -> None:
     with right:
         st.markdown(f"**Inner: its {rows} × {columns} words attend to each other**")
         words(shown, picture, inside, weights, scale, box)
-    if not shown.loaded.trained:
-        st.caption("Untrained: these weights were never learned, and most are nearly equal.")
     reading.how(
         "Two transformers run in every block. Inside each patch its words attend to one another only; then "
         "their outputs are added to the patch, and patches attend to patches. Each small map on the right is the "

@@ -1,0 +1,1 @@
+"""Pictures of a model's parts."""

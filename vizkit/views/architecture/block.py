@@ -1,0 +1,280 @@
+"""Block: one block of a transformer drawn as boxes and arrows, each with its tensor of this very image."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vizkit.analysis.remarks.compute import adds
+from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, marks
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.numbers import squares
+from vizkit.figure.saved.plate import Mark
+from vizkit.geometry import id_at, name_of
+from vizkit.image import data_url
+from vizkit.models.families import family
+from vizkit.models.probes.block_parts import BlockParts, block_parts
+from vizkit.traces import NotApplicable
+from vizkit.views.architecture.from_parts import FromParts, spread
+from vizkit.views.blocks import (
+    Block,
+    Canvas,
+    Formula,
+    Heading,
+    Line,
+    Link,
+    Map,
+    Numbers,
+    Paper,
+    Picture,
+    Proof,
+    Said,
+    side_by_side,
+)
+from vizkit.views.controls import choice, layer, most_heads, number
+from vizkit.views.rows_of import rows_for_browser
+from vizkit.views.rules import one_of
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+WIDE, PHONE = (800.0, 110.0), (340.0, 74.0)  # a line, and how high a tensor is drawn
+PARTS = {  # its title, its formula, what it is
+    "tokens": ("X", "X", "The tokens that enter the block: the residual stream."),
+    "norm": ("norm", r"\mathrm{LN}(X)", "Each token for itself, with mean 0 and variance 1, scaled and shifted."),
+    "query": ("Q", r"Q = \mathrm{LN}(X)\,W_Q", "What each token asks for, in this head."),
+    "key": ("K", r"K = \mathrm{LN}(X)\,W_K", "What each token answers to, in this head."),
+    "value": ("V", r"V = \mathrm{LN}(X)\,W_V", "What each token hands on, in this head."),
+    "scores": ("scores", r"S = \frac{Q K^\top}{\sqrt{d_k}} \;(+\,B)", "How well each query fits each key."),
+    "weights": ("softmax", r"A = \mathrm{softmax}(S)", "How much each query, a row, takes of each key, a column."),
+    "heads": ("A · V, all heads", r"[A_1 V_1; \dots; A_h V_h]", "The values weighed, all heads side by side."),
+    "attention": ("attention", r"[A_1 V_1; \dots; A_h V_h]\,W_O", "What attention adds to the tokens."),
+    "scaled": ("scaled", r"\text{scaled or normalised}", "The same as this model adds it."),
+    "sum": ("X′", r"X' = X + \mathrm{MSA}", "The tokens with what attention has added."),
+    "norm2": ("norm", r"\mathrm{LN}(X')", "Each token for itself, with mean 0 and variance 1, scaled and shifted."),
+    "hidden": ("MLP inside", r"\mathrm{GELU}(\mathrm{LN}(X')\,W_1)", "Between the two layers of the MLP."),
+    "mlp": ("MLP", r"\mathrm{GELU}(\mathrm{LN}(X')\,W_1)\,W_2", "What the MLP adds to the tokens."),
+    "scaled2": ("scaled", r"\text{scaled or normalised}", "The same as this model adds it."),
+    "leaving": ("X″", r"X'' = X' + \mathrm{MLP}", "The tokens that leave the block."),
+}
+SQUARE, OF_A_HEAD = ("scores", "weights"), ("query", "key", "value", "scores", "weights")
+CODE = {  # where a part stands in the code of a ViT
+    **dict.fromkeys((*OF_A_HEAD, "heads", "attention"), "attention"),
+    **dict.fromkeys(("hidden", "mlp"), "MLP"),
+    **dict.fromkeys(("tokens", "norm", "sum", "norm2", "leaving"), "block"),
+}
+MASKED = -50.0  # Swin adds −100 to pairs of two regions
+TENSOR_PX = 520
+
+
+@dataclass(frozen=True)
+class DrawnBlock(View):
+    """One block, drawn: from tokens over norm, Q, K, V, scores, softmax and MLP back to the residual stream, each with
+    its tensor of this image."""
+
+    block: int | None = layer("Block", "Which one is drawn.", key="layer", runs=True)
+    head: int = number("Head", 1, most_heads, 1, "Whose Q, K, V, scores and softmax are drawn.", key="block_head")
+    part: str = choice(
+        "Part",
+        tuple(PARTS),
+        "Which one is opened.",
+        default="weights",
+        words={name: title for name, (title, _, _) in PARTS.items()} | {"norm2": "norm of X′", "scaled2": "scaled MLP"},
+        key="block_part",
+        inside=True,
+    )
+
+    alone: ClassVar = True
+    how: ClassVar = How(
+        "Follow the arrows from the tokens on the left; the thick line is the residual stream, to which attention and "
+        "MLP only add. A box is a tensor of this image: a line of it is a token, a column a channel, blue is below "
+        "zero, white zero, red above, each up to its own largest number. Boxes are as large as their tensors: a token "
+        "is equally high everywhere, a channel equally wide. Click a box to open it.",
+        r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X'))",
+        "which of the numbers matter for the answer.",
+        "Dosovitskiy et al. 2020, eq. 2 and 3; Vaswani et al. 2017, eq. 1",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Block {self.number(of) + 1} of {of.depth}, head {self.head}"
+
+    def number(self, of: Subject) -> int:
+        """From 0."""
+        return min(self.block or of.depth, of.depth) - 1
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        parts, index = taken_apart(of, self.number(of)), self.number(of)
+        head = min(self.head, len(parts.attention.weights)) - 1
+        tensors = tensors_of(parts, head)
+        part = self.part if self.part in tensors else "weights"
+        nodes = list(nodes_of(tensors))
+        wide, narrow = (placed(nodes, *size) for size in (WIDE, PHONE))
+        yield Said(sentence(tensors, index + 1))
+        drawn = Canvas(
+            "vizkit_block",
+            {"nodes": [packed(each) for each in nodes], "diagrams": [sent(wide), sent(narrow)], "part": part},
+            f"Block {index + 1} of {of.name} as boxes and arrows",
+            {"part": (one_of(list(PARTS)), "part")},
+            (Paper(partial(on_paper, nodes, part)),),
+        )
+        over = list(over_picture(of, parts, tensors[part], part))
+        yield side_by_side(drawn, over, widths=(3, 1.2)) if over else drawn
+        yield from opened(of, tensors[part], part, index + 1, head)
+        yield Proof(of.seen)
+        yield Numbers(partial(arrays, tensors))
+
+
+def sentence(tensors: dict[str, Tensor], number: int) -> str:
+    stream, after, leaving = (tensors[name] for name in ("tokens", "sum", "leaving"))
+    return adds(stream, after - stream, leaving - after, number).words
+
+
+def taken_apart(of: Subject, index: int) -> BlockParts:
+    """The block of this layer; of a layer with windows in that under the cursor."""
+    if not of.layers:
+        raise NotApplicable(of.seen.no_attention + ".")
+    if of.changes.model:
+        raise NotApplicable("A block is taken apart in the model as it is, without changes of its attention.")
+    recorded = of.layers[index]
+    token = id_at(recorded.query, of.asked) if recorded.query.grid else None
+    found = (recorded.query_ids == token).any(1).nonzero().flatten().tolist() if token is not None else []
+    window = found[0] if len(recorded.query_ids) > 1 and found else 0
+    return of.kept(("block", index, window), lambda: block_parts(of.loaded, of.pixels, index, window=window))
+
+
+def tensors_of(parts: BlockParts, head: int) -> dict[str, Tensor]:
+    """By the names of PARTS in their order, (row, column); what changes nothing in this model is left out."""
+    attention, stream, mlp = parts.attention, parts.stream, parts.mlp
+    arriving, rest = attention.arriving, mlp.leaving - stream.after[attention.query_ids >= 0]
+    assert arriving is not None
+    kept = attention.query_ids >= 0  # the rest is padding
+    every = {
+        "tokens": stream.before[kept],
+        "norm": arriving[kept],
+        "query": attention.query[head],
+        "key": attention.key[head],
+        "value": attention.value[head],
+        "scores": attention.biased[head],
+        "weights": attention.weights[head],
+        "heads": attention.concatenated[kept],
+        "attention": attention.projected[kept],
+        "scaled": stream.branch[kept],
+        "sum": stream.after[kept],
+        "norm2": mlp.given,
+        "hidden": mlp.hidden,
+        "mlp": mlp.made,
+        "scaled2": rest,
+        "leaving": mlp.leaving,
+    }
+    same = {"norm": "tokens", "scaled": "attention", "norm2": "sum", "scaled2": "mlp"}
+    return {name: each for name, each in every.items() if name not in same or not alike(each, every[same[name]])}
+
+
+def alike(one: Tensor, other: Tensor) -> bool:
+    """Up to what another order of additions leaves."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-4 * float(other.abs().max()))
+
+
+def nodes_of(tensors: dict[str, Tensor]) -> Iterator[Node]:
+    """With a sum before each tensor that is one; the second half is on a line of its own."""
+    for name, values in tensors.items():
+        if name in ("sum", "leaving"):
+            yield Node("", "+")
+        group = "heads" if name in ("query", "key", "value") else ""
+        yield Node(name, PARTS[name][0], plain(values), group, name in SQUARE, name == "sum")
+
+
+def plain(values: Tensor) -> np.ndarray:
+    """Without what a mask takes away."""
+    return values.masked_fill(values <= MASKED, 0.0).numpy() if (values <= MASKED).any() else values.numpy()
+
+
+def placed(nodes: Sequence[Node], width: float, tall: float) -> Diagram:
+    names = [node.name for node in nodes]
+    sums = [at for at, node in enumerate(nodes) if node.values is None]
+    residual = list(zip((names.index("tokens"), names.index("sum")), sums, strict=True))
+    return diagram(nodes, width, tall, residual, [(names.index("value"), names.index("heads"))])
+
+
+def on_paper(nodes: Sequence[Node], part: str, width: float) -> tuple[list[Mark], float]:
+    drawn = placed(nodes, width, PHONE[1])
+    return marks(nodes, drawn, part), drawn.height
+
+
+def packed(node: Node) -> dict[str, Any]:
+    if node.values is None:
+        return {"name": "", "picture": ""}
+    words = f"{node.title}: {PARTS[node.name][2]}"
+    noted = not node.group or node.name == "key"
+    return {
+        "name": node.name,
+        "title": node.title,
+        "shape": f"{'each ' * bool(node.group)}{node.shape}",
+        "noted": noted,
+        "words": words,
+        "picture": data_url(node.picture),
+    }
+
+
+def sent(drawn: Diagram) -> dict[str, Any]:
+    boxes = [(each.left, each.top, each.width, each.height) for each in drawn.boxes]
+    return {"width": drawn.width, "height": drawn.height, "boxes": boxes, "arrows": drawn.arrows, "paths": drawn.paths}
+
+
+# ---- the opened part -------------------------------------------------------------------------------------------------
+def opened(of: Subject, values: Tensor, part: str, number: int, head: int) -> Iterator[Block]:
+    """The tensor itself, what it is, and where its code stands."""
+    title, formula, words = PARTS[part]
+    whose = f" of head {head + 1}" if part in OF_A_HEAD else ""
+    axes, shape = "query × key" if part in SQUARE else "token × channel", " × ".join(f"{n:,}" for n in values.shape)
+    picture = squares(plain(values), TENSOR_PX)
+    said: list[Block] = [Heading(f"{title}{whose}: {axes}, {shape}"), Line(words), Formula(formula)]
+    if part in CODE and family(of.loaded.model).TITLE == "ViT":
+        said.append(Link("The code of this part", FromParts(block=number, part=CODE[part])))
+    caption = f"{spread(values[values.isfinite()])}; blue below 0, red above"
+    yield side_by_side(said, Picture(picture, f"{title}, {shape} numbers", caption, picture.shape[1] / 1000))
+
+
+def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> Iterator[Block]:
+    """Scores and weights of the query under the cursor; of other tensors how long each token's vector is."""
+    tokens = parts.attention.tokens
+    token = id_at(tokens, of.asked) if tokens.grid else None
+    if tokens.grid is None or token is None:
+        return
+    name = name_of(tokens, token)
+    if part == "weights":
+        yield Heading(f"Softmax: what {name} attends to")
+        rows = rows_for_browser(values, parts.attention)
+        yield Map(rows, of.asked, "A row of the softmax in", "weight of a key", room=False)
+    elif part == "scores":
+        reached = values[values.isfinite() & (values > MASKED)]
+        low, top = float(reached.min()), float(reached.max())
+        yield Heading(f"Scores of {name} with every key")
+        ids, keys, special = parts.attention.query_ids.numpy(), parts.attention.key_ids.numpy(), tokens.special
+        floored = values.clamp(min=low).numpy()
+        rows = Rows(floored, tokens.grid, tokens.grid, ids, keys, special, special, (low, top), low, top, "similarity")
+        yield Map(rows, of.asked, "A row of the scores in", "score of a key", room=False)
+    else:
+        own = parts.attention.query_ids
+        lengths, ids = values.norm(dim=-1), own[own >= 0].numpy()
+        lengths = lengths[own >= 0] if len(lengths) == len(own) else lengths
+        rows = Rows(
+            lengths.numpy()[None],
+            tokens.grid,
+            tokens.grid,
+            np.array([token]),
+            ids,
+            tokens.special,
+            tokens.special,
+            top=float(lengths.max()),
+            kind="features",
+        )
+        yield Heading(f"{PARTS[part][0]}: how long each token’s vector is")
+        yield Map(rows, of.asked, "Lengths of vectors in", "length of a token's vector", room=False)
+
+
+def arrays(tensors: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    return {name: each.nan_to_num(neginf=-1e9).numpy() for name, each in tensors.items()}
