@@ -24,14 +24,6 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   const look = () => sample(canvas) !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
-# The same for a drawing that is made of elements: until its words are others.
-# The drawing may be another element afterwards: it is looked for anew.
-UNTIL_REWORDED = """chart => ({ done: new Promise(resolve => {
-  const words = () => chart.textContent
-  const before = words(), start = performance.now()
-  const look = () => words() && words() !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
-  requestAnimationFrame(look)
-}) })"""
 # Milliseconds until a canvas shows other pixels, or words, pictures or the look of anything on the page change.
 UNTIL_SEEN = f"""selector => ({{ done: new Promise(resolve => {{
   const sample = {LOOK}, canvas = document.querySelector(selector), before = canvas ? sample(canvas) : 0
@@ -43,7 +35,7 @@ UNTIL_SEEN = f"""selector => ({{ done: new Promise(resolve => {{
   const look = () => canvas && sample(canvas) !== before ? end() : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
-CANVAS = "[class*='st-key-card'] canvas"
+CANVAS = "[class*='_stage'] canvas"  # of what the models have computed, not of the recording
 # Milliseconds from pressing a step's button on the Swin page until its animation has come to rest.
 STEP = """([nav, canvas, step]) => new Promise(done => {
   const begun = performance.now()
@@ -74,17 +66,14 @@ def run() -> None:
                 page.reload()
                 print(f"reload → picture        {drawn(page, CANVAS, again):6.1f} s")
                 page.wait_for_timeout(3000)
-                report("slider → picture", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
                 report("click → picture", [click(page, n) for n in range(7)])
                 first_minute(page, address, Path(folder))
                 switches(page, address)
                 four_models(page, address)
-                temperature(page, address)
                 for model in ("vit_base_patch16_224", "swin_tiny_patch4_window7_224"):
                     page.goto(f"{address}/?models=random:{model}&image=china")
                     page.locator(CANVAS).first.wait_for(timeout=120_000)
                     page.wait_for_timeout(3000)
-                    report(f"slider → picture, {model}", [slider(page, "ArrowLeft") for _ in range(7)])
                     report(f"click → picture, {model}", [click(page, n) for n in range(7)])
                     anatomy(page, address, f"random:{model}")
                 for model in ("bundled:insects_swin", "random:swin_tiny_patch4_window7_224"):
@@ -112,7 +101,7 @@ def first_minute(page, address: str, folder: Path) -> None:
     deeds = {
         "First steps": lambda: page.get_by_role("button", name="First steps").click(),
         "click on the picture": lambda: page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3),
-        "layer": lambda: (page.locator(".st-key-layer input").focus(), page.keyboard.press("ArrowLeft")),
+        "layer": lambda: (page.get_by_role("slider", name="Layer").focus(), page.keyboard.press("ArrowLeft")),
         "upload": lambda: page.locator(".st-key-uploads input[type=file]").set_input_files(photo),
         "another picture": lambda: page.locator(".st-key-strip button[title=china]").click(),
         "gallery": lambda: page.locator(".st-key-gallery button").click(),
@@ -150,14 +139,14 @@ def four_models(page, address: str) -> None:
     still(page)
     report("four models → pictures, settled", [1000 * (time.perf_counter() - start)])
     page.wait_for_timeout(2000)
-    report("slider → picture, four models", [slider(page, key) for key in ["ArrowLeft"] * 4 + ["ArrowRight"] * 3])
     report("click → picture, four models", [click(page, n) for n in range(7)])
 
 
 def anatomy(page, address: str, model: str) -> None:
-    """A slider on two of the anatomy pages: no model runs for the first, one layer is taken apart for the second."""
+    """Sliders that the server answers: no model runs for the first, one layer is taken apart for the second. Those that
+    the browser turns are in `played`."""
     for path, widget in (
-        ("patches?patches_view=Compare+in+depth", "block"),
+        ("patches?patches_view=Token+norms+by+layer", "block"),
         ("attention?attention_view=Explorer", "layer"),
     ):
         page.goto(f"{address}/{path}&models={model}&image=china")
@@ -182,31 +171,11 @@ def shift(page, address: str, model: str) -> None:
     report(f"click → what the token sees, {model.partition(':')[2]}", [click(page, n, ANY_CANVAS) for n in range(5)])
 
 
-def temperature(page, address: str) -> None:
-    """The slider T on the Distillation page: bars of typed logits, and of a teacher beside two students."""
-    for path, place in (
-        ("distillation?logits_of=typed+logits", 3),
-        ("distillation?distillation_view=Teacher+and+student", 0),
-    ):
-        page.goto(f"{address}/{path}")
-        chart = page.locator(".class-bars").nth(place).locator("..")  # stays where its bars are drawn anew
-        chart.wait_for(timeout=120_000)
-        page.wait_for_timeout(4000)
-        times = []
-        for key in ("ArrowRight", "ArrowLeft") * 4:
-            page.locator(".scrubber input").focus()
-            waiting = chart.evaluate_handle(UNTIL_REWORDED)
-            page.keyboard.press(key)
-            times.append(page.evaluate("handle => handle.done", waiting))
-            page.wait_for_timeout(500)
-        report(f"temperature → bars, {path.partition('=')[2].replace('+', ' ')}", times)
-
-
 def report(name: str, times_ms: list[float]) -> None:
     print(f"{name:55} {statistics.median(times_ms):6.0f} ms median, {max(times_ms):.0f} ms at most", flush=True)
 
 
-def slider(page, key: str, widget: str = "layer", canvas: str = CANVAS) -> float:
+def slider(page, key: str, widget: str, canvas: str) -> float:
     page.locator(f".st-key-{widget} input").focus()
     waiting = page.locator(canvas).first.evaluate_handle(UNTIL_CHANGED)
     page.keyboard.press(key)

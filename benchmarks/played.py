@@ -16,6 +16,7 @@ TURNED = (
     ("patches?patches_view=Cut", "Step", MODELS),
     ("patches?patches_view=Compare in depth", "After block", MODELS),
     ("attention?attention_view=Entropy", "Layer", MODELS),
+    ("distillation?distillation_view=Teacher and student", "Temperature T", MODELS),
 )
 ASKED = ("positions?positions_view=Sinusoids", "Position")
 # Milliseconds that every step keeps the page busy, and until the next picture of the screen.
