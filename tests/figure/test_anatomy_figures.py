@@ -9,9 +9,10 @@ from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
 from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.attention.product import square
-from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map
+from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
+from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
 from vizkit.traces import PADDING, Tokens
@@ -119,6 +120,14 @@ def test_a_row_goes_back_to_its_places():
     assert grid[1, 2] == 1
     assert grid[0, 1] == 2
     assert int(grid.isnan().sum()) == 4
+
+
+def test_a_frame_of_cells_on_the_page_and_on_paper():
+    """Two rows and one column of 3 × 3 from the second on, counted from 1: on paper from 0."""
+    figure = framed(heat_map(np.eye(3), "x", "y", first=1), 2, 1, 2)
+    (box,) = figure.layout.shapes
+    assert (box.x0, box.x1, box.y0, box.y1) == (0.5, 1.5, 1.5, 3.5)
+    assert panel_of(figure).boxes == ((-0.5, 0.5, 0.5, 2.5),)
 
 
 def test_a_saturated_bias_is_coloured_by_rank():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.figure.palette import OTHERS, SCALE, SIGNED, ramp
+from vizkit.figure.palette import DARK, OTHERS, SCALE, SIGNED, ramp
 from vizkit.figure.template import TITLED_PX, literal, template
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ def heat_map(
     square: bool = True,
     quantity: str = "",
     bar: bool = True,
+    first: int = 0,
 ) -> "go.Figure":
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
     beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
-    the colours are."""
+    the colours are. `first`: the number of the first row and column, where they have no names."""
     import plotly.graph_objects as go
 
     finite = values[np.isfinite(values)]
@@ -62,10 +63,20 @@ def heat_map(
         scale = {"zmin": 0, "zmax": limit}
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
     named = {"title": {"text": quantity, "side": "right"}} if quantity else {}
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, colorbar=named, showscale=bar, **scale, **text)
+    heat = go.Heatmap(
+        z=values, x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **scale, **text
+    )
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure
+
+
+def framed(
+    figure: "go.Figure", row: int, column: int, rows: int = 1, columns: int = 1, *, colour: str = DARK, width: int = 3
+) -> "go.Figure":
+    """A frame round cells, from `row` down and from `column` to the right, counted as the first cell of the figure."""
+    x0, y0, line = column - 0.5, row - 0.5, {"color": colour, "width": width}
+    return figure.add_shape(type="rect", x0=x0, y0=y0, x1=x0 + columns, y1=y0 + rows, line=line)
 
 
 def lying(title: str, tickformat: str = "") -> dict[str, object]:

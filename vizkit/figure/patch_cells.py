@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from vizkit.figure.charts import laid_out, lying, squared
+from vizkit.figure.charts import framed, laid_out, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
 from vizkit.figure.template import literal
 
@@ -107,12 +107,7 @@ def restored_cells(
     bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-top, 0, top)}
     heat = go.Heatmap(z=shares, zmin=-top, zmax=top, colorscale=scale, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1)
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
-    if chosen is not None:
-        row, column = chosen
-        figure.add_shape(
-            type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5, line={"color": DARK, "width": 3}
-        )
-    return figure
+    return figure if chosen is None else framed(figure, *chosen)
 
 
 def layer_cells(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import heat_map, lying
+from vizkit.figure.charts import framed, heat_map, lying
 from vizkit.figure.palette import DARK, LIGHT, OTHERS
 
 if TYPE_CHECKING:
@@ -57,14 +57,6 @@ def head_grid(
         )
     )
     if chosen is not None:
-        row, column = chosen
-        figure.add_shape(
-            type="rect",
-            x0=column - 0.5,
-            x1=column + 0.5,
-            y0=row - 0.5,
-            y1=row + 0.5,
-            line={"color": OTHERS, "width": 3},
-        )
+        framed(figure, *chosen, colour=OTHERS)
     figure.update_xaxes(tickvals=[*range(heads)], ticktext=[str(n + 1) for n in range(heads)])
     return figure.update_yaxes(tickvals=[*range(layers)], ticktext=[str(n + 1) for n in range(layers)])

@@ -96,6 +96,8 @@ def panel_of(figure: "go.Figure") -> Panel:
     )
     if drawn and drawn[0].type == "heatmap":
         cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
+        left, top = (float(first or 0) for first in (drawn[0].x0, drawn[0].y0))
+        boxes = tuple((x0 - left, y0 - top, x1 - left, y1 - top) for x0, y0, x1, y1 in boxes)
         if columns is not None and not isinstance(columns[0], str):
             x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
         return Panel(
