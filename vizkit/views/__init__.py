@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.views import (
     attention,
+    compare,
     convolution,
     distillation,
     intervene,
@@ -56,6 +57,7 @@ VIEWS = {
         *distillation.VIEWS,
         *convolution.VIEWS,
         *intervene.VIEWS,
+        *compare.VIEWS,
         *sequences.VIEWS,
     )
 }
