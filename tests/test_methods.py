@@ -17,7 +17,7 @@ from vizkit.analysis.trust.scores import Case, score_case
 from vizkit.commands.explaining.maps import chosen
 from vizkit.scoring import Question
 from vizkit.traces import NotApplicable
-from vizkit.ui.session import explained
+from vizkit.ui.session import saved
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
 
@@ -137,8 +137,8 @@ def test_the_page_shows_a_new_method_among_those_that_are_quick(brightness):
     shot = inputs.sample("digit 3")
     shown = attempt("bundled:digits_vit", shot, "cls", (0.5, 0.5))
     assert not isinstance(shown, tuple)
-    request = explained.Request(shown, shot, ("new method",), 3)
-    torch.testing.assert_close(explained.fast_maps(request)["brightness"].heat, request.subject.pixels[0].mean(0).cpu())
+    of = saved.subject_of(shown, shot)
+    torch.testing.assert_close(of.explanation("brightness", 3, None).heat, of.pixels[0].mean(0).cpu())
 
 
 def test_a_question_explains_by_a_new_method(brightness, digits, photo):

@@ -304,12 +304,13 @@ def test_a_view_of_several_models_at_once_is_in_one_column():
 
         def show(self, of):
             yield Said(" and ".join(each.name for each in of))
-            yield Grid((Tile("Row", None, "its note"),), tuple(of), ((Tile("", HEAT),) * 2,), (((0, 1),) * 2,), "")
+            cells = tuple((Tile("", HEAT, each.name), each) for each in of)
+            yield Grid(("one", "two"), (Tile("Row", None),), (cells,), (0, 1), "its quantity", "")
             yield Map(Rows(HEAT.reshape(1, 4), (2, 2)), (0.5, 0.5), "", "", of=of[1])
 
     drawn = plate(Both(), [subject("one"), subject("two")], CAPTIONS)
     assert drawn.width == WIDTH
-    assert {"one and two", "Row", "its note", "one", "two"} <= set(words_of(drawn))
+    assert {"one and two", "Row · one", "Row · two", "its quantity", "one", "two"} <= set(words_of(drawn))
     first, second, large = (mark for mark in drawn.marks if isinstance(mark, Overlay))
     assert first.y == second.y
     assert first.width == second.width == 222  # (452 + 8) / 2 − 8

@@ -72,7 +72,7 @@ class Toy(View):
         yield Line("a quiet line")
         yield Map(rows, (0.9, 0.9), "Toy of", "toys", (("a share", 0.25), ("a value", "7 kg")), f"Said at {self.step}.")
         yield Tiles("Small maps", tiles, ((0, 0.4),) * 3, "Small.", "step", (1, 2, 3), self.step, 66)
-        yield Grid(tiles[:1], (of,), ((tiles[0],),), (((0, 0.4),),), "A grid.")
+        yield Grid(("A model",), tiles[:1], (((tiles[0], of),),), (0, 0.4), "share", "A grid.")
         yield Columns(((Picture(RGB, "A picture", "its caption"),), (Metrics((("What", "12", "more"),)),)))
         yield Chart(curves({"a line": (np.arange(3), np.arange(3))}, "x", "y", "A chart"), "A chart")
         yield Table(({"name": "a", "number": 1.5}, {"name": "b", "number": None}), "A table", "its words")

@@ -13,11 +13,11 @@ from vizkit.report.item import Item, from_json, to_json
 from vizkit.report.kinds import (
     KINDS,
     Chart,
-    Relevance,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.explore import Explore
+from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.writing import name_of_file
@@ -29,8 +29,7 @@ SHOWS = [
     Explorer(2, "cls", "max", True),
     Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
     Rollout("cls+dist"),
-    Relevance("occlusion", 3, None, "from lowest", 0.5),
-    Relevance("grad_cam", 3, 0),
+    Maps("3", "5", method="grad_cam", scale="from lowest"),
     Chart(
         "Loss",
         ("a run",),
@@ -76,7 +75,7 @@ def test_an_item_comes_back_as_it_was(shows):
 
 
 def test_every_kind_is_tried_here():
-    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Explore, Explorer, Rollout}
+    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Explore, Explorer, Maps, Rollout}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from vizkit.report.item import Item, Other, from_json, stem_of, to_json
 from vizkit.report.kinds import (
     KINDS,
     Chart,
-    Relevance,
 )
 from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
@@ -35,6 +34,7 @@ from vizkit.views.convolution.feature_maps import FeatureMaps
 from vizkit.views.convolution.filters import Filters
 from vizkit.views.convolution.slide import Slide
 from vizkit.views.explore import Explore
+from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import Subject, no_model
 
@@ -46,8 +46,8 @@ ALL = [
     (CNN, Explore(2)),
     (VIT, Explore(query="cls", scale="shared")),
     (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
-    (VIT, Relevance("grad_cam", 3, 5)),
-    (VIT, Relevance("integrated_gradients", 3)),
+    (VIT, Maps("3", "5", method="grad_cam")),
+    (VIT, Maps("3", method="integrated_gradients")),
     (CNN, FeatureMaps(2, "activation", 8)),
     (CNN, Filters(2, 4, "this picture")),
     (CNN, Slide("blur", size=5)),
@@ -76,6 +76,7 @@ def saved(tmp_path_factory) -> Path:
         Explorer,
         FeatureMaps,
         Filters,
+        Maps,
         Rollout,
         Slide,
     }
@@ -106,7 +107,7 @@ def test_the_text_is_in_the_files(saved):
         assert words in picture.text["Description"]
     assert json.loads(picture.text["vizkit"])["shows"]["layer"] == 5
     drawing = next(saved.glob("05*.svg")).read_text(encoding="utf-8")
-    for words in ("<title>Grad-CAM for 3 against 5</title>", "digits_vit", "Picture: digit 3", vizkit.__version__):
+    for words in ("<title>Evidence for 3 against 5</title>", "digits_vit", "Picture: digit 3", vizkit.__version__):
         assert words in drawing
 
 
@@ -193,9 +194,7 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
     for shows in (
         Rollout((99, 99)),
-        Relevance("voodoo", 1),
-        Relevance("rollout", 999),
-        Relevance("rollout", -7),
+        Maps("999"),
         Rollout("cls", discard=7.0),
         Rollout("nobody"),
     ):
@@ -217,7 +216,7 @@ def test_a_file_says_what_is_in_it():
     given = inputs_of(VIT)
     names = [stem_of(item_of(source, shows), given) for source, shows in ALL]
     assert len(set(names)) == len(ALL)
-    assert names[4] == "digits_vit_digit_3_grad_cam_3_against_5"
+    assert names[4] == "digits_vit_digit_3_relevance_target-3_against-5_method-grad_cam"
     assert names[3] == "digits_vit_digit_3_rollout_query-row3_column4_depth4_scale-from_lowest"
     assert opened(Report("", (Entry(item_of(*ALL[0])),)).to_json().encode()).entries[0].item == item_of(*ALL[0])
 
@@ -225,8 +224,15 @@ def test_a_file_says_what_is_in_it():
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
-@pytest.mark.parametrize("shows", [Explore(3, query="cls"), Rollout("cls", depth=4), Relevance("generic_relevance", 3)])
-def test_a_picture_with_changes_is_made_again_with_them(shows):
+@pytest.mark.parametrize(
+    ("shows", "array"),
+    [
+        (Explore(3, query="cls"), "places"),
+        (Rollout("cls", depth=4), "places"),
+        (Maps("3", method="generic_relevance"), "generic_relevance"),
+    ],
+)
+def test_a_picture_with_changes_is_made_again_with_them(shows, array):
     item = replace(item_of(VIT, shows), edits=CHANGED)
     report = Report("changes", (Entry(item),))
     pictures = []
@@ -239,8 +245,8 @@ def test_a_picture_with_changes_is_made_again_with_them(shows):
     assert pictures[0].png == pictures[1].png
     assert f"Changed: {', '.join(CHANGED)}" in pictures[0].svg
     (plain,) = inputs_for(Report("plain", (Entry(replace(item, edits=())),)), {}, {})
-    unchanged = made(replace(item, edits=()), plain).numbers["places"]
-    assert not np.array_equal(unchanged, pictures[0].numbers["places"])
+    unchanged = made(replace(item, edits=()), plain).numbers[array]
+    assert not np.array_equal(unchanged, pictures[0].numbers[array])
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import torch
 from PIL import Image
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, texts
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts
 from tests.ui.test_relevance_page import forget_results, until_done
 from vizkit.analysis.attribution.subject import Stopped
+from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.comparison.disagreement import overlaps
 from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
 from vizkit.figure.evaluation.strength_curves import legend, strength_curves
@@ -22,6 +23,7 @@ from vizkit.ui.session.background import Task
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import known
+from vizkit.views.compare.maps import Found, limits_of
 
 INSECTS_VIT, INSECTS_CNN = "bundled:insects_vit", "bundled:insects_cnn"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
@@ -266,17 +268,41 @@ def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: py
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
-def test_attention_of_a_layer_and_relevance_side_by_side():
+def test_one_map_of_every_model_on_every_image_on_one_scale():
     test = opened("compare", models=[VIT, SWIN, CNN], image="digit 3", compare_view="Maps", layer="2")
     assert not test.exception
-    assert [row["name"] for row in sent(test, "compare_strip")["rows"]] == DIGITS
-    assert sent(test, f"explore0_{VIT}")["key_grid"] == [8, 8]
-    assert sent(test, f"explore2_{CNN}")["kind"] == "features"
-    test.selectbox(key="compare_map").set_value("grad_cam").run()
+    grid, average = sent_to(test, "vizkit_tiles")
+    assert [name for name, *_ in grid["matrix"]["rows"]] == DIGITS
+    assert [each["rows"] for each in grid["maps"][:2]] == [8, 16]
+    assert len({(each["from"], each["to"]) for each in (*grid["maps"], *average["maps"])}) == 1
+    assert len(grid["images"]) == len(DIGITS)
+    test.selectbox(key="compare_method").set_value("Rollout").run()
     assert not test.exception
-    assert all(sent(test, f"compare_map{i}_{source}")["maps"][0]["rows"] for i, source in enumerate((VIT, SWIN, CNN)))
-    test.selectbox(key="compare_map").set_value("rollout").run()
-    assert "no attention layers" in texts(test)
+    assert [each["rows"] > 0 for each in sent_to(test, "vizkit_tiles")[0]["maps"][:3]] == [True, True, False]
+
+
+def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
+    fine, coarse = torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[8.0]])
+    torch.testing.assert_close(times_equal(fine), fine)
+    torch.testing.assert_close(times_equal(5 * fine), fine)
+    torch.testing.assert_close(
+        average([times_equal(fine), times_equal(coarse)]), torch.tensor([[1.0, 2.0], [0.5, 0.5]])
+    )
+    assert strongest(fine) == 0.75
+    assert strongest(-fine) == 0
+    assert limits_of([[found(9.0)], [found(2.0), found(3.0)]]) == (0.0, 3.0)
+
+
+def found(top):
+    return Found(torch.ones(1, 1), False, top, None)
+
+
+def test_what_the_cross_has_cleared_comes_back():
+    test = opened("compare", models=[VIT, SWIN], image="digit 3", images=["digit 3", "digit 7"], compare_view="Maps")
+    test.multiselect(key="images").set_value([]).run()
+    test.button(key="images_undo").click().run()
+    assert not test.exception
+    assert test.session_state["images"] == ["digit 3", "digit 7"]
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------

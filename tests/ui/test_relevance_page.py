@@ -32,7 +32,6 @@ from vizkit.ui.session.background import Task
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import attempt
 from vizkit.ui.sidebar import inputs
-from vizkit.ui.widgets.tiles import tile as tile_of
 from vizkit.views.blocks import Job
 from vizkit.views.relevance.many import Many
 from vizkit.views.relevance.maps import Maps
@@ -172,10 +171,11 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
 
 
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("vizkit.ui.session.explained.TARGET_TRACE_BYTES", 1)
+    monkeypatch.setattr("vizkit.scoring.GRADIENT_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
     assert not test.exception
-    assert "choose a smaller input" in test.info[0].value
+    assert "The gradients of all attention weights would take" in texts(test)
+    assert "Rollout" in names(small(test))
 
 
 def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_not_scored():
@@ -233,14 +233,6 @@ def test_one_scale_for_a_method_in_all_models():
             assert 0 < first[name]["to"] < top
         else:
             assert first[name]["to"] == pytest.approx(top)
-
-
-def test_a_map_without_anything_is_a_sentence_and_never_a_picture():
-    tile = tile_of("legrad", "LeGrad gives nothing for this class here: all places are alike.")
-    assert tile.places is None
-    assert tile.values.size == 0
-    assert "nothing for this class" in tile.note
-    assert tile_of("occlusion", None).places is None
 
 
 def test_slow_maps_are_computed_when_asked():
@@ -334,14 +326,14 @@ def test_many_images_keep_what_was_scored():
     """Whatever picture is shown: they depend on the model alone."""
     found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
     assert not isinstance(found, tuple)
-    of = saved.inputs_of(found, inputs.sample("digit 3"))
+    of = saved.subject_of(found, inputs.sample("digit 3"))
     of.uploads = {name: inputs.sample(name).rgb for name in ("digit 3", "digit 7")}
     many = Many(of, ("rollout", "grad_cam"), ("road",), "uploads", 24)
     assert many.said() == ""
     task = Task(Device())
     with task.lock:
         do(of, many.jobs, task)
-    other = saved.inputs_of(found, inputs.sample("digit 7"))
+    other = saved.subject_of(found, inputs.sample("digit 7"))
     other.uploads = of.uploads
     scores = [other.find(job.key) for job in Many(other, ("rollout", "grad_cam"), ("road",), "uploads", 24).jobs]
     assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
@@ -417,7 +409,7 @@ def test_others_get_the_device_while_work_is_going_on():
 def test_others_get_the_device_between_two_passes_of_a_job_of_a_view():
     found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
     assert not isinstance(found, tuple)
-    of = saved.inputs_of(found, inputs.sample("digit 3"))
+    of = saved.subject_of(found, inputs.sample("digit 3"))
     locks, counted = background.cached.device_lock(), threading.Event()
     work = Job("counted", "counting", partial(endless_passes, counted))
     task = background.begin(partial(do, of, [work]))

@@ -8,7 +8,6 @@ import pytest
 import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
-from vizkit.ui.session import cached
 from vizkit.ui.sidebar import inputs
 
 DEIT = "bundled:insects_deit"
@@ -106,7 +105,7 @@ def test_the_full_matrix_only_when_asked():
 
 
 def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cached, "FULL_TRACE_BYTES", 1)
+    monkeypatch.setattr("vizkit.views.subject.FULL_TRACE_BYTES", 1)
     test = opened("rollout", models=VIT, image="digit 5")
     assert not test.exception
     expected = rollout_masses(traced(VIT, "digit 5")).grid.flatten().numpy()

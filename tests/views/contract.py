@@ -212,9 +212,7 @@ def texts(block: object) -> Iterator[str]:
     if isinstance(block, Tiles):
         yield from (text for tile in block.maps for text in texts(tile))
     if isinstance(block, Grid):
-        yield from (
-            text for tile in (*block.rows, *(each for row in block.maps for each in row)) for text in texts(tile)
-        )
+        yield from (text for tile in (*block.rows, *(each for each, _ in block.cells)) for text in texts(tile))
     if isinstance(block, Table):
         yield from (str(part) for row in block.rows for cell in row.items() for part in cell if part is not None)
     if isinstance(block, Later):

@@ -92,8 +92,8 @@ def seen_values(block: Block) -> Iterator[np.ndarray]:
     if isinstance(block, Picture):
         yield block.rgb
     if isinstance(block, Tiles | Grid):
-        rows = [block.maps] if isinstance(block, Tiles) else block.maps
-        yield from (tile.values for row in rows for tile in row if tile.values.size)
+        maps = block.maps if isinstance(block, Tiles) else [tile for tile, _ in block.cells]
+        yield from (tile.values for tile in maps if tile.values.size)
     if isinstance(block, Chart):
         yield from (values for still in block.still for values in seen_values(still))
         for trace in block.figure.data:
@@ -192,9 +192,6 @@ def scales_of_their_own(found: list[Seen]) -> list[str]:
             words = " ".join(filter(None, (getattr(block, "title", ""), getattr(block, "alt", ""))))
             if isinstance(block, Tiles):
                 rows = [(words, block.limits)]
-            elif isinstance(block, Grid):
-                heads = [" ".join((words, head.name, head.note, head.more)) for head in block.rows]
-                rows = list(zip(heads, block.limits, strict=True))
             elif isinstance(block, Columns):
                 rows = list(compared(block))
             else:
@@ -311,8 +308,8 @@ def not_a_setting(found: list[Seen]) -> list[str]:
             picks = getattr(block, "picks", "") or ()
             several = not isinstance(picks, str)
             fields += picks if several else [picks]
-            broken += [f"{one}: {field} is no setting" for field in fields if field not in asked]
-            for value in getattr(block, "values", ()) if not broken and picks else ():
+            broken += [f"{one}: {field} is no setting" for field in fields if field not in (*asked, "image")]
+            for value in getattr(block, "values", ()) if not broken and picks not in ((), "image") else ():
                 for name, part in zip(picks, value, strict=True) if several else [(picks, value)]:
                     if not kept(one, name, part):
                         broken.append(f"{one}: {name} cannot be {part!r}")

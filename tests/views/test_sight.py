@@ -11,7 +11,7 @@ from tests.views.contract import seen, subject
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, curves, heat_map
 from vizkit.views import VIEWS, Entry
-from vizkit.views.blocks import Canvas, Chart, Columns, Folded, Grid, Line, Map, Picture, Said, Tile, Tiles
+from vizkit.views.blocks import Canvas, Chart, Columns, Folded, Line, Map, Picture, Said, Tile, Tiles
 from vizkit.views.controls import number
 from vizkit.views.view import How, View
 
@@ -101,13 +101,6 @@ class Apart(Toy):
 
 
 @dataclass(frozen=True)
-class Rows2(Toy):
-    def show(self, of):
-        row = (Tile("one", HEAT), Tile("two", HEAT))
-        yield Grid((Tile("a method", None),), (of, of), (row,), (((0, 0.4), (0, 0.8)),), "A grid.")
-
-
-@dataclass(frozen=True)
 class Maps(Toy):
     def show(self, of):
         yield Columns(((over(0.4),), (over(0.8),)))
@@ -183,7 +176,6 @@ def test_a_good_toy_breaks_no_rule(rule):
         (sight.without_effect, Even),
         (sight.lost_on_paper, Bare),
         (sight.scales_of_their_own, Apart),
-        (sight.scales_of_their_own, Rows2),
         (sight.scales_of_their_own, Maps),
         (sight.scales_of_their_own, Charts),
         (sight.bare_axes, NoUnit),

@@ -149,13 +149,16 @@ def _tiles(to: Column, block: Tiles) -> None:
 
 
 def _grid(to: Column, block: Grid) -> None:
-    for index, (head, tiles, limits) in enumerate(zip(block.rows, block.maps, block.limits, strict=True)):
-        _heading(to, Heading(head.name))
-        _line(to, Line(head.note))
-        named = [replace(tile, name=of.name) for tile, of in zip(tiles, block.of, strict=True)]
-        chosen = bool(block.values) and block.values[index] == block.chosen
-        maps = _small(named, block.of, limits, [chosen] * len(named))
-        to.add(small_maps(maps, max(1, len(maps)), to.inner, to.opacities, to.y, to.width))
+    maps = [
+        replace(tile, name=" · ".join(filter(None, (head.name, model))))
+        for head, row in zip(block.rows, block.maps, strict=True)
+        for model, (tile, _) in zip(block.columns, row, strict=True)
+    ]
+    under = [each for _, each in block.cells]
+    chosen = [value == block.chosen for value in block.told] or [False] * len(maps)
+    small = _small(maps, under, [block.limits] * len(maps), chosen)
+    to.add(small_maps(small, max(1, len(block.columns)), to.inner / 3, to.opacities, to.y, to.width))
+    _line(to, Line(block.quantity))
 
 
 def _small(

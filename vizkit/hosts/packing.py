@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.canvas.tile_maps import Tile, tile_maps
+from vizkit.figure.canvas.tile_maps import tile_maps
 from vizkit.figure.palette import MARKS, OPACITIES, SIGNED, colours, faint
 from vizkit.figure.saved.panels import chart_marks, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Plate
@@ -29,7 +29,6 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
-    Limits,
     Line,
     Map,
     Matrix,
@@ -43,7 +42,7 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "on_picture", "point_of", "said_of"]
+__all__ = ["Packed", "Packing", "grid_data", "on_picture", "point_of", "said_of"]
 
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
@@ -159,35 +158,31 @@ def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packe
         yield {"kind": "heading", "text": block.title}
     subject = _subject(block, of)
     chosen = block.values.index(block.chosen) if block.chosen in block.values else None
-    data = _maps(block.maps, block.limits, [subject] * len(block.maps), block.alt, pack)
+    under = pack.url(subject.rgb), (subject.rgb.shape[0], subject.rgb.shape[1]), subject.box_xyxy
+    data = tile_maps(block.maps, block.limits, [under] * len(block.maps), OPACITIES[pack.draw], block.alt)
     data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": block.tile_px, "matrix": None}
     yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.values}
 
 
 def _grid(pack: Packing, block: Grid, of: Sequence[Subject]) -> Iterator[Packed]:
-    maps = [tile for row in block.maps for tile in row]
-    limits = [ends for row in block.limits for ends in row]
-    data = _maps(maps, limits, [*block.of] * len(block.rows), block.alt, pack)
+    data = grid_data(block, OPACITIES[pack.draw], lambda each: pack.url(each.rgb))
+    yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.told}
+
+
+def grid_data(block: Grid, opacities: tuple[float, float], url: Callable[[Subject], str]) -> Packed:
+    """As tiles.js reads it. `url`: of the picture of a subject."""
+    tiles, values = [tile for tile, _ in block.cells], block.told
+    under = [(url(each), (each.rgb.shape[0], each.rgb.shape[1]), each.box_xyxy) for _, each in block.cells]
     heads = {
         "rows": [(tile.name, tile.note, tile.more) for tile in block.rows],
-        "columns": [each.name for each in block.of],
-        "named": True,
-        "signed": any(tile.signed for tile in maps),
-        "plain": any(not tile.signed and tile.values.size for tile in maps),
+        "columns": block.columns,
+        "quantity": block.quantity,
+        "limits": block.limits,
+        "unit": next((tile.unit for tile in tiles), ""),
     }
-    values = [value for value in block.values for _ in block.of]
     chosen = values.index(block.chosen) if block.chosen in values else None
-    data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": 0, "matrix": heads}
-    yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": values}
-
-
-def _maps(maps: Sequence[Tile], limits: Sequence[Limits], of: Sequence[Subject], alt: str, pack: Packing) -> Packed:
-    picture = of[0].rgb if of else None
-    if picture is None:
-        return {}
-    boxes = [each.box_xyxy for each in of]
-    size_hw = picture.shape[0], picture.shape[1]
-    return tile_maps(maps, limits, boxes, size_hw, pack.url(picture), OPACITIES[pack.draw], alt)
+    more = {"chosen": chosen, "pick": bool(block.picks), "tile_px": 0, "matrix": heads}
+    return tile_maps(tiles, [block.limits] * len(tiles), under, opacities, block.alt) | more
 
 
 def _picture(pack: Packing, block: Picture, of: Sequence[Subject]) -> Iterator[Packed]:

@@ -105,10 +105,24 @@ def _several(key: str, control: Control, of: Sequence[Subject], default: Any) ->
     known = options(control, of)
     more = {"key": key, "bind": "query-params", "help": control.help or None}
     if len(known) > MOST_BUTTONS:
-        return tuple(st.multiselect(control.label, known, list(default), control.called, **more))
+        usual = ", ".join(control.examples(of) if callable(control.examples) else control.examples)
+        more |= {"max_selections": control.most, "placeholder": usual or None}
+        chosen = tuple(st.multiselect(control.label, known, list(default), control.called, **more))
+        _offer_undo(key, chosen)
+        return chosen
     more["format_func"] = lambda option: plain(control.called(option))
     chosen = st.pills(control.label, known, default=list(default), selection_mode="multi", **more)
     return tuple(option for option in known if option in chosen)
+
+
+def _offer_undo(key: str, chosen: tuple[str, ...]) -> None:
+    """The cross of a list takes all of it at once: it can be taken back."""
+    held = f"_{key}_chosen"
+    before = st.session_state.get(held, ())
+    if chosen:
+        st.session_state[held] = chosen
+    elif len(before) > 1:
+        st.button("Undo", icon=":material/undo:", key=f"{key}_undo", on_click=_take, args=(key, list(before)))
 
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
@@ -201,8 +215,8 @@ def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> st
     return default if text == usual else text
 
 
-def _take(key: str, text: str) -> None:
-    st.session_state[key] = text
+def _take(key: str, value: object) -> None:
+    st.session_state[key] = value
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

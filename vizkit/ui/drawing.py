@@ -8,7 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.hosts.packing import on_picture, point_of, said_of
+from vizkit.figure.palette import OPACITIES
+from vizkit.hosts.packing import grid_data, on_picture, point_of, said_of
+from vizkit.image import digest_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of, open_view
@@ -20,7 +22,7 @@ from vizkit.ui.session.shown import cursor
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
 from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.tiles import matrix, tiles
+from vizkit.ui.widgets.tiles import tiles
 from vizkit.views import VIEWS, Entry
 from vizkit.views.blocks import (
     Answered,
@@ -52,7 +54,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import controls, rule_of
-from vizkit.views.rules import POINT, Rule
+from vizkit.views.rules import POINT, Rule, below
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -77,8 +79,8 @@ class Drawing:
         return f"{self.key}_{kind}{self.count}"
 
     def state(self, field: str) -> str:
-        """Where the session has a field of this view."""
-        return key_of(self.entry, field, controls(self.view)[field])
+        """Where the session has a field of this view; "image" is the name of the picture itself."""
+        return field if field == "image" else key_of(self.entry, field, controls(self.view)[field])
 
     def put(self, field: str | tuple[str, ...], value: Any) -> None:
         """Set a field, or several to the parts of a value, as its widget holds it."""
@@ -86,7 +88,8 @@ class Drawing:
             for each, part in zip(field, value, strict=True):
                 self.put(each, part)
         elif field:
-            st.session_state[self.state(field)] = held(controls(self.view)[field], value)
+            control = controls(self.view).get(field)
+            st.session_state[self.state(field)] = held(control, value) if control else value
 
     def subject(self, block: Map | Tiles) -> saved.Kept:
         """On whose picture it lies."""
@@ -143,19 +146,12 @@ def _tiles(to: Drawing, block: Tiles) -> None:
 
 
 def _grid(to: Drawing, block: Grid) -> None:
-    columns = [of for of in to.of if of in block.of]
-    flat = [value for value in block.values for _ in columns]
-    matrix(
-        to.next_key("grid"),
-        block.rows,
-        [of.shown for of in columns],
-        block.maps,
-        columns[0].picture,
-        to.opacity,
-        block.limits,
-        label=block.alt,
-        on_pick=to.pick(block.picks, flat),
-        chosen=flat.index(block.chosen) if block.chosen in flat else None,
+    def url(of: Subject) -> str:
+        return cached.browser_image(of.picture.digest if isinstance(of, saved.Kept) else digest_of(of.rgb), of.rgb)
+
+    data = grid_data(block, OPACITIES[to.opacity], url)
+    script_canvas("vizkit_tiles")(
+        to.next_key("grid"), data, pick=(below(len(block.cells)), to.pick(block.picks, block.told))
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vizkit.views import (
     architecture,
     attention,
+    compare,
     convolution,
     distillation,
     intervene,
@@ -57,6 +58,7 @@ VIEWS = {
         *distillation.VIEWS,
         *convolution.VIEWS,
         *intervene.VIEWS,
+        *compare.VIEWS,
         *sequences.VIEWS,
         *architecture.VIEWS,
     )

@@ -85,17 +85,29 @@ class Tiles(Block):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Block):
-    """Maps in rows, a column for each subject. `rows`: what stands before each, a Tile without a map. A click on a map
-    of row i sets the field `picks` to `values[i]`."""
+    """Maps in rows, under the names of `columns`, all on one scale, `limits`, of `quantity`; each over the picture of
+    its own subject. `rows`: what stands before each, a Tile without a map. A click on a map of row i sets the field
+    `picks` to `values[i]`, "image" being the name of the picture itself."""
 
+    columns: tuple[str, ...]
     rows: tuple[Tile, ...]
-    of: "tuple[Subject, ...]"
-    maps: tuple[tuple[Tile, ...], ...]
-    limits: tuple[tuple[Limits, ...], ...]
+    maps: "tuple[tuple[tuple[Tile, Subject], ...], ...]"
+    limits: Limits
+    quantity: str
     alt: str
     picks: str = ""
     values: tuple[Any, ...] = ()
     chosen: Any = None
+
+    @property
+    def cells(self) -> "list[tuple[Tile, Subject]]":
+        """Row by row."""
+        return [cell for row in self.maps for cell in row]
+
+    @property
+    def told(self) -> list[Any]:
+        """What a click on each of them stands for."""
+        return [value for row, value in zip(self.maps, self.values, strict=False) for _ in row]
 
 
 def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, **more: Any) -> Tiles:

@@ -51,7 +51,8 @@ class Control:
     `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
     model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so that a page
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
-    the first of which "" stands for. `follows`: its functions depend on other settings, and are given them as `view`.
+    the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
+    functions depend on other settings, and are given them as `view`.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Control:
     runs: bool = False
     inside: bool = False
     examples: Options = ()
+    most: int | None = None
     follows: bool = False
 
     def called(self, option: str) -> str:
@@ -179,6 +181,12 @@ def text_model(*bundled: str, **more: Any) -> Any:
 def folder(label: str, help: str = "", **more: Any) -> Any:
     """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
     return _field("", Control("folder", label, help, **more))
+
+
+def again(view: type[View], name: str, **changed: Any) -> Any:
+    """A field of another view, asked otherwise."""
+    part = view.__dataclass_fields__[name]
+    return _field(part.default, replace(part.metadata["control"], **changed))
 
 
 # ---- what the subjects allow -----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ CENTRE = (0.5, 0.5)
 P = ParamSpec("P")
 T = TypeVar("T")
 FULL_TRACE_BYTES = 300 * 2**20  # of attention weights; above, some rows alone are recorded, or the mean of the heads
+MEAN_TRACE_BYTES = 1200 * 2**20  # of one head
 
 
 class Subject:
@@ -56,6 +57,7 @@ class Subject:
         self.texts: Mapping[str, str] = {}  # the same of models of texts
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
+        self._pictured: dict[str, Subject] = {}
         self._traces: dict[Keep, Trace] = {}
 
     @cached_property
@@ -100,16 +102,20 @@ class Subject:
         return proven(self._traced(keep_within(self.loaded, query, FULL_TRACE_BYTES)))
 
     def whole(self) -> "Trace":
-        """With the rows of all tokens, where they are very many as the mean of the heads."""
-        return self._whole
-
-    @cached_property
-    def _whole(self) -> "Trace":
+        """With the rows of all tokens, where they are very many as the mean of the heads. NotApplicable where that is
+        too much as well."""
         from vizkit.models import Keep
         from vizkit.models.probes.budget import weights_bytes
+        from vizkit.traces import NotApplicable
 
-        fits = weights_bytes(self.loaded) <= FULL_TRACE_BYTES
-        return proven(self._traced(Keep() if fits else Keep(heads="mean")))
+        size = weights_bytes(self.loaded)
+        if size <= FULL_TRACE_BYTES:
+            return proven(self._traced(Keep()))
+        if size > MEAN_TRACE_BYTES * self.heads:
+            raise NotApplicable(
+                "The weights of all tokens at this size would take more memory than is kept; choose a smaller input."
+            )
+        return proven(self._traced(Keep(heads="mean")))
 
     def _traced(self, keep: "Keep") -> "Trace":
         from vizkit.models import trace
@@ -134,6 +140,29 @@ class Subject:
 
         loaded = load(source, pretrained=True, device=self.loaded.device)
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
+
+    def pictured(self, name: str) -> "Subject":
+        """The same model on another picture at hand, by its name: an upload, or one that comes with vizkit.
+        NotApplicable for one that is not here."""
+        if name == self.image:
+            return self
+        if name not in self._pictured:
+            self._pictured[name] = self._of_picture(name, self.other_picture(name))
+        return self._pictured[name]
+
+    def other_picture(self, name: str) -> "RGB":
+        """Its pixels."""
+        from vizkit.analysis.comparison.pixel_edits import PixelError
+        from vizkit.interventions import bundled_picture
+        from vizkit.traces import NotApplicable
+
+        try:
+            return self.uploads[name] if name in self.uploads else (self.picture_of or bundled_picture)(name)
+        except PixelError:
+            raise NotApplicable(f"{name[:60]} is not here: upload it in the sidebar, or choose another.") from None
+
+    def _of_picture(self, name: str, rgb: "RGB") -> "Subject":
+        return Subject(self.open, rgb, self.edits, self.picture_of, image=name, model=self.model, point=self.point)
 
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property

@@ -28,6 +28,18 @@ def best_map(gains: Mapping[str, float], margin: float) -> Remark | None:
     return Remark(f"{ahead} {joined(none)} {verb} no better than chance.", {"gain": gains[best], "none": len(none)})
 
 
+def of_models(shares: Mapping[str, float], where: str, images: int) -> Remark | None:
+    """Which model has most of its map on some places (`where`: "on the insect, which covers 6 % of the image"), and
+    which least: the mean over pictures."""
+    if not shares:
+        return None
+    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+    over = f"In the mean of {images} images " if images > 1 else ""
+    words = f"{over}{most} has {percent(shares[most])} of its map {where}"
+    rest = f"; {least} {'' if len(shares) == 2 else 'least, '}{percent(shares[least])}" if most != least else ""
+    return Remark(f"{words}{rest}.", dict(shares))
+
+
 def agreement(maps: Mapping[str, Float[Tensor, "row column"]]) -> Remark | None:
     """How much of the positive evidence lies on the same places in each pair: the most and the least. None for less
     than two maps with any."""

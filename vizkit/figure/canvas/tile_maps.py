@@ -1,4 +1,4 @@
-"""Small maps of one picture as their canvas (tiles.js) reads them: each with its name, its colours and its values."""
+"""Small maps over pictures as their canvas (tiles.js) reads them: each with its name, its colours and its values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.geometry import Box
+from vizkit.geometry import Box, in_shares
 
 __all__ = ["Tile", "tile_maps"]
 
@@ -17,7 +17,7 @@ __all__ = ["Tile", "tile_maps"]
 @dataclass(frozen=True, eq=False)
 class Tile:
     """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
-    `signed`: drawn from blue over white at 0 to red. `unit`: "%" or ""."""
+    `signed`: drawn from blue over white at 0 to red. `unit`: "%", "×" or ""."""
 
     name: str
     places: Float[np.ndarray, "row column"] | None
@@ -34,17 +34,15 @@ class Tile:
 def tile_maps(
     maps: Sequence[Tile],
     limits: Sequence[tuple[int | float, int | float]],
-    boxes_xyxy: Sequence[Box],
-    size_hw: tuple[int, int],
-    image_url: str,
+    under: Sequence[tuple[str, tuple[int, int], Box]],
     opacities: tuple[float, float],
     label: str,
 ) -> dict[str, Any]:
-    """`limits`: the values at the two ends of every map's colours; `boxes_xyxy`: what its model saw of the picture, in
-    pixels; `size_hw`: of the picture."""
-    height, width = size_hw
+    """`limits`: the values at the two ends of every map's colours; `under`: of every map the picture as a URL, its
+    size (height, width) in pixels, and what the model saw of it."""
     described, values, start = [], [], 0
-    for tile, (bottom, top), (x0, y0, x1, y1) in zip(maps, limits, boxes_xyxy, strict=True):
+    images = list(dict.fromkeys(url for url, *_ in under))
+    for tile, (bottom, top), (url, size_hw, box) in zip(maps, limits, under, strict=True):
         low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
         values.append(sixteen_bits(tile.values, low, high).ravel())
         rows, across = tile.values.shape
@@ -63,7 +61,9 @@ def tile_maps(
                 "to": top,
                 "start": start,
                 "beyond": high > top * 1.0001,
-                "box": (x0 / width, y0 / height, x1 / width, y1 / height),
+                "image": images.index(url),
+                "size": size_hw,
+                "box": in_shares(box, size_hw),
             }
         )
         start += rows * across
@@ -73,8 +73,7 @@ def tile_maps(
         "values": text64(np.concatenate(values)),
         "plain": text64(colours()),
         "signed": text64(colours(SIGNED)),
-        "image": image_url,
-        "size": size_hw,
+        "images": images,
         "floor": floor,
         "ceiling": ceiling,
         "label": label,

@@ -1,4 +1,4 @@
-// Several maps of one picture side by side, each with its name, its colours and the value under the common cursor.
+// Several maps side by side, each with its name, its colours and the value under the common cursor.
 // Only what the model saw is drawn. With `pick` a click chooses a tile and tells Python which.
 
 const CURSOR = 'vizkit-cursor'                         // the event that all cards of a page share, see look.js
@@ -14,7 +14,7 @@ const number = (value, unit) => {
   if (unit === '%') return String(Number((100 * value).toPrecision(2))).replace('-', '−') + ' %'
   const size = Math.abs(value)
   const text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(2)))
-  return text.replace('-', '−')
+  return text.replace('-', '−') + (unit && ' ' + unit)
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -54,14 +54,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (heads) {
     heads.rows.forEach(([name, note, more], row) => head('row', row, name, note, more))
-    heads.columns.forEach((name, column) => head(heads.named ? 'column' : 'column narrow', column, name))
-    const legend = head('corner', 0, '')
-    for (const [there, signed, low, high] of [[heads.signed, true, 'against', 'for the class'], [heads.plain, false, 'little', 'much']]) {
-      if (!there) continue
-      const line = document.createElement('p'), colours = document.createElement('i')
-      colours.style.background = ramp(signed)
-      line.append(low, colours, high); legend.append(line)
-    }
+    heads.columns.forEach((name, column) => head('column', column, name))
+    const legend = head('corner', 0, '', heads.quantity)
+    const line = document.createElement('p'), colours = document.createElement('i'), [low, high] = heads.limits
+    colours.style.background = ramp(low < 0)
+    line.append(number(low, heads.unit), colours, (low < 0 ? '+' : '') + number(high, heads.unit)); legend.prepend(line)
   }
   data.maps.forEach((map, index) => {
     const tile = state.tiles[index], [x0, y0, x1, y1] = map.box        // what its model saw, in fractions of the image
@@ -76,7 +73,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.canvas.setAttribute('role', data.pick ? 'button' : 'img')
     tile.canvas.setAttribute('aria-label', `${map.name}. ${heads ? heads.columns[index % many] + '. ' : ''}${data.label}`)
     tile.canvas.tabIndex = data.pick ? 0 : -1
-    tile.canvas.style.aspectRatio = String(((x1 - x0) * data.size[1]) / ((y1 - y0) * data.size[0]))
+    tile.canvas.style.aspectRatio = String(((x1 - x0) * map.size[1]) / ((y1 - y0) * map.size[0]))
     tile.figure.toggleAttribute('data-pick', data.pick)
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
     if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
@@ -109,10 +106,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const pen = canvas.getContext('2d')
     pen.fillStyle = '#0b0d19'                          // where the model's input was padded beyond the picture
     pen.fillRect(0, 0, width, height)
-    if (state.image && state.image.complete && state.image.naturalWidth && data.floor + data.ceiling < 2) {
+    const image = state.images[map.image]
+    if (image && image.complete && image.naturalWidth && data.floor + data.ceiling < 2) {
       const w = width / (x1 - x0), h = height / (y1 - y0)
-      pen.imageSmoothingEnabled = data.size[1] > 128   // small digits stay what they are: squares
-      pen.drawImage(state.image, -x0 * w, -y0 * h, w, h)
+      pen.imageSmoothingEnabled = map.size[1] > 128   // small digits stay what they are: squares
+      pen.drawImage(image, -x0 * w, -y0 * h, w, h)
     }
     const cells = new OffscreenCanvas(map.columns, map.rows), inside = cells.getContext('2d')
     const picture = inside.createImageData(map.columns, map.rows)
@@ -151,11 +149,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.resize = new ResizeObserver(() => state.draw(null))
     state.resize.observe(root)
   }
-  if (state.source !== data.image) {
-    state.source = data.image
-    state.image = new Image()
-    state.image.onload = () => state.draw(null)
-    state.image.src = data.image
-  }
+  const known = new Map((state.images || []).map(image => [image.src, image]))
+  state.images = data.images.map(source => {
+    const image = known.get(source) || new Image()
+    if (image.src !== source) { image.onload = () => state.draw(null); image.src = source }
+    return image
+  })
   state.draw(null)
 }

@@ -140,4 +140,4 @@ def number_words(value: float, unit: str) -> str:
     """As it stands beside colours and bars."""
     if unit == "%":
         return f"{100 * value:.3g} %".replace("-", "−")
-    return f"{value:.3g}".replace("-", "−")
+    return f"{value:.3g} {unit}".rstrip().replace("-", "−")

@@ -3,7 +3,6 @@
 from vizkit.report.kinds.chart import Chart
 from vizkit.report.kinds.framed import Framed
 from vizkit.report.kinds.record import Drawn, Kind
-from vizkit.report.kinds.relevance import Relevance
 
 __all__ = [
     "KINDS",
@@ -11,13 +10,11 @@ __all__ = [
     "Drawn",
     "Framed",
     "Kind",
-    "Relevance",
     "Shows",
 ]
 
 KINDS: dict[str, type] = {
-    "relevance": Relevance,
     "chart": Chart,
     "boxes": Framed,
 }
-Shows = Relevance | Chart | Framed
+Shows = Chart | Framed

@@ -14,7 +14,7 @@ from vizkit.ui.device import DEVICE, Device
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.session.remembered import forget, remembered
-from vizkit.views.subject import FULL_TRACE_BYTES
+from vizkit.views import subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +144,11 @@ def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "T
     the mean over heads where a row is not the same token in every layer."""
     from vizkit.models.probes.budget import keep_within
 
-    keep = keep_within(loaded, query, FULL_TRACE_BYTES)
+    return traced(source, loaded, picture, keep_within(loaded, query, subject.FULL_TRACE_BYTES))
+
+
+def traced(source: str, loaded: "Loaded", picture: Picture, keep: "Keep") -> "Trace":
+    """The same, of which `keep` is kept."""
     return _trace(source, picture.digest, loaded.preprocessing, keep, loaded, picture.rgb)
 
 
@@ -203,7 +207,7 @@ def _statistics(
     from vizkit.models.probes.budget import weights_bytes
     from vizkit.traces import NotApplicable
 
-    if weights_bytes(_loaded) > FULL_TRACE_BYTES:
+    if weights_bytes(_loaded) > subject.FULL_TRACE_BYTES:
         raise NotApplicable(
             f"All weights of {chosen.bare(source)} at this size would take more memory than is kept; choose a smaller "
             "input."

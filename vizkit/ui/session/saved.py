@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import streamlit as st
 
 from vizkit.image import RGB, Picture
-from vizkit.ui.session import cached, explained
+from vizkit.image import digest_of as digest_of_picture
+from vizkit.ui.session import cached
 from vizkit.ui.session.address import link
 from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_image
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
 from vizkit.ui.session.uploads import give_texts
 from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject, no_model, no_picture, proven
+from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.view import View
 
 if TYPE_CHECKING:
-    from vizkit.analysis.attention.attention_map import Query
-    from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.models import Keep
     from vizkit.report.document import Entry
     from vizkit.report.item import Draw, Item, Other
     from vizkit.traces import Trace
@@ -55,22 +55,28 @@ class Shelved(Subject):
 class Kept(Shelved):
     """A model and a picture by their names; what the pages have computed of them is taken from there."""
 
-    def __init__(self, source: str, opening: Any, picture: Picture, **facts: Any) -> None:
+    def __init__(self, source: str, opening: Any, picture: Picture, *, whole: bool = False, **facts: Any) -> None:
+        """`whole`: the model is made for the shape of its picture."""
         super().__init__(opening, picture.rgb, **facts)
-        self.source, self.picture = source, picture
+        self.source, self.picture, self.whole_image = source, picture, whole
 
     def _of_model(self, source: str) -> Subject:
         image, point = self.image, self.point
         return Kept(source, cached.opening(source), self.picture, image=image, model=title(source), point=point)
+
+    def _of_picture(self, name: str, rgb: RGB) -> Subject:
+        picture = Picture(rgb, digest_of_picture(rgb), "")
+        opening = cached.opening(self.source, picture if self.whole_image else None)
+        facts = {"image": name, "model": self.model, "point": self.point, "picture_of": self.picture_of}
+        return Kept(self.source, opening, picture, whole=self.whole_image, **facts)
 
     @property
     def seen(self) -> "Trace":
         return self.trace(self.asked)
 
     def _place(self, key: Hashable) -> Hashable:
-        if isinstance(key, OfModel):
-            return key, self.source, cached.weights_of(self.source), self.loaded.preprocessing
-        return key, *explained.key_of(self._shown(), self.picture)
+        model = self.source, cached.weights_of(self.source), self.loaded.preprocessing
+        return (key, *model) if isinstance(key, OfModel) else (key, *model, self.picture.digest)
 
     def keep(self, key: Hashable, value: object) -> None:
         """What was made elsewhere."""
@@ -80,44 +86,14 @@ class Kept(Shelved):
     def weights(self) -> str:
         return _weights(self.source, cached.weights_of(self.source), self)
 
-    def trace(self, query: "Query") -> "Trace":
-        return proven(cached.trace(self.source, self.loaded, self.picture, query))
-
-    def whole(self) -> "Trace":
-        return proven(explained.whole_trace(self._shown(), self.picture))
-
-    def explanation(
-        self,
-        method: str,
-        target: int,
-        against: int | None,
-        layer: str = "",
-        progress: "Callable[[int, int], None] | None" = None,
-    ) -> "Explanation":
-        from vizkit.analysis.attribution.methods import METHODS
-        from vizkit.traces import NotApplicable
-
-        shown = self._shown()
-        key = explained.key_of(shown, self.picture)
-        request = explained.Request(shown, self.picture, key, target, against, layer)
-        if METHODS[method].slow:
-            result = explained.slow_map(request, method, progress or (lambda done, total: None))
-        else:
-            result = explained.fast_maps(request)[method]
-        if isinstance(result, str):
-            raise NotApplicable(result)
-        return result
+    def _traced(self, keep: "Keep") -> "Trace":
+        return cached.traced(self.source, self.loaded, self.picture, keep)
 
     @property
     def shown(self) -> Shown:
         """As the canvases of the page take it."""
         trace = self.seen
         return Shown(self.source, self.loaded, trace, self.box_xyxy, self.asked, lambda: trace)
-
-    def _shown(self) -> Shown:
-        point = (0.5, 0.5)
-        trace = cached.trace(self.source, self.loaded, self.picture, point)
-        return Shown(self.source, self.loaded, trace, self.box_xyxy, point, lambda: self.trace(point))
 
 
 NOTHING = Shelved(no_model, no_picture())
@@ -133,27 +109,20 @@ def picture_alone(picture: Picture) -> Subject:
     return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
 
 
-def inputs_of(shown: Shown, picture: Picture) -> Kept:
-    """To be read later, without a session too."""
-    return Kept(shown.source, cached.opening(shown.source, picture if whole_image() else None), picture)
-
-
 def subject_of(shown: Shown, picture: Picture) -> Kept:
     """What a view of this page is given; it may be read later, without a session too."""
     opening = cached.opening(shown.source, picture if whole_image() else None)
-    image = str(st.session_state.get("image", ""))
-    return Kept(shown.source, opening, picture, image=image, model=title(shown.source), point=cursor())
+    facts = {"image": str(st.session_state.get("image", "")), "model": title(shown.source), "point": cursor()}
+    return Kept(shown.source, opening, picture, whole=whole_image(), **facts)
 
 
 def item_of(
     shown: Shown,
     shows: Any,
     draw: str = "over image",
-    edits: tuple[str, ...] = (),
     others: Sequence[Shown] = (),
 ) -> "Item":
-    """The record of a picture on this page, of the chosen image; `edits`: changes of it and of the model; `others`:
-    further models that are on it."""
+    """The record of a picture on this page, of the chosen image; `others`: further models that are on it."""
     from vizkit.report.item import Item, Other
 
     first, *more = (_facts_of(each) for each in (shown, *others))
@@ -167,7 +136,6 @@ def item_of(
         size_hw,
         classes,
         link(),
-        edits=edits,
         at=cursor(),
         others=tuple(Other(*each) for each in more),
     )
@@ -204,13 +172,6 @@ def item_of_picture(shows: Any) -> "Item":
     return Item(shows, "", "", str(st.session_state.get("image", "")), link=link())
 
 
-def changed_inputs(shown: Shown, picture: Picture, edits: tuple[str, ...], named: PictureOf) -> Subject:
-    """As `inputs_of`, with changes of the picture and of the model; `named`: other pictures by their names."""
-    image = str(st.session_state.get("image", ""))
-    opening, name = inputs_of(shown, picture).open, title(shown.source)
-    return Subject(opening, picture.rgb, edits, named, image=image, model=name, point=cursor())
-
-
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
     """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
     if not item.source:
@@ -234,7 +195,7 @@ def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf 
     facts = {"image": item.image, "model": of.model, "point": item.at, "picture_of": named}
     if item.edits:
         return Subject(own, picture.rgb, item.edits, **facts)
-    return Kept(source, own, picture, **facts)
+    return Kept(source, own, picture, whole=of.size_hw is not None, **facts)
 
 
 # ---- the report of the session ---------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The sidebar: which image, which models, on which device, as far as the open view reads them."""
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -177,7 +176,8 @@ def sample(name: str) -> Picture:
     """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
     made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
     note = f"{made}, from the test split" if made else ""
-    return Picture(bundled.picture(name), hashlib.sha256(name.encode()).hexdigest(), note)
+    rgb = bundled.picture(name)
+    return Picture(rgb, digest_of(rgb), note)
 
 
 def picture_named(name: str) -> RGB:

@@ -1,6 +1,5 @@
 """The computed sentence below a picture, in one look on all pages."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,7 +10,6 @@ from vizkit.ui.sidebar.inputs import chosen_insect
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from vizkit.analysis.attribution.explaining import Explanation
     from vizkit.analysis.remarks.remark import Remark
     from vizkit.traces import Attention
     from vizkit.ui.session.shown import Shown
@@ -44,19 +42,3 @@ def of_layer(shown: "Shown", attention: "Attention", layer: int, head: int | Non
 
     covered = covered_by_insect(shown, attention.key.grid) if attention.key.grid else None
     return of_map(attention, shown.query, layer, head, covered) or of_head(attention, layer, head)
-
-
-def of_evidence(shown: "Shown", explanation: "Explanation") -> None:
-    """Of a map of a method: the share on a drawn insect, else how concentrated it is. Places against count as none."""
-    from vizkit.analysis.remarks.places import where
-
-    heat = explanation.heat
-    subject = "the evidence for the class" if explanation.signed else "the map"
-    remark(where(heat, covered_by_insect(shown, (heat.shape[0], heat.shape[1])), subject))
-
-
-def of_maps(maps: "Mapping[str, Explanation]") -> None:
-    """Which of several maps of one decision are most alike, by their titles."""
-    from vizkit.analysis.remarks.maps import agreement
-
-    remark(agreement({title: explanation.heat for title, explanation in maps.items()}))

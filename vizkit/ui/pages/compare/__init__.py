@@ -10,7 +10,6 @@ VIEWS = (
         fragment=False,
         answers=True,
     ),
-    View("Maps", "A map of every model, all by one method.", "maps", fragment=False, answers=True),
     View("Cost", "Multiply–adds, memory and time of every model.", "cost", fragment=False),
     View(
         "Robustness",

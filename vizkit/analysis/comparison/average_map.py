@@ -1,0 +1,33 @@
+"""Maps of several models, of several pictures and by several methods in one unit, and their mean."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+__all__ = ["average", "strongest", "times_equal"]
+
+STRONGEST = 0.1  # of the places
+
+
+def times_equal(heat: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """How many times the value that every place would have if all had the same: x / mean |x|, whatever the unit and the
+    grid. Of a map without any value itself."""
+    mean = heat.abs().mean()
+    return heat / mean if float(mean) else heat
+
+
+def average(maps: Sequence[Float[Tensor, "_row _column"]]) -> Float[Tensor, "row column"]:
+    """The mean, place by place, on the grid of the first; others are laid onto it by area."""
+    size = maps[0].shape
+    laid = (each if each.shape == size else F.interpolate(each[None, None], size, mode="area")[0, 0] for each in maps)
+    return torch.stack(list(laid)).mean(0)
+
+
+def strongest(heat: Float[Tensor, "row column"]) -> float:
+    """Which share of what is above 0 lies on the strongest tenth of the places, one at least; 0 of an empty map."""
+    values = heat.clamp(min=0).flatten().sort(descending=True).values
+    total = float(values.sum())
+    return float(values[: max(1, round(STRONGEST * len(values)))].sum()) / total if total else 0.0

@@ -1,0 +1,60 @@
+"""Which images the models are compared on: the sidebar's, and others at hand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vizkit.datasets import samples
+from vizkit.views.controls import several
+from vizkit.views.subject import Subject
+
+__all__ = ["OfImages", "first_answer", "truth_of"]
+
+MOST = 8
+MORE = 2  # samples beside the chosen image, to begin with
+
+
+def at_hand(of: Sequence[Subject]) -> list[str]:
+    return list(dict.fromkeys((*(of[0].uploads if of else ()), *samples.names())))
+
+
+def suggested(of: Sequence[Subject]) -> list[str]:
+    """All uploads where there are several, else the sidebar's image and two samples that show classes of the models."""
+    if len(of[0].uploads) > 1:
+        return list(of[0].uploads)[:MOST]
+    known = {label for each in of if each.has_model for label in each.loaded.labels}
+    suiting = [name for name in samples.names() if truth_of(name) in known] or ["flower", "china"]
+    return [of[0].image, *[name for name in suiting if name != of[0].image][:MORE]]
+
+
+def truth_of(name: str) -> str:
+    """The class that a sample shows, as the bundled models call it; "" where nobody has said."""
+    if name in samples.INSECTS:
+        return name
+    return name.removeprefix("digit ") if name.startswith("digit ") and name in samples.names() else ""
+
+
+@dataclass(frozen=True)
+class OfImages:
+    """Views of several images."""
+
+    images: tuple[str, ...] = several(
+        "Images",
+        at_hand,
+        "Up to eight: your uploads and the samples. The sidebar's image is always one of them.",
+        examples=suggested,
+        most=MOST,
+        key="images",
+        runs=True,
+    )
+
+    def rows(self, of: Sequence[Subject]) -> list[list[Subject]]:
+        """Of each image every model."""
+        names = self.images or suggested(of)
+        names = list(names) if of[0].image in names else [of[0].image, *names]
+        return [[each.pictured(name) for each in of] for name in names[:MOST]]
+
+
+def first_answer(of: Subject) -> str:
+    """What the model says of its picture, in a few words; "" of one without an answer."""
+    lines = of.loaded.head.lines(of.seen.logits, of.loaded.label, 1)
+    return " ".join(lines[0]) if lines else ""
