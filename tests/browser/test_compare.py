@@ -68,8 +68,9 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
 def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph&compare_view=Maps")
     ready(page)
-    expect(page.locator(f"{MAIN} canvas[role='application']")).to_have_count(5)  # of three models, two with heads
-    page.locator(f"{MAIN} .st-key-compare_strip button", has_text="stonefly nymph").click()
+    maps = page.locator(f"{MAIN} canvas[role='button']")
+    expect(maps).to_have_count(9)  # of three models, on three images
+    maps.nth(3).click()
     expect(page.locator(".st-key-image input")).to_have_value("stonefly nymph")
     ready(page)
     choose(page, "Robustness")
