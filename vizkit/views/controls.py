@@ -52,6 +52,7 @@ class Control:
     model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so that a page
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for. `follows`: its functions depend on other settings, and are given them as `view`.
+    `pictures`: its options are `Subject.others`, of which a link may name one that is not here.
     """
 
     kind: Kind
@@ -73,6 +74,7 @@ class Control:
     inside: bool = False
     examples: Options = ()
     follows: bool = False
+    pictures: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -100,6 +102,9 @@ class Control:
             named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
             return f"“patch” for that at the point, {named}, or a patch as {cell}"
         few = "any of " if self.kind == "several" else ""
+        if self.pictures:
+            own = ["a picture that comes with vizkit, by its name", "the path of another"]
+            return self._listed([*self.words, *own])
         return few + ("those of the model" if callable(self.options) else self._listed(self.options))
 
     def _listed(self, options: Sequence[str]) -> str:
