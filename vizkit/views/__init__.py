@@ -19,6 +19,7 @@ from vizkit.views import (
     positions,
     relevance,
     sequences,
+    super_resolution,
     swin,
 )
 from vizkit.views.entry import Entry, Reads
@@ -57,6 +58,7 @@ VIEWS = {
         *convolution.VIEWS,
         *intervene.VIEWS,
         *sequences.VIEWS,
+        *super_resolution.VIEWS,
     )
 }
 
