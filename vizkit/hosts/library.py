@@ -57,8 +57,9 @@ def show(
     pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
     subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
+    pictures = _pictures(view)
     for subject in subjects:
-        subject.texts = _texts(view)
+        subject.texts, subject.uploads = _texts(view), pictures
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
 
@@ -84,6 +85,12 @@ def _texts(view: View) -> dict[str, str]:
     """Models of texts at hand: finished runs by their names, and the folder that was named."""
     chosen = [getattr(view, name) for name, control in controls(view).items() if control.kind == "text model"]
     return {**(trained_texts() if chosen else {}), **{folder: folder for folder in chosen if Path(folder).is_dir()}}
+
+
+def _pictures(view: View) -> dict[str, RGB]:
+    """Other pictures that were named by their paths."""
+    chosen = [str(getattr(view, name)) for name, control in controls(view).items() if control.pictures]
+    return {path: open_image(path) for path in chosen if Path(path).is_file()}
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
+from vizkit.ui.session import linked_picture
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import folders
@@ -74,6 +75,8 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
 def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
+    if control.pictures:
+        linked_picture.say_missing(key, [*known, *map(control.called, known)])
     keep_valid(key, known)
     default = default if default in known else known[0]
     if control.listed and len(known) == 1:  # nothing to choose from

@@ -201,7 +201,7 @@ def _part(to: Drawing, block: Part) -> None:
 
 
 def _later(to: Drawing, block: Later) -> None:
-    of = next(of for of in to.of if of is block.of)
+    of: Any = next(of for of in (*to.of, to.without) if of is block.of)
     todo = [job for job in block.jobs if of.find(job.key) is None]
     task = to.next_key("later")
 

@@ -93,7 +93,7 @@ def _one(to: Drawing, index: int) -> None:
     else:
         pictured = "picture" in to.entry.reads
         item = (saved.item_of_picture if pictured else saved.item_alone)(to.view)
-        save(key, {"": item}, to.without)
+        save(key, {"": item}, to.without, to.files)
 
 
 def _turned(to: Drawing, book: Packed) -> None:

@@ -21,6 +21,7 @@ from vizkit.views import (
     positions,
     relevance,
     sequences,
+    super_resolution,
     swin,
 )
 from vizkit.views.entry import Entry, Reads
@@ -61,6 +62,7 @@ VIEWS = {
         *compare.VIEWS,
         *sequences.VIEWS,
         *architecture.VIEWS,
+        *super_resolution.VIEWS,
     )
 }
 

@@ -295,7 +295,7 @@ class Numbers(Block):
 
 @dataclass(frozen=True, eq=False)
 class Download(Block):
-    """One more file that can be saved, made when somebody does. `label` ends with its kind: (NPZ) or (CSV)."""
+    """One more file that can be saved, made when somebody does. `label` ends with its kind: (NPZ), (CSV) or (PNG)."""
 
     label: str
     make: Callable[[], bytes]

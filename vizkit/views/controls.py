@@ -53,6 +53,7 @@ class Control:
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.
+    `pictures`: its options are `Subject.others`, of which a link may name one that is not here.
     """
 
     kind: Kind
@@ -75,6 +76,7 @@ class Control:
     examples: Options = ()
     most: int | None = None
     follows: bool = False
+    pictures: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -102,6 +104,9 @@ class Control:
             named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
             return f"“patch” for that at the point, {named}, or a patch as {cell}"
         few = "any of " if self.kind == "several" else ""
+        if self.pictures:
+            own = ["a picture that comes with vizkit, by its name", "the path of another"]
+            return self._listed([*self.words, *own])
         return few + ("those of the model" if callable(self.options) else self._listed(self.options))
 
     def _listed(self, options: Sequence[str]) -> str:

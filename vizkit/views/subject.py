@@ -126,6 +126,24 @@ class Subject:
         return self._traces[keep]
 
     @property
+    def others(self) -> list[str]:
+        """Other pictures at hand by their names: uploads, and those that come with vizkit."""
+        from vizkit.datasets import samples
+
+        return [name for name in dict.fromkeys((*self.uploads, *samples.names())) if name != self.image]
+
+    def other_picture(self, name: str) -> "RGB":
+        """One of them. NotApplicable where it is not here."""
+        from vizkit.analysis.comparison.pixel_edits import PixelError
+        from vizkit.interventions import bundled_picture
+        from vizkit.traces import NotApplicable
+
+        try:
+            return self.uploads[name] if name in self.uploads else (self.picture_of or bundled_picture)(name)
+        except PixelError as sentence:
+            raise NotApplicable(str(sentence)) from None
+
+    @property
     def has_model(self) -> bool:
         return self.open is not no_model
 
@@ -149,17 +167,6 @@ class Subject:
         if name not in self._pictured:
             self._pictured[name] = self._of_picture(name, self.other_picture(name))
         return self._pictured[name]
-
-    def other_picture(self, name: str) -> "RGB":
-        """Its pixels."""
-        from vizkit.analysis.comparison.pixel_edits import PixelError
-        from vizkit.interventions import bundled_picture
-        from vizkit.traces import NotApplicable
-
-        try:
-            return self.uploads[name] if name in self.uploads else (self.picture_of or bundled_picture)(name)
-        except PixelError:
-            raise NotApplicable(f"{name[:60]} is not here: upload it in the sidebar, or choose another.") from None
 
     def _of_picture(self, name: str, rgb: "RGB") -> "Subject":
         return Subject(self.open, rgb, self.edits, self.picture_of, image=name, model=self.model, point=self.point)

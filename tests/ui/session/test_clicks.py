@@ -27,7 +27,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_matrix": lambda data: {"point": POINT},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
-    "vizkit_super_resolution": lambda data: {"at": [2, 3]},
+    "vizkit_transfer": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
     "vizkit_order": lambda data: {"swaps": "0-5"},

@@ -9,7 +9,7 @@ from tests.ui.conftest import fine, opened, sent_to, texts
 
 
 def content_of(test) -> dict:
-    (content,) = sent_to(test, "vizkit_super_resolution")
+    (content,) = sent_to(test, "vizkit_transfer")
     return content
 
 
@@ -19,7 +19,7 @@ def relevance_of(content: dict) -> np.ndarray:
 
 
 def test_the_canvas_is_sent_the_relevance_of_all_places():
-    test = opened("super_resolution", sr_at="3,5")
+    test = opened("super_resolution", sr_place="4,6")
     fine(test)
     content = content_of(test)
     assert list(content["grid"]) == [24, 24]
@@ -41,7 +41,7 @@ def test_an_error_map_needs_a_truth_and_lies_over_the_picture():
     fine(test)
     content = content_of(test)
     assert list(content["over_size"]) == [96, 96]
-    assert content["titles"][1] == "TTSR, mixture of all, error"
+    assert content["titles"][1] == "mixture of all places"
 
 
 def test_a_long_picture_keeps_its_shape():

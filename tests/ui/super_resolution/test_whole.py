@@ -9,24 +9,26 @@ from PIL import Image
 from tests.ui.conftest import fine, opened, sent_to
 from vizkit.analysis.attribution.subject import Stopped
 from vizkit.models.super_resolution import enlarge, open_enlarger
+from vizkit.traces import NotApplicable
 from vizkit.ui.device import Device
-from vizkit.ui.pages.super_resolution.whole import Enlarged, enlarging, png_of
 from vizkit.ui.session import background
-from vizkit.ui.session.remembered import shelf
+from vizkit.ui.session.saved import Shelved
+from vizkit.views.subject import no_model
+from vizkit.views.super_resolution.whole import WholePicture, from_the_middle, png_of
 
 VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}
 
 
 class Heard(background.Task):
-    """A task that is stopped after so many passes."""
+    """A task that is stopped when it is heard for the last time."""
 
-    def __init__(self, passes: int = 99):
+    def __init__(self, last: int = 99):
         super().__init__(Device())
-        self.passes, self.said = passes, []
+        self.last, self.said = last, []
 
     def report(self, doing, done, total):
         self.said.append((done, total))
-        if len(self.said) == self.passes:
+        if len(self.said) == self.last:
             raise Stopped
 
 
@@ -35,39 +37,51 @@ def picture(rows, columns):
 
 
 def test_tiles_that_are_done_when_it_is_stopped_are_not_computed_again():
-    rgb, key = picture(9, 110), ("whole test",)
-    first, second = Heard(1), Heard()
+    of = Shelved(no_model, picture(9, 110))
+    (later,) = WholePicture().show(of)
     with pytest.raises(Stopped):
-        enlarging(rgb, None, key, None)(first)
-    stopped: Enlarged = shelf().find(key)
-    assert (stopped.done, stopped.total) == (1, 3)
-    whole = enlarge(open_enlarger("bundled:insects_sr"), rgb)
-    assert np.array_equal(stopped.pixels[:, :192], whole[:, :192])
-    assert not np.array_equal(stopped.pixels[:, 192:], whole[:, 192:])  # bicubic as yet
-    enlarging(rgb, None, key, stopped)(second)
-    assert second.said == [(2, 3), (3, 3)]
-    assert np.array_equal(shelf().find(key).pixels, whole)
+        background.do(of, later.jobs, Heard(3))  # each job is heard twice
+    found = {job.key: done for job in later.jobs if (done := of.find(job.key)) is not None}
+    canvas, said, *_ = later.show(found)
+    assert canvas.data["titles"][1] == "without reference, 1 of 3 tiles"
+    assert said.text.startswith("1 of 3 tiles of 440 × 36 pixels are enlarged")
+    (middle, *_), *_ = found.values()
+    whole = enlarge(open_enlarger("bundled:insects_sr"), of.rgb)
+    assert np.array_equal(middle[2], whole[:, 192:384]), "the middle comes first"
+    rest = [job for job in later.jobs if job.key not in found]
+    second = Heard()
+    background.do(of, rest, second)
+    assert len(second.said) == 4
+    *_, numbers = later.show({job.key: of.find(job.key) for job in later.jobs})
+    assert np.array_equal(numbers.arrays()["result"], whole)
 
 
-def test_a_picture_is_enlarged_by_a_press_and_can_be_taken_away(monkeypatch):
+def test_the_middle_of_a_picture_comes_first():
+    sides = [slice(0, 4), slice(4, 8), slice(8, 10)]
+    assert from_the_middle([(row, column) for row in sides for column in sides])[0] == 4
+
+
+def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
     monkeypatch.setattr(background, "start", lambda name, work: work(Heard()))
     test = opened("super_resolution", **VIEW, sr_whole_reference="mayfly nymph")
     fine(test)
-    assert sent_to(test, "vizkit_swipe")[0]["titles"][1] == "TTSR, 0 of 1 tiles"
-    next(button for button in test.button if button.label == "Enlarge ×4").click()
-    test.run()
-    fine(test)
-    assert sent_to(test, "vizkit_swipe")[0]["titles"] == ["bicubic", "TTSR"]
-    assert [button.proto.label for button in test.get("download_button")] == ["Picture (PNG)"]
+    assert sent_to(test, "vizkit_swipe")[0]["titles"] == ["bicubic", "with the reference"]
+    assert "All pixels (PNG)" in [button.proto.label for button in test.get("download_button")]
     again = opened("super_resolution", **test.query_params)
-    assert sent_to(again, "vizkit_swipe")[0]["titles"] == ["bicubic", "TTSR"]
+    assert sent_to(again, "vizkit_swipe")[0]["titles"] == ["bicubic", "with the reference"]
+
+
+def test_a_picture_that_is_large_waits_for_a_press():
+    (later,) = WholePicture().show(Shelved(no_model, picture(300, 300)))
+    assert later.button == "Enlarge ×4"
+    assert later.only_asked
+    assert len(later.jobs) <= 25
 
 
 def test_a_picture_that_is_large_already_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("vizkit.models.super_resolution.enlarging.MOST_PIXELS", 50)
-    test = opened("super_resolution", **VIEW)
-    assert not test.exception
-    assert "give a smaller one" in "\n".join(each.value for each in (*test.info, *test.warning))
+    with pytest.raises(NotApplicable, match="give a smaller one"):
+        list(WholePicture().show(Shelved(no_model, picture(9, 9))))
 
 
 def test_the_file_has_every_pixel():

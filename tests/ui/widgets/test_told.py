@@ -87,7 +87,7 @@ TELL = {
         },
     ),
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
-    "vizkit_super_resolution": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
+    "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "0-5"}),
@@ -266,7 +266,7 @@ def test_a_link_is_read_by_the_same_rule(monkeypatch: pytest.MonkeyPatch, text: 
 PLACES = {
     "explore": ("Cards", ["at"]),
     "convolution": ("Slide", [f"slide_{name}" for name in ("at", "size", "stride", "padding", "dilation", "numbers")]),
-    "super_resolution": ("Enlarge", ["sr_at"]),
+    "super_resolution": ("Enlarge", ["sr_place"]),
     "swin": ("Shift", ["shift_step", "swin_block", "at"]),
     "detection": ("Boxes", ["det_query", "det_scene"]),
     "sequences": ("Translate", ["word", "heads", "force", "step", "hidden", "next"]),

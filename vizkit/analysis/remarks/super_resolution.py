@@ -1,10 +1,11 @@
 """What a reference has brought, in a sentence."""
 
 from collections.abc import Mapping
+from math import isfinite
 
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
-__all__ = ["of_likeness", "of_reference", "of_trust"]
+__all__ = ["of_likeness", "of_reference", "of_tiles", "of_trust", "of_whole"]
 
 CLEAR_DB = 0.2
 
@@ -28,6 +29,26 @@ def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: 
 def of_trust(trusted: float) -> Remark:
     """Where the truth is not known: the share of places whose texture was trusted."""
     return Remark(f"The texture of the reference is trusted at {percent(trusted)} of the places.", {"trusted": trusted})
+
+
+def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> Remark:
+    """Of a picture whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
+    those by bicubic interpolation, and the PSNR of the result, shrunk again, to what it was made from."""
+    more = round(100 * (steeper - 1))
+    differ = (
+        f"neighbouring pixels differ {abs(more)} % {'more' if more > 0 else 'less'} than by bicubic interpolation"
+        if more
+        else "neighbouring pixels differ as much as by bicubic interpolation"
+    )
+    again = f"to {agrees_db:.1f} dB" if isfinite(agrees_db) else "exactly"
+    words = f"{size[0]} × {size[1]} pixels: {differ}; shrunk again, they are the given picture {again}."
+    return Remark(words, {"steeper": steeper, "agreement": agrees_db})
+
+
+def of_tiles(done: int, total: int, size: tuple[int, int]) -> Remark:
+    """Of a picture that is being enlarged: tiles that are done, and the columns and rows of the result."""
+    words = f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic as yet."
+    return Remark(words, {"done": done, "total": total})
 
 
 def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> Remark:

@@ -81,11 +81,22 @@ _STRIPS = (
 )
 _PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
 _ARCHITECTURE = _HERE / "architecture"
+_ENLARGED = _HERE / "super_resolution"
+_TRANSFER = (
+    "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
+    "<div class='patches'></div></div>"
+)
+_SWIPE = (
+    "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
+    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div></div>"
+)
 SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
+    "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
+    "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
     "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
     "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, _TEXTS / "strips.js")),

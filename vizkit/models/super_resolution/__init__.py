@@ -2,7 +2,7 @@
 
 from vizkit.models.super_resolution.enlarging import enlarge
 from vizkit.models.super_resolution.opening import Enlarger, bundled_enlargers, open_enlarger
-from vizkit.models.super_resolution.seen import Seen, see
+from vizkit.models.super_resolution.seen import Seen, most_changed, see
 from vizkit.models.super_resolution.tracing import trace
 
-__all__ = ["Enlarger", "Seen", "bundled_enlargers", "enlarge", "open_enlarger", "see", "trace"]
+__all__ = ["Enlarger", "Seen", "bundled_enlargers", "enlarge", "most_changed", "open_enlarger", "see", "trace"]

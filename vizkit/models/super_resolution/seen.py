@@ -13,7 +13,7 @@ from vizkit.models.networks.super_resolution.ttsr import TIMES
 from vizkit.models.super_resolution.enlarging import bytes_of_pixels, fitting_reference, pixels_of
 from vizkit.models.super_resolution.opening import Enlarger
 
-__all__ = ["LARGEST_SEEN", "SHARPNESS", "Seen", "see"]
+__all__ = ["LARGEST_SEEN", "SHARPNESS", "Seen", "most_changed", "see"]
 
 LARGEST_SEEN = 64
 """Pixels of the longer side of a small picture whose whole relevance is looked at."""
@@ -76,3 +76,14 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
         gates,
         *(directions(each)[0].cpu() for each in (search.query, search.key)),
     )
+
+
+def most_changed(result: RGB, other: RGB) -> tuple[int, int]:
+    """The place, TIMES × TIMES pixels, around which 3 × 3 places differ most between two enlarged pictures."""
+    apart = np.abs(result.astype(np.float32) - other).mean(2)
+    rows, columns = (side // TIMES for side in apart.shape)
+    places = apart.reshape(rows, TIMES, columns, TIMES).mean((1, 3))
+    framed = np.pad(places, 1)
+    around = sum(framed[y : y + rows, x : x + columns] for y in range(3) for x in range(3))
+    row, column = np.unravel_index(np.argmax(around), places.shape)
+    return int(row), int(column)

@@ -5,7 +5,7 @@ A download waits on the server as long as its page is open, so what it holds has
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import streamlit as st
@@ -36,7 +36,7 @@ WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
 
 
 class Shelved(Subject):
-    """What it keeps stands on the shelf of all sessions, and goes when that is full."""
+    """What it keeps of its picture stands on the shelf of all sessions, and goes when that is full."""
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         def alone() -> T:
@@ -48,8 +48,16 @@ class Shelved(Subject):
     def find(self, key: Hashable) -> Any:
         return shelf().find(self._place(key))
 
+    def keep(self, key: Hashable, value: object) -> None:
+        """What was made elsewhere."""
+        shelf().put(self._place(key), value)
+
     def _place(self, key: Hashable) -> Hashable:
-        return "of no model", key
+        return "of no model", "" if isinstance(key, OfModel) else self._digest, key
+
+    @cached_property
+    def _digest(self) -> str:
+        return digest_of_picture(self.original)
 
 
 class Kept(Shelved):
@@ -78,10 +86,6 @@ class Kept(Shelved):
         model = self.source, cached.weights_of(self.source), self.loaded.preprocessing
         return (key, *model) if isinstance(key, OfModel) else (key, *model, self.picture.digest)
 
-    def keep(self, key: Hashable, value: object) -> None:
-        """What was made elsewhere."""
-        shelf().put(self._place(key), value)
-
     @property
     def weights(self) -> str:
         return _weights(self.source, cached.weights_of(self.source), self)
@@ -104,9 +108,9 @@ def _weights(source: str, stamp: tuple[int, int] | None, _inputs: Kept) -> str:
     return Subject.weights.fget(_inputs)  # pyright: ignore[reportOptionalCall]
 
 
-def picture_alone(picture: Picture) -> Subject:
+def picture_alone(picture: Picture) -> Shelved:
     """What a view is given where there is no model."""
-    return Subject(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
+    return Shelved(no_model, picture.rgb, image=str(st.session_state.get("image", "")), point=cursor())
 
 
 def subject_of(shown: Shown, picture: Picture) -> Kept:
@@ -175,7 +179,8 @@ def item_of_picture(shows: Any) -> "Item":
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
     """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
     if not item.source:
-        inputs = Shelved(no_model, no_picture()) if picture is None else Subject(no_model, picture.rgb)
+        rgb = no_picture() if picture is None else picture.rgb
+        inputs = Shelved(no_model, rgb, image=item.image, point=item.at, picture_of=named)
     else:
         picture = picture or WITHOUT
         inputs = _again(item, item, picture, named)

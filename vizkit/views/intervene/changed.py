@@ -12,12 +12,11 @@ from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import cells_of, on_cells
-from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB, seen
-from vizkit.interventions import Changes, bundled_picture
+from vizkit.interventions import Changes
 from vizkit.models import family
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Tile, Tiles
@@ -64,14 +63,14 @@ def _traced(of: Subject, changes: Changes) -> "Trace":
     loaded = of.loaded
     target = loaded.head.target(of.seen.logits) if loaded.classifies else None
     with refused():
-        trace = proven(changes.trace(loaded, of.rgb, partial(picture_of, of), target=target))
+        trace = proven(changes.trace(loaded, of.rgb, of.other_picture, target=target))
     return replace(trace, notes=tuple(note for note in trace.notes if not note.startswith("Changed: ")))
 
 
 def image_of(of: Subject, changes: Changes) -> RGB:
     """What the model sees after the changes of the image."""
     with refused():
-        rgb = changes.given(of.loaded, of.rgb, partial(picture_of, of))[1]
+        rgb = changes.given(of.loaded, of.rgb, of.other_picture)[1]
     return rgb if changes.pixels else seen(rgb, of.loaded.preprocessing)
 
 
@@ -85,15 +84,9 @@ def refused() -> Iterator[None]:
         raise NotApplicable(str(sentence)) from None
 
 
-def picture_of(of: Subject, name: str) -> RGB:
-    """Another picture at hand, from which patches are pasted."""
-    return of.uploads[name] if name in of.uploads else (of.picture_of or bundled_picture)(name)
-
-
 def others(of: Sequence[Subject]) -> list[str]:
     """Other pictures at hand, by their names."""
-    names = [name for each in of[:1] for name in (*each.uploads, *samples.names()) if name != each.image]
-    return list(dict.fromkeys(names))
+    return [name for each in of[:1] for name in each.others]
 
 
 # ---- before, after, difference ---------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import choice, number, switch
-from vizkit.views.intervene.changed import agreeing, others, picture_of
+from vizkit.views.intervene.changed import agreeing, others
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -122,7 +122,7 @@ class Patching(Decision):
 
     def corrupted(self, of: Subject) -> RGB:
         if self.how_corrupted == OTHER:
-            return picture_of(of, self.name(of))
+            return of.other_picture(self.name(of))
         if self.how_corrupted == ERASED:
             return erased(of.rgb, samples.insect(of.image).insect)
         return corrupted(of.rgb, self.how_corrupted)

@@ -59,6 +59,7 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
     with left:
         try:
             inputs = saved.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
+            inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
             if other := changed(entry.item, inputs):
                 raise ReportError(other)
             st.image(_png(entry.item, inputs), output_format="PNG", width="stretch", alt=entry.item.kind)

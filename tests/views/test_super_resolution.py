@@ -1,0 +1,97 @@
+"""Pictures that are enlarged: the place that is looked at, the reference by its path, what is drawn on paper."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vizkit
+from vizkit.analysis.super_resolution.quality import agreement, steepness
+from vizkit.figure.saved.plate import Outline, Stroke
+from vizkit.figure.saved.transfer import Transfer, halves
+from vizkit.models.super_resolution import most_changed
+from vizkit.traces import NotApplicable
+from vizkit.views.controls import ControlError
+from vizkit.views.subject import Subject, no_model
+from vizkit.views.super_resolution.enlarge import Enlarge
+from vizkit.views.super_resolution.likeness import Likeness
+
+
+def grey(rows, columns, value=0):
+    return np.full((rows, columns, 3), value, np.uint8)
+
+
+def test_the_place_around_which_most_has_changed():
+    one, other = grey(24, 20), grey(24, 20)
+    other[12:16, 8:12] = 90  # place (3, 2), whose eight neighbours see as much: the first is taken
+    other[16:20, 8:12] = 30
+    assert most_changed(one, other) == (3, 1)
+
+
+def test_steepness_and_agreement_of_stripes():
+    stripes = grey(4, 4)
+    stripes[:, 1::2] = 100
+    assert steepness(stripes) == 50.0  # across always 100, down always 0
+    assert agreement(grey(2, 2, 80), grey(8, 8, 80)) == np.inf
+    assert agreement(grey(2, 2, 255), grey(8, 8, 0)) < 2
+
+
+def transfer(**more) -> Transfer:
+    relevance = np.array([[0.1, 0.9, 0.8, 0.2], [0.3, 0.4, 0.5, 0.6]], np.float32)
+    usual = {"left": grey(8, 16), "right": grey(8, 16, 9), "reference": grey(8, 16), "truth": grey(8, 16)}
+    says = "{row},{column} from {of_row},{of_column}: {relevance}, {gate}"
+    usual |= {"titles": ("a", "b"), "at": (0, 1), "taken": (0, 1), "relevance": relevance, "gate": 0.4, "says": says}
+    return Transfer(**usual | more)
+
+
+def test_candidates_do_not_overlap_and_the_taken_one_is_first():
+    assert [place for place, _ in transfer().candidates()] == [(0, 1), (1, 3)]
+    assert [place for place, _ in transfer(taken=(1, 0)).candidates()] == [(1, 0), (0, 2)]
+
+
+def test_the_bar_goes_through_the_chosen_place():
+    assert transfer().bar == 1.5 / 4
+    assert transfer(at=(0, 0)).bar == 0.15
+    assert halves(grey(1, 4), grey(1, 4, 9), 0.5)[0, :, 0].tolist() == [0, 0, 9, 9]
+
+
+def test_on_paper_the_arrow_ends_at_the_frame():
+    marks, _ = transfer().marks(300.0)
+    frames = [each for each in marks if isinstance(each, Outline) and each.colour == "#f59e0b"]
+    truth, own, taken, _ = frames
+    assert truth.x < own.x < taken.x
+    line = next(each for each in marks if isinstance(each, Stroke) and each.colour == "#f59e0b")
+    (x0, _), (x1, _) = line.points
+    assert x0 == pytest.approx(taken.x)
+    assert x1 == pytest.approx(own.x + own.width)
+    assert transfer().sentence() == "1,2 from 1,2: 0.90, 40 %"
+
+
+def test_the_place_is_a_setting_and_the_largest_change_by_default():
+    usual = vizkit.show("enlarge", None, "sample:mayfly nymph")
+    found = usual.numbers
+    row, column = most_changed(found["result"], found["without"])
+    of = Subject(no_model, vizkit.hosts.library.opened("sample:mayfly nymph", vizkit.views.VIEWS["enlarge"])[0])
+    of.image = "mayfly nymph"
+    canvas = next(iter(Enlarge().show(of)))
+    assert tuple(canvas.data["at"]) == (row, column)
+    assert tuple(next(iter(Enlarge(place=(40, 3)).show(of))).data["at"]) == (23, 3)
+    relevance = found["relevance"].reshape(24, 24)
+    assert relevance.max() <= 1.0001
+
+
+def test_a_reference_is_named_by_its_path_in_a_notebook_and_by_no_link(tmp_path):
+    file = tmp_path / "mine.png"
+    Image.fromarray(np.random.default_rng(0).integers(256, size=(40, 24, 3), dtype=np.uint8)).save(file)
+    shown = vizkit.show("enlarge", None, "sample:mayfly nymph", reference=str(file))
+    assert shown.numbers["reference"].shape == (40, 24, 3)
+    with pytest.raises(ControlError, match="cannot be"):
+        vizkit.show("enlarge", None, "sample:mayfly nymph", reference=str(tmp_path / "no.png"))
+    with pytest.raises(NotApplicable):
+        next(iter(Enlarge(reference=str(file)).show(Subject(no_model, grey(64, 64)))))
+
+
+def test_likeness_shows_what_was_measured():
+    shown = vizkit.show("likeness")
+    assert shown.numbers["values"].shape == (8, 5)
+    assert "Over 500 pictures 1 of 6 references helps" in shown.said
+    assert Likeness().title(Subject(no_model, grey(1, 1))) == "What a reference is worth"

@@ -1,0 +1,171 @@
+// Pictures under one cursor: the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
+// of all its places for the one that was clicked. Nothing is asked of Python but to keep the place. figure/saved/transfer.py draws the same on paper.
+
+const STORE = new WeakMap()
+const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 5, SPAN = 0.6, OVER = 0.82, NEAR = 0.75, LARGEST = 440
+
+export default function ({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector('.enlarge'), canvas = root.querySelector('canvas'), says = root.querySelector('.says'), patches = root.querySelector('.patches')
+  const state = STORE.get(parentElement) || { bar: null }
+  STORE.set(parentElement, state)
+  const [rows, columns] = data.grid, [keyRows, keyColumns] = data.key_grid
+  const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
+  const here = String(data.at), grid = String(data.grid)   // of what it has told itself the browser may be ahead
+  if (state.grid !== grid || !state.sent.has(here)) Object.assign(state, { at: data.at, grid, sent: new Set([here]) })
+  const images = state.images = {}
+  for (const name of ['beside', 'own', 'reference', 'truth']) {
+    if (!data[name]) continue
+    images[name] = new Image()
+    images[name].onload = () => draw()
+    images[name].src = data[name]
+  }
+  const row = () => {
+    const start = (state.at[0] * columns + state.at[1]) * keyRows * keyColumns
+    return Float32Array.from(relevance.subarray(start, start + keyRows * keyColumns), value => value / 65535 * 2 - 1)
+  }
+  const painted = (values, height, width, opacity) => {
+    const map = document.createElement('canvas')
+    map.width = width; map.height = height
+    const pixels = new ImageData(width, height)
+    values.forEach((value, i) => {
+      const c = 3 * Math.round(255 * clamp(value, 0, 1))
+      pixels.data.set([colours[c], colours[c + 1], colours[c + 2], 255 * opacity(value)], 4 * i)
+    })
+    map.getContext('2d').putImageData(pixels, 0, 0)
+    return map
+  }
+  const layout = wide => {                               // the true picture, the enlarged one, the reference; on a phone that one first
+    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide + GAP) / count - GAP)
+    const half = images.truth ? (wide - GAP) / 2 : Math.min(wide, 260)
+    const fitted = (x, y, side, r, c) => ({ x, y, side, w: side * Math.min(1, c / r), h: side * Math.min(1, r / c) })
+    const own = fitted(stacked || !images.truth ? 0 : room + GAP, TOP, room, rows, columns)
+    const lower = own.y + own.h + TOP + (data.over ? BELOW : 6)
+    const truth = images.truth && fitted(0, stacked ? lower : TOP, stacked ? half : room, rows, columns)
+    const reference = fitted(stacked ? (truth ? half + GAP : 0) : own.x + room + GAP, stacked ? lower : TOP, stacked ? half : room, keyRows, keyColumns)
+    return { own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
+  }
+  const shareOfBar = () => state.bar ?? clamp((state.at[1] + .5) / columns, .15, .85)
+  const best = () => {
+    const values = row(), taken = data.place[state.at[0] * columns + state.at[1]]
+    const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
+    for (const place of order) {  // overlapping patches count once
+      const y = Math.floor(place / keyColumns), x = place % keyColumns
+      if (chosen.every(other => Math.abs(other.y - y) > 1 || Math.abs(other.x - x) > 1)) chosen.push({ y, x, value: values[place] })
+      if (chosen.length === MOST) break
+    }
+    return { values, chosen }
+  }
+
+  const draw = () => {
+    const wide = canvas.clientWidth
+    if (!canvas.isConnected || !wide || Object.values(images).some(image => !image.naturalWidth)) return
+    const { own, truth, reference, height } = layout(wide), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
+    canvas.style.height = height + 'px'
+    canvas.width = Math.round(wide * ratio); canvas.height = Math.round(height * ratio)
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+    pen.imageSmoothingEnabled = false
+    const style = getComputedStyle(root), text = style.color, bar = own.x + shareOfBar() * own.w
+    const write = (words, x, y, most, align = 'left', font = '600 14px ') => {
+      pen.font = font + style.fontFamily; pen.fillStyle = text; pen.textBaseline = 'middle'; pen.textAlign = align
+      pen.fillText(words, x, y, most); pen.textAlign = 'left'
+    }
+    const title = (words, place) => write(words, place.x, place.y - TOP / 2 - 1, place.side)
+    const shown = (name, place) => pen.drawImage(images[name], place.x, place.y, place.w, place.h)
+    const scale = (place, words, low, high) => {
+      const y = place.y + place.h + BELOW / 2, small = '12px ', start = place.x + Math.min(place.side * .45, 6.3 * words.length + 34)
+      write(`${words}  ${low}`, place.x, y, start - place.x - 6, 'left', small)
+      pen.drawImage(painted(Array.from({ length: 64 }, (_, i) => i / 63), 1, 64, () => 1), start, y - 4, place.x + place.side - 34 - start, 8)
+      write(high, place.x + place.side, y, 32, 'right', small)
+    }
+    write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
+    write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
+    title('Reference', reference)
+    shown('own', own)
+    if (data.over) {
+      const [h, w] = data.over_size
+      pen.drawImage(painted(Array.from(bytes(data.over), value => value / 255), h, w, () => OVER), own.x, own.y, own.w, own.h)
+      scale(own, data.over_words, '0', String(data.over_top))
+    }
+    pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
+    shown('beside', own); pen.restore()
+    if (truth) { title('True picture', truth); shown('truth', truth) }
+    shown('reference', reference)
+    const { values, chosen } = best(), [y, x] = state.at
+    let low = 1, high = -1
+    for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
+    const bottom = Math.max(low, high - SPAN), shares = values.map(value => (value - bottom) / (high - bottom || 1))
+    pen.drawImage(painted(shares, keyRows, keyColumns, value => NEAR * clamp(value, 0, 1)), reference.x, reference.y, reference.w, reference.h)
+    scale(reference, 'relevance', number(bottom, 2), number(high, 2))
+    pen.fillStyle = '#fff'; pen.fillRect(bar - 1.5, own.y, 3, own.h)
+    pen.beginPath(); pen.arc(bar, own.y + own.h - 22, 11, 0, 7); pen.fill()
+    pen.fillStyle = '#222'; pen.textAlign = 'center'; pen.font = '700 12px ' + style.fontFamily; pen.fillText('◂▸', bar, own.y + own.h - 21.5); pen.textAlign = 'left'
+    const frame = (place, at, r, c) => {
+      const w = 1.5 * place.w / c, h = 1.5 * place.h / r, mid = { x: place.x + (at[1] + .5) * place.w / c, y: place.y + (at[0] + .5) * place.h / r, w, h }
+      for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [INK, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(mid.x - w, mid.y - h, 2 * w, 2 * h) }
+      return mid
+    }
+    if (truth) frame(truth, state.at, rows, columns)
+    arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), frame(own, state.at, rows, columns))
+    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}`, bar: shareOfBar().toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}`, left: own.x, width: own.w })
+    const words = { row: y + 1, column: x + 1, of_row: chosen[0].y + 1, of_column: chosen[0].x + 1, relevance: number(chosen[0].value, 2), gate: percent(data.gate[y * columns + x]) }
+    says.textContent = data.says.replace(/\{(\w+)\}/g, (_, name) => words[name])
+    candidates(chosen)
+  }
+  const arrow = (pen, from, to) => {                     // from the edge of the one frame to the edge of the other
+    const dx = to.x - from.x, dy = to.y - from.y, along = Math.hypot(dx, dy) || 1, left = ({ w, h }) => Math.min(w / Math.abs(dx), h / Math.abs(dy), 1)
+    const a = left(from), b = 1 - left(to), tip = [from.x + b * dx, from.y + b * dy], ux = 11 * dx / along, uy = 11 * dy / along
+    if (b <= a) return
+    for (const [ink, thick] of [['rgb(0 0 0 / .55)', 5], [INK, 2.5]]) {
+      pen.strokeStyle = ink; pen.lineWidth = thick; pen.beginPath(); pen.moveTo(from.x + a * dx, from.y + a * dy); pen.lineTo(...tip)
+      for (const side of [-.5, .5]) { pen.moveTo(tip[0] - ux + side * uy, tip[1] - uy - side * ux); pen.lineTo(...tip) }
+      pen.stroke()
+    }
+  }
+  const candidates = chosen => {
+    const cut = (image, { y, x }, title, kind) => {
+      const box = document.createElement('div'), piece = document.createElement('canvas'), label = document.createElement('span')
+      box.className = 'patch ' + kind; piece.width = piece.height = 3 * CELL
+      piece.getContext('2d').drawImage(image, (x - 1) * CELL, (y - 1) * CELL, 3 * CELL, 3 * CELL, 0, 0, 3 * CELL, 3 * CELL)
+      label.textContent = title
+      box.append(piece, label)
+      return box
+    }
+    const [y, x] = state.at, here = { y, x }
+    const own = [[images.beside, data.titles[0]], [images.own, 'result'], ...images.truth ? [[images.truth, 'true']] : []]
+    patches.replaceChildren(...own.map(([image, title], i) => cut(image, here, title, i === own.length - 1 ? 'own' : '')),
+      ...chosen.map((place, i) => cut(images.reference, place, number(place.value, 2), i ? '' : 'best')))
+  }
+
+  const where = event => {
+    const frame = canvas.getBoundingClientRect(), { own } = layout(canvas.clientWidth)
+    return { x: (event.clientX - frame.left - own.x) / own.w, y: (event.clientY - frame.top - own.y) / own.h, near: 16 / own.w }
+  }
+  const choose = (y, x) => {
+    state.at = [clamp(y, 0, rows - 1), clamp(x, 0, columns - 1)]
+    state.sent.add(String(state.at))
+    draw(); setStateValue('at', state.at)
+  }
+  canvas.onpointerdown = event => {
+    const at = where(event)
+    if (at.x < -at.near || at.x > 1 + at.near || at.y < 0 || at.y > 1) return
+    state.drag = Math.abs(at.x - shareOfBar()) < at.near
+    if (state.drag) canvas.setPointerCapture(event.pointerId)
+    else if (at.x >= 0 && at.x < 1) choose(Math.floor(at.y * rows), Math.floor(at.x * columns))
+  }
+  canvas.onpointermove = event => {
+    const at = where(event)
+    if (state.drag) { state.bar = clamp(at.x, 0, 1); draw() }
+    canvas.style.cursor = at.y >= 0 && at.y <= 1 && Math.abs(at.x - shareOfBar()) < at.near ? 'ew-resize' : 'crosshair'
+  }
+  canvas.onpointerup = canvas.onpointercancel = () => { state.drag = false }
+  canvas.onkeydown = event => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key]
+    if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
+  }
+  canvas.setAttribute('aria-label', data.label)
+  state.observer?.disconnect()
+  state.observer = new ResizeObserver(() => draw())
+  state.observer.observe(canvas)
+  draw()
+  return () => state.observer?.disconnect()
+}

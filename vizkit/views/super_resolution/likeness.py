@@ -1,0 +1,107 @@
+"""Likeness: what references are worth that resemble the picture more and less, over 500 unseen pairs."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from vizkit.analysis.remarks.super_resolution import of_likeness
+from vizkit.datasets.pairs.any_picture import DRAWN
+from vizkit.datasets.pairs.drawn import TIMES
+from vizkit.figure.charts import bars
+from vizkit.figure.palette import OTHERS
+from vizkit.views.blocks import Block, Chart, Download, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+MEASURED = Path(__file__).parents[2] / "bundled" / "super_resolution" / "levels.json"
+TITLES = {
+    "same": "same scene moved",
+    "kind": "same kind",
+    "other": "another kind",
+    "picture": "a photograph",
+    "shuffled": "its pixels shuffled",
+    "noise": "noise",
+    "without": "without reference",
+    "bicubic": "bicubic",
+}
+LEVELS = list(TITLES)[:-2]
+SCENE, GAP, GREY = 0, 3, 127
+EXAMPLES = (
+    "One of the scenes: what is given, what it was, and its references: the same scene moved, the same kind, another "
+    "kind, a photograph, its pixels shuffled, noise."
+)
+
+
+@dataclass(frozen=True)
+class Likeness(View):
+    """What a reference is worth, from the same scene to pure noise."""
+
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Each bar is the mean over drawn scenes that no network has seen, enlarged from 24 to 96 pixels, of what the "
+        "reference adds to the same scene enlarged without one; its interval is of other such scenes (bootstrap over "
+        "the scenes).",
+        r"\mathrm{PSNR} = -10 \log_{10} \overline{(Y - \hat Y)^2}",
+        "photographs: the networks have learned from drawn insects; and what other networks would do: with and without "
+        "reference it is one of each, trained once.",
+        "Yang et al. 2020, table of CUFED5 by similarity; Efron & Tibshirani 1993",
+    )
+
+    def title(self, of: Subject) -> str:
+        return "What a reference is worth"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+        rows = {name: row_of(measured["levels"][name]) for name in TITLES}
+        gains = {name: (mean, low, high) for name, (_, mean, low, high, _) in rows.items() if name in LEVELS}
+        said = of_likeness({TITLES[name]: gain for name, gain in gains.items()}, measured["pairs"])
+        mean, low, high = np.array(list(gains.values())).T
+        figure = bars([TITLES[name] for name in gains], mean.tolist(), "dB above no reference, with 95 % intervals")
+        ends = {"array": high - mean, "arrayminus": mean - low, "thickness": 1.5, "color": OTHERS}
+        figure.update_traces(error_x={"type": "data", **ends})
+        yield side_by_side(
+            Chart(figure, f"What a reference is worth: {said.words}"),
+            Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
+            widths=(3, 2),
+        )
+        yield Said(said.words)
+        yield Table(
+            tuple(
+                {
+                    "reference": TITLES[name],
+                    "PSNR": f"{psnr:.2f} dB",
+                    "above no reference": between(*gain) if name != "without" else "–",
+                    "SSIM": f"{ssim:.4f}",
+                }
+                for name, (psnr, *gain, ssim) in rows.items()
+            ),
+            "PSNR and SSIM by reference",
+        )
+        yield Numbers(lambda: {"names": np.array(list(rows)), "values": np.array(list(rows.values()))})
+        lines = [f"{name},{','.join(f'{value:.6g}' for value in row)}" for name, row in rows.items()]
+        head = "reference,psnr_db,above_none_db,low_db,high_db,ssim"
+        yield Download("Numbers (CSV)", "\n".join([head, *lines, ""]).encode)
+
+
+def row_of(level: dict) -> tuple[float, float, float, float, float]:
+    """PSNR, what it is above no reference with both ends, SSIM; of what is no reference its own is 0."""
+    gain = level["gain"]
+    return level["psnr"], gain["value"], gain["low"], gain["high"], level["ssim"]
+
+
+def between(mean: float, low: float, high: float) -> str:
+    return f"{mean:+.2f} dB ({low:+.2f} to {high:+.2f})".replace("-", "−")
+
+
+def examples() -> np.ndarray:
+    """The small picture, the true one, and all references, in two rows."""
+    pairs = [DRAWN.pair(SCENE, level=level) for level in LEVELS]
+    small, truth = pairs[0].small, pairs[0].truth
+    every = [small.repeat(TIMES, 0).repeat(TIMES, 1), truth, *(pair.reference for pair in pairs)]
+    framed = [np.pad(rgb, ((0, GAP), (0, GAP), (0, 0)), constant_values=GREY) for rgb in every]
+    half = len(framed) // 2
+    return np.concatenate([np.concatenate(row, 1) for row in (framed[:half], framed[half:])])[:-GAP, :-GAP]

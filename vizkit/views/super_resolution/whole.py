@@ -1,0 +1,137 @@
+"""Whole picture: the picture as it is, four times as large, in tiles that come in one after another."""
+
+import io
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from PIL import Image
+
+from vizkit.analysis.remarks.super_resolution import of_tiles, of_whole
+from vizkit.analysis.super_resolution.quality import agreement, steepness
+from vizkit.datasets.pairs.drawn import RGB, TIMES
+from vizkit.figure.saved.transfer import swiped
+from vizkit.image import data_url, digest_of
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Canvas, Download, Job, Later, Numbers, Paper, Said
+from vizkit.views.controls import choice
+from vizkit.views.subject import Subject
+from vizkit.views.super_resolution.networks import WITH, WITHOUT, enlarger
+from vizkit.views.view import How, View
+
+NOTHING = "no reference"
+AT_ONCE = 30  # tiles, a minute or so: more are begun by a press
+MOST_JOBS = 25  # a picture is shown with each that is done
+SHOWN_PX = 1600
+"""Of the longer side on the page; the file has all of them."""
+Tiles = list[tuple[slice, slice, RGB]]
+
+
+def references(of: Sequence[Subject]) -> list[str]:
+    return [NOTHING, *(name for each in of[:1] for name in each.others)]
+
+
+@dataclass(frozen=True)
+class WholePicture(View):
+    """The picture as it is, four times as large."""
+
+    reference: str = choice(
+        "Reference",
+        references,
+        "A picture that shows the like from nearer, best one of your uploads in the sidebar. One of more than "
+        "512 × 512 pixels is shrunk.",
+        default=NOTHING,
+        words={NOTHING: NOTHING},
+        key="sr_whole_reference",
+        listed=True,
+        pictures=True,
+        runs=True,
+    )
+
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Drag the bar to compare. The picture is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
+        "side of a tile, so that no seam is left, and searches each of their places in the whole reference.",
+        r"h_i = \arg\max_j \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert}",
+        "how good the result is: what the picture would look like from nearer is not known.",
+        "Yang et al. 2020",
+    )
+
+    def title(self, of: Subject) -> str:
+        by = "" if self.reference == NOTHING else f", by a reference: {self.reference}"
+        return f"The whole picture four times as large{by}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        from vizkit.models.super_resolution.enlarging import refuse_large, tiles
+
+        try:
+            refuse_large(of.rgb)
+        except ValueError as sentence:
+            raise NotApplicable(str(sentence)) from None
+        second = None if self.reference == NOTHING else of.other_picture(self.reference)
+        key = "" if second is None else digest_of(second)
+        order = from_the_middle([each[:2] for each in tiles(*of.rgb.shape[:2])])
+        size = -(-len(order) // MOST_JOBS)
+        parts = [tuple(order[start : start + size]) for start in range(0, len(order), size)]
+        jobs = tuple(
+            Job(
+                ("tiles", key, part), f"{size * (index + 1)} of {len(order)} tiles", partial(enlarged, of, second, part)
+            )
+            for index, part in enumerate(parts)
+        )
+        many = len(order) > AT_ONCE
+        button = f"Enlarge ×{TIMES}" if many else ""
+        yield Later(of, jobs, partial(self.swipe, of, len(order)), button, only_asked=many)
+
+    def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Iterator[Block]:
+        plain = bicubic(of.rgb)
+        pixels, done = plain.copy(), 0
+        for rows, columns, tile in (each for part in found.values() for each in part):
+            pixels[rows, columns] = tile
+            done += 1
+        network = "without reference" if self.reference == NOTHING else "with the reference"
+        titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
+        left, right = (data_url(rgb, SHOWN_PX) for rgb in (plain, pixels))
+        rows, columns = pixels.shape[:2]
+        data = {"left": left, "right": right, "titles": titles, "columns": columns, "rows": rows}
+        alt = "The enlarged picture by bicubic interpolation and by the network"
+        yield Canvas("vizkit_swipe", data, alt, still=(Paper(partial(swiped, plain, pixels, titles)),))
+        if done == total:
+            yield Said(of_whole((columns, rows), steepness(pixels) / steepness(plain), agreement(of.rgb, pixels)).words)
+            yield Download("All pixels (PNG)", partial(png_of, pixels))
+        else:
+            yield Said(of_tiles(done, total, (columns, rows)).words)
+        yield Numbers(lambda: {"result": pixels, "bicubic": plain})
+
+
+def from_the_middle(tiles: Sequence[tuple[slice, slice]]) -> list[int]:
+    """The numbers of tiles, the middle of the picture first: there stands what it is of."""
+    middle = tiles[-1][0].stop / 2, tiles[-1][1].stop / 2
+
+    def apart(index: int) -> float:
+        return sum(((part.start + part.stop) / 2 - at) ** 2 for part, at in zip(tiles[index], middle, strict=True))
+
+    return sorted(range(len(tiles)), key=apart)
+
+
+def enlarged(of: Subject, reference: RGB | None, numbers: Sequence[int], progress: Callable[[int, int], Any]) -> Tiles:
+    from vizkit.models.super_resolution.enlarging import enlarged_tiles
+
+    model, found = enlarger(of, WITHOUT if reference is None else WITH), Tiles()
+    for done, number in enumerate(numbers):
+        progress(done, len(numbers))
+        found.append(next(enlarged_tiles(model, of.rgb, reference, start=number)))
+    return found
+
+
+def bicubic(rgb: RGB) -> RGB:
+    rows, columns = rgb.shape[:2]
+    return np.asarray(Image.fromarray(rgb).resize((TIMES * columns, TIMES * rows), Image.Resampling.BICUBIC))
+
+
+def png_of(rgb: RGB) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, "PNG", compress_level=3)
+    return buffer.getvalue()
