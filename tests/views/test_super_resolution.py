@@ -95,3 +95,9 @@ def test_likeness_shows_what_was_measured():
     assert shown.numbers["values"].shape == (8, 5)
     assert "Over 500 pictures 1 of 6 references helps" in shown.said
     assert Likeness().title(Subject(no_model, grey(1, 1))) == "What a reference is worth"
+
+
+def test_a_picture_of_one_colour_is_enlarged_too():
+    said = vizkit.show("enlarge-whole", None, grey(8, 8, 120)).said
+    assert said.startswith("32 × 32 pixels: shrunk again, it ")
+    assert "1 of 1" not in said

@@ -539,6 +539,11 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for gains in product((-0.5, 0.0, 1.0), repeat=count)
     ),
     super_resolution.of_trust: lambda: (super_resolution.of_trust(p) for p in SHARES),
+    super_resolution.of_whole: lambda: (
+        super_resolution.of_whole((896, 640), steeper, agrees)
+        for steeper, agrees in product((0.5, 1.0, 1.25, float("inf")), (30.0, float("inf")))
+    ),
+    super_resolution.of_tiles: lambda: (super_resolution.of_tiles(done, 25, (896, 640)) for done in (0, 1, 24)),
     swin.pairs_saved: lambda: (
         swin.pairs_saved(layout((side, side), (window, window)), stage)
         for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))

@@ -1,4 +1,4 @@
-from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, of_trust
+from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, of_tiles, of_trust, of_whole
 
 
 def test_a_reference_brings_costs_or_changes_nothing():
@@ -28,4 +28,19 @@ def test_what_references_are_worth_by_their_likeness():
     )
     assert of_likeness({"a": (1.0, 0.9, 1.1), "b": (0.5, 0.4, 0.6)}, 9).words.startswith(
         "Over 9 pictures 2 of 2 references help, compared with no reference: a brings 1.00 dB (0.90 to 1.10); b brings"
+    )
+
+
+def test_a_whole_picture_is_judged_by_its_edges_and_by_the_picture_it_was_made_from():
+    assert of_whole((896, 640), 1.25, 46.14).words == (
+        "896 × 640 pixels: neighbouring pixels differ 25 % more than by bicubic interpolation; shrunk again, it agrees "
+        "with the given picture to 46.1 dB."
+    )
+    assert "differ 10 % less than" in of_whole((4, 4), 0.9, 30.0).words
+    assert of_whole((4, 4), 1.001, float("inf")).words == (
+        "4 × 4 pixels: neighbouring pixels differ as much as by bicubic interpolation; shrunk again, it is the given "
+        "picture."
+    )
+    assert of_tiles(2, 25, (896, 640)).words == (
+        "2 of 25 tiles of 896 × 640 pixels are enlarged; all others are bicubic as yet."
     )

@@ -7,9 +7,8 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, fits, ready, still
 
-GAP = 28  # between the two pictures, of canvas.js
 PIXELS = "canvas.getContext('2d')"
 
 
@@ -21,21 +20,28 @@ def opened(page: Page, server: str, more: str = ""):
     return canvas
 
 
+def enlarged(root) -> tuple[float, float, float]:
+    """(left, top, width) of the enlarged picture in the window."""
+    box = root.locator("canvas").first.bounding_box()
+    assert box is not None
+    return box["x"] + float(root.get_attribute("data-left")), box["y"] + 24, float(root.get_attribute("data-width"))
+
+
 def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page: Page, server: str):
     canvas = opened(page, server)
-    box = canvas.locator("canvas").first.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 60, box["y"] + 120)
-    expect(canvas).not_to_have_attribute("data-at", "12,12")
+    first = canvas.get_attribute("data-at")
+    left, top, _ = enlarged(canvas)
+    page.mouse.click(left + 60, top + 120)
+    expect(canvas).not_to_have_attribute("data-at", str(first))
     at, taken = canvas.get_attribute("data-at"), canvas.get_attribute("data-taken")
-    expect(page).to_have_url(re.compile(r"sr_at=\d"))
+    expect(page).to_have_url(re.compile(r"sr_place=\d"))
     again = opened(page, page.url.partition("/super_resolution")[0], page.url.partition("?")[2])
     expect(again).to_have_attribute("data-at", str(at))
     expect(again).to_have_attribute("data-taken", str(taken))
 
 
 def test_arrow_keys_choose_a_place(page: Page, server: str):
-    canvas = opened(page, server)
+    canvas = opened(page, server, "sr_place=13,13")
     canvas.locator("canvas").first.press("ArrowRight")
     expect(canvas).to_have_attribute("data-at", "12,13")
     canvas.locator("canvas").first.press("ArrowUp")
@@ -44,23 +50,25 @@ def test_arrow_keys_choose_a_place(page: Page, server: str):
 
 
 def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
-    canvas = opened(page, server).locator("canvas").first
+    root = opened(page, server, "sr_place=13,13")
+    left, top, side = enlarged(root)
+    canvas = root.locator("canvas").first
+    shown = f"(canvas, x) => Array.from({PIXELS}.getImageData(x - 20, canvas.height * .6, 40, 40).data)"
     box = canvas.bounding_box()
     assert box is not None
-    side = (box["width"] - GAP) / 2
-    between = f"canvas => Array.from({PIXELS}.getImageData(canvas.width * .15, canvas.height * .6, 40, 40).data)"
-    before = canvas.evaluate(between)
-    page.mouse.move(box["x"] + side / 2, box["y"] + 60)
+    at = left - box["x"] + 0.35 * side
+    before = canvas.evaluate(shown, at)
+    page.mouse.move(left + side * 12.5 / 24, top + 30)
     page.mouse.down()
-    page.mouse.move(box["x"] + side / 4, box["y"] + 60, steps=4)
-    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.2[45]"))
-    page.mouse.move(box["x"] + side / 8, box["y"] + 60)
+    page.mouse.move(left + side / 4, top + 30, steps=4)
+    expect(root).to_have_attribute("data-bar", re.compile(r"0\.2[45]"))
+    page.mouse.move(left + side / 8, top + 30)
     page.mouse.up()
-    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
-    assert canvas.evaluate(between) != before  # sharper: now it lies right of the bar
-    page.mouse.move(box["x"] + side / 2, box["y"] + 60)
-    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
-    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-at", "12,12")  # a drag chooses no place
+    expect(root).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
+    assert canvas.evaluate(shown, at) != before  # sharper: now it lies right of the bar
+    page.mouse.move(left + side / 2, top + 30)
+    expect(root).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
+    expect(root).to_have_attribute("data-at", "12,12")  # a drag chooses no place
 
 
 def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
@@ -78,7 +86,6 @@ def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
 def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")
     ready(page)
-    page.get_by_role("button", name="Enlarge ×4").click()
     page.get_by_role("button", name="Stop", exact=True).click(timeout=LONG_MS)
     go_on = page.get_by_role("button", name="Go on")
     expect(go_on).to_be_visible(timeout=LONG_MS)
@@ -88,9 +95,10 @@ def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server
     bar.press("ArrowRight")
     expect(bar).to_have_value("501")
     go_on.click()
-    taken = page.get_by_role("button", name="Picture (PNG)")
-    expect(taken).to_be_visible(timeout=LONG_MS)
-    expect(title).to_have_text("without reference")
+    expect(title).to_have_text("without reference", timeout=LONG_MS)
+    still(page)
+    page.get_by_role("button", name="Save").click()
+    taken = page.get_by_role("button", name="All pixels (PNG)")
     with page.expect_download() as download:
         taken.click()
     with Image.open(download.value.path()) as picture:

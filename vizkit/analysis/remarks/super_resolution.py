@@ -34,14 +34,13 @@ def of_trust(trusted: float) -> Remark:
 def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> Remark:
     """Of a picture whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
     those by bicubic interpolation, and the PSNR of the result, shrunk again, to what it was made from."""
-    more = round(100 * (steeper - 1))
-    differ = (
-        f"neighbouring pixels differ {abs(more)} % {'more' if more > 0 else 'less'} than by bicubic interpolation"
-        if more
-        else "neighbouring pixels differ as much as by bicubic interpolation"
-    )
-    again = f"to {agrees_db:.1f} dB" if isfinite(agrees_db) else "exactly"
-    words = f"{size[0]} × {size[1]} pixels: {differ}; shrunk again, they are the given picture {again}."
+    differ = ""
+    if isfinite(steeper):
+        more = round(100 * (steeper - 1))
+        how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
+        differ = f" neighbouring pixels differ {how} by bicubic interpolation;"
+    again = f"agrees with the given picture to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given picture"
+    words = f"{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
     return Remark(words, {"steeper": steeper, "agreement": agrees_db})
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
-from vizkit.figure.saved.text import fitting, wrapped
+from vizkit.figure.saved.text import fitting, font, wrapped
 
 __all__ = ["CELL", "MOST", "Transfer", "halves", "swiped"]
 
@@ -94,8 +94,17 @@ class Transfer:
         marks += [Words(title, each.x, SIZE, SIZE) for (title, _), each in zip(pictures, placed, strict=True) if title]
         *before, shown, other = placed
         edge = shown.x + self.bar * shown.width
-        marks.append(Words(fitting(self.titles[0], SIZE, 0.45 * side), shown.x, SIZE, SIZE))
-        marks.append(Words(fitting(self.titles[1], SIZE, 0.55 * side), shown.x + shown.width, SIZE, SIZE, anchor="end"))
+        left = fitting(self.titles[0], SIZE, 0.5 * side)
+        marks.append(Words(left, shown.x, SIZE, SIZE))
+        marks.append(
+            Words(
+                fitting(self.titles[1], SIZE, side - font(SIZE).getlength(left) - 6),
+                shown.x + shown.width,
+                SIZE,
+                SIZE,
+                anchor="end",
+            )
+        )
         marks.append(Stroke(((edge, shown.y), (edge, shown.y + shown.height)), "#ffffff", 1.5))
         for each in before:
             marks += _frame(each, self.at)[1]

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,7 +100,9 @@ class WholePicture(View):
         alt = "The enlarged picture by bicubic interpolation and by the network"
         yield Canvas("vizkit_swipe", data, alt, still=(Paper(partial(swiped, plain, pixels, titles)),))
         if done == total:
-            yield Said(of_whole((columns, rows), steepness(pixels) / steepness(plain), agreement(of.rgb, pixels)).words)
+            steep, plainly = steepness(pixels), steepness(plain)
+            steeper = steep / plainly if plainly else inf  # of a picture of one colour
+            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)).words)
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         else:
             yield Said(of_tiles(done, total, (columns, rows)).words)
