@@ -151,7 +151,7 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
         tab.goto(address)
         expect(tab.locator("h1")).to_be_visible()
         expect(tab.locator("article").first).to_be_visible()
-        assert tab.locator("article img, article canvas, article .strips, article .predict").count()
+        assert tab.locator("article img, article canvas, article .strips, article .predict, article ol").count()
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
     if (steps := page.locator(".scrubber input")).count():  # and is played
         seen = set()

@@ -66,7 +66,7 @@ def test_patches_that_are_alike():
     )
     assert patches.alike(torch.tensor([1.0, 0.89]), "stage 1 of 2") is None
     assert words_of(patches.nearest(torch.tensor([1.0, 0.2, 0.89]), "stage 1 of 2")) == (
-        "After stage 1 of 2, none of 2 other places has a cosine of 0.9 with the chosen one: the largest is 0.89."
+        "After stage 1 of 2, no other place reaches a cosine of 0.9 with the chosen one: the largest is 0.89."
     )
 
 

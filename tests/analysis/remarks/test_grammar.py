@@ -230,6 +230,9 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     compute.by_part: lambda: (
         compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
     ),
+    compute.adds: lambda: (
+        compute.adds(*(torch.full((3, 4), p) for p in sizes), 8) for sizes in product((0.1, 1.0, 8.0), repeat=3)
+    ),
     compute.saved: lambda: (
         compute.saved(own, other, "multiply–adds", "the plain ViT")
         for own, other in product((0, 1, 500, 970, 1100, 9000), (1, 1000))
@@ -394,6 +397,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     ),
     maps.best_map: lambda: (
         maps.best_map(dict(zip(LABELS, gains, strict=False)), 0.05) for gains in product((0.3, 0.0), repeat=3)
+    ),
+    maps.of_models: lambda: (
+        maps.of_models(dict(zip(LABELS, several, strict=False)), "on the insect, which covers 6 % of the image", images)
+        for several, images in product(product(SHARES, SHARES, SHARES), (1, 8))
     ),
     maps.agreement: lambda: (
         maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})

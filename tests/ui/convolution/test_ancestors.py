@@ -14,7 +14,11 @@ RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "a
 OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pixels)
     ("explore", {}, "stage 5 of 5"),
     ("relevance", {"cam_layer": "stage 3 · 28 × 28 cells"}, "Grad-CAM"),
-    ("architecture", {}, "**1.81 G** multiply–adds · **11.7 M** parameters"),
+    (
+        "architecture",
+        {"architecture_view": "Flow"},
+        "The costliest of 14 blocks is layer1.0: 13% of all multiply–adds.",
+    ),
     (
         "convolution",
         {"convolution_view": "Feature maps", "maps_layer": "20"},
@@ -30,16 +34,26 @@ OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pix
 SMALL = [  # the same of the other two, at 64 pixels
     (ALEXNET, "explore", {}, "stage 4 of 4"),
     (ALEXNET, "relevance", {"cam_layer": "stage 2 · 7 × 7 cells"}, "HiResCAM"),
-    (ALEXNET, "architecture", {}, "**61.1 M** parameters"),
+    (
+        ALEXNET,
+        "architecture",
+        {"architecture_view": "Flow"},
+        "The costliest of 19 blocks is classifier.1: 38% of all multiply–adds.",
+    ),
     (ALEXNET, "compare", {}, "A row is an image"),
-    (ALEXNET, "compare", {"compare_view": "Maps", "compare_map": "Input × gradient"}, "Half of the evidence"),
+    (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
     (ALEXNET, "compare", {"compare_view": "Cost"}, "Multiply–adds are counted"),
     (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4 can see 195 × 195 pixels"),
     (ALEXNET, "convolution", {"convolution_view": "Filters", "filters_data": "this picture"}, "11 × 11"),
     (ALEXNET, "convolution", {"convolution_view": "Shift by a pixel"}, "cosine"),
     (ALEXNET, "convolution", {"convolution_view": "Activations"}, "ReLU"),
     (VGG, "relevance", {"cam_layer": "stage 5 · 4 × 4 cells"}, "Grad-CAM"),
-    (VGG, "architecture", {}, "**138 M** parameters"),
+    (
+        VGG,
+        "architecture",
+        {"architecture_view": "Flow"},
+        "The costliest of 37 blocks is features.2: 11% of all multiply–adds.",
+    ),
     (VGG, "convolution", {"convolution_view": "Feature maps", "maps_layer": "13"}, "The shares sum to"),
     (VGG, "convolution", {"convolution_view": "Receptive field"}, "Field 212 px"),
     (VGG, "convolution", {"convolution_view": "Norms"}, "over the channels of one token"),

@@ -31,6 +31,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
     "vizkit_order": lambda data: {"swaps": "0-5"},
+    "vizkit_block": lambda data: {"part": "query"},
     "vizkit_bias": lambda data: {"pair": [2, 3]},
     "vizkit_switches": lambda data: {
         "switched": {
@@ -49,7 +50,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
 }
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
-    "vizkit_tiles": lambda data: ("pick", 0),
+    "vizkit_tiles": lambda data: ("pick", len(data["maps"]) - 1 if data["chosen"] == 0 else 0),
     "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
     "vizkit_scrubber": lambda data: ("step", data["values"][-1 if data["value"] == data["values"][0] else 0]),
     "vizkit_stage": lambda data: ("point", {"point": POINT, "field": ""}),

@@ -91,6 +91,7 @@ TELL = {
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "0-5"}),
+    "vizkit_block": Told("architecture", "Block", {"part": "query"}),
     "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3]}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told(

@@ -113,8 +113,8 @@ def nearest(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
         return None
     second = float(cosines.sort(descending=True).values[1])
     return Remark(
-        f"After {after}, none of {len(cosines) - 1:,} other places has a cosine of {ALIKE} with the chosen one: the "
-        f"largest is {second:.2f}.".replace("-", "−"),
+        f"After {after}, no other place reaches a cosine of {ALIKE} with the chosen one: the largest is "
+        f"{second:.2f}.".replace("-", "−"),
         {"cosine": second},
     )
 

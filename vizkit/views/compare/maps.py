@@ -18,7 +18,20 @@ from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.overlay import top_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Grid, Heading, Job, Later, Limits, Link, Numbers, Said, Tile, side_by_side
+from vizkit.views.blocks import (
+    Answered,
+    Block,
+    Grid,
+    Heading,
+    Job,
+    Later,
+    Limits,
+    Link,
+    Numbers,
+    Said,
+    Tile,
+    side_by_side,
+)
 from vizkit.views.compare.images import OfImages, first_answer
 from vizkit.views.controls import again, choice, head, layer
 from vizkit.views.of_model import OfModel
@@ -123,6 +136,7 @@ class Maps(Decision, OfImages):
         yield side_by_side(
             (Heading("Each image"), grid), tuple(self.averaged(of, found, limits)), widths=(2 + 3 * len(of), 5)
         )
+        yield from (Answered(each.loaded) for each in of)
         yield Numbers(partial(numbers, list(zip(*found, strict=True))))
 
     # ---- one map -----------------------------------------------------------------------------------------------------
