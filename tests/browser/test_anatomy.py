@@ -180,6 +180,17 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     expect(page.get_by_text("exchange some patches").first).to_be_visible()
 
 
+# Of a window of 4 × 4 whose query is its first: whether each place is coloured as the entry below and right of the
+# middle of the table, which has 7 × 7.
+SAME_COLOURS = """canvas => {
+  const pen = canvas.getContext('2d'), ratio = devicePixelRatio, room = Math.min(360, (canvas.clientWidth - 40) / 2)
+  const colour = (left, column, row, cells) => String(pen.getImageData(
+    ratio * (left + (column + .5) * room / cells), ratio * (22 + (row + .5) * room / cells), 1, 1).data)
+  return Array.from({ length: 16 }, (_, place) => [Math.floor(place / 4), place % 4]).map(
+    ([row, column]) => colour(0, column, row, 4) === colour(room + 40, 3 + column, 3 + row, 7))
+}"""
+
+
 def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
     page.goto(f"{server}/positions?positions_view=Relative&models=bundled:digits_swin")
     ready(page)
@@ -190,4 +201,5 @@ def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str)
     expect(canvas).to_have_attribute("data-entry", "24")  # of 7 × 7 the middle: query and key are the same
     page.keyboard.press("ArrowRight")
     expect(canvas).to_have_attribute("data-entry", "23")  # the query lies one column left of the key
+    assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16  # the outlined part is the window
     expect(page).to_have_url(re.compile("bias_query=1.*bias_key=2|bias_key=2.*bias_query=1"))

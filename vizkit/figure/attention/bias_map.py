@@ -44,7 +44,7 @@ def bias_map(
         **scale,
         hovertemplate="%{y} down, %{x} right: %{customdata:.4g}<extra></extra>",
     )
-    figure = laid_out([heat], "columns right", "rows down", f"Head {head + 1}", height)
+    figure = laid_out([heat], "columns right of the query", "rows below the query", f"Head {head + 1}", height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure)
 

@@ -58,7 +58,8 @@ class Relative(View):
     overlays: ClassVar = False
     how: ClassVar = How(
         "Point at a patch of the window: the score of the white query with it gets the marked entry of the table. "
-        "Pairs of one offset share one entry: the query reads the outlined part of the table, another query another. "
+        "Pairs of one offset share one entry, which stands where its key lies from the query: so the outlined part of "
+        "the table is the window itself, and another query outlines another. "
         "Of a model that rotates (RoPE) the picture says how much of a product of equal vectors is left.",
         r"\mathrm{softmax}\!\left(QK^\top/\sqrt{d} + B\right), \quad B_{ij} = \hat B[\,p_i - p_j\,]",
         "where a head attends: the product of query and key is added to it.",
@@ -150,10 +151,11 @@ def charts(
     signed: Any = {"signed": ranked is None, "limit": limit, "height": 300, "quantity": ADDED}
     yield (Chart(heat_map(window, "column of the key", "row of the key", titles[0], **signed), titles[0]),)
     names: Any = {"x_names": offsets(columns - 1), "y_names": offsets(rows - 1)}
+    seen = bias.by_offset.flip(1, 2).numpy()  # an entry stands where its key lies from the query
     if ranked is None:
-        table = heat_map(bias.by_offset[head].numpy(), "columns right", "rows down", titles[1], **signed, **names)
+        table = heat_map(seen[head], "columns right of the query", "rows below the query", titles[1], **signed, **names)
     else:
-        table = bias_map(bias.by_offset.numpy(), head, ranked=ranked, **names)
+        table = bias_map(seen, head, ranked=ranked, **names)
     yield (Chart(table, titles[1]),)
 
 

@@ -43,12 +43,14 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.fillStyle = ink; pen.font = '600 13px ' + getComputedStyle(said).fontFamily; pen.textBaseline = 'top'
     pen.fillText(data.titles[0], left.x, left.y - TOP, room); pen.fillText(data.titles[1], right.x, right.y - TOP, room)
-    const inWindow = paint(left, rows, columns, entryOf), inTable = paint(right, 2 * rows - 1, across, entry => entry)
+    const inWindow = paint(left, rows, columns, entryOf), last = tones.length - 1
+    // Turned by half: an entry stands where its key lies from the query, which is in the middle, so the outlined part is the window.
+    const inTable = paint(right, 2 * rows - 1, across, place => last - place)
     const [y, x] = cell(state.query), key = state.hovered ?? state.key, entry = entryOf(key)
-    frame(inTable(y, x, rows, columns), QUERY)
+    frame(inTable(rows - 1 - y, columns - 1 - x, rows, columns), QUERY)
     frame(inWindow(y, x), QUERY)
     frame(inWindow(...cell(key)), KEY)
-    frame(inTable(Math.floor(entry / across), entry % across), KEY)
+    frame(inTable(Math.floor((last - entry) / across), (last - entry) % across), KEY)
     const value = values[entry], [down, right_] = [y - cell(key)[0], x - cell(key)[1]]
     const apart = [down && `${Math.abs(down)} ${Math.abs(down) > 1 ? 'rows' : 'row'} ${down > 0 ? 'below' : 'above'}`,
       right_ && `${Math.abs(right_)} ${Math.abs(right_) > 1 ? 'columns' : 'column'} ${right_ > 0 ? 'right of' : 'left of'}`].filter(Boolean).join(' and ')
