@@ -1,8 +1,8 @@
 """What the outputs of a model are: the records whole, their numbers by hand, and where each source says its head."""
 
-import argparse
 import json
 import re
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from vizkit import heads
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.analysis.trust.scores import undecided
-from vizkit.commands.model_options import add_model_options, load
+from vizkit.commands.options import Opening
 from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
 from vizkit.models import ModelError, pixels_of
 from vizkit.models.sources.loaded import with_head
@@ -292,11 +292,10 @@ def test_a_configuration_with_another_word_is_refused(tmp_path):
 
 
 def test_of_several_models_those_that_say_their_own_head_keep_it(tmp_path):
-    parser = argparse.ArgumentParser()
-    add_model_options(parser, several=True)
     silent, says = folder(tmp_path / "silent", 3), folder(tmp_path / "says", 3, head="sigmoid")
-    arguments = parser.parse_args(["--model", str(silent), "--model", str(says), "--head", "regression"])
-    assert [load(arguments, name).head for name in arguments.model] == [REGRESSION, SIGMOID]
+    opening = Opening(head="regression")
+    assert [opening.load(str(name), several=True).head for name in (silent, says)] == [REGRESSION, SIGMOID]
+    assert set(get_args(get_args(get_type_hints(Opening)["head"])[0])) == set(HEADS)
 
 
 def test_a_run_of_our_training_is_no_guess(tmp_path):

@@ -159,7 +159,7 @@ def test_asked_to_stop_it_says_how_to_go_on(tmp_path, monkeypatch, capsys):
         (["nowhere", "--model", "bundled:digits_cnn"], "nowhere"),
         (["digits"], "--model"),
         (["digits", "--model", "bundled:none"], "none"),
-        (["digits", "--model", "bundled:digits_cnn", "--images", "0"], "at least one"),
+        (["digits", "--model", "bundled:digits_cnn", "--images", "0"], "--images. Must be > 0"),
         (["digits", "--model", "bundled:digits_cnn", "-o", "report.pdf"], ".html or .csv"),
         (["digits", "--model", "bundled:digits_cnn", "--pictures", "no/such/p.csv"], "folder that exists"),
         (["insects", "--images", "4", "--model", "bundled:digits_cnn"], "knows no label"),

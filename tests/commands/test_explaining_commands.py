@@ -16,7 +16,7 @@ from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
 from vizkit.commands import score as command
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.model_options import class_of
+from vizkit.commands.options import class_of
 from vizkit.datasets.insects import LABELS, draw
 
 VIT, SWIN, CNN = "bundled:insects_vit", "bundled:insects_swin", "bundled:insects_cnn"
@@ -229,9 +229,9 @@ def test_score_of_a_folder(tmp_path):
     ("options", "expected"),
     [
         (["-o", "t.txt"], "ends in .md or .csv or .json"),
-        (["--images", "0"], "at least one picture"),
+        (["--images", "0"], "--images. Must be > 0"),
         (["--data", "nowhere"], "No set and no folder is called 'nowhere'"),
-        (["--steps", "0"], "at least one step"),
+        (["--steps", "0"], "--steps. Must be > 0"),
         (["--method", "rollout"], "None of these methods applies to bundled:insects_cnn. This model has no attention"),
     ],
 )

@@ -401,7 +401,7 @@ WRONG_COMMANDS = {
     "no such set": (["nowhere"], "No set and no folder is called 'nowhere'"),
     "no such folder to write to": (["digits", "-o", "nowhere/x.png"], "cannot be written"),
     "no picture to write": (["digits", "-o", "x.txt"], "give a name that ends in .png"),
-    "no images": (["digits", "--images", "0"], "at least one picture"),
+    "no images": (["digits", "--images", "0"], "--images. Must be > 0"),
     "size": (["insects", "--size", "9999"], "16 to 512 pixels wide"),
 }
 

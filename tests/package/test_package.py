@@ -115,22 +115,22 @@ def test_the_app_runs_from_the_package(installed, tmp_path):
 
 @pytest.mark.parametrize(("module", "extra"), [("streamlit", "app"), ("sklearn", "train")])
 def test_what_is_not_installed_gets_a_sentence(module, extra, monkeypatch, capsys):
-    from vizkit import __main__ as command
+    from vizkit.__main__ import main
 
-    def missing(arguments):
+    def missing():
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
-    monkeypatch.setattr(command, "models", missing)
-    assert command.main(["models"]) == 2
+    monkeypatch.setattr("vizkit.commands.models.models", missing)
+    assert main(["models"]) == 2
     assert f"pip install 'vizkit[{extra}]'" in capsys.readouterr().err
 
 
 def test_another_missing_module_is_an_error_of_ours(monkeypatch):
-    from vizkit import __main__ as command
+    from vizkit.__main__ import main
 
-    def missing(arguments):
+    def missing():
         raise ModuleNotFoundError("No module named 'vizkit.nothing'", name="vizkit.nothing")
 
-    monkeypatch.setattr(command, "models", missing)
+    monkeypatch.setattr("vizkit.commands.models.models", missing)
     with pytest.raises(ModuleNotFoundError):
-        command.main(["models"])
+        main(["models"])

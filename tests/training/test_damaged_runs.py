@@ -251,7 +251,7 @@ def test_asked_to_stop_while_an_evaluation_prepares_it_is_stopped(tmp_path, monk
     from vizkit.__main__ import main
     from vizkit.evaluation.job import JobFolder
 
-    monkeypatch.setattr("vizkit.commands.evaluate.load", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("vizkit.load", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     folder = tmp_path / "job"
     assert main(["evaluate", "digits", "--model", "bundled:digits_vit", "--folder", str(folder)]) == 130
     assert JobFolder(folder).status["state"] == "stopped"

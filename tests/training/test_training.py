@@ -318,7 +318,7 @@ def test_asked_to_stop_it_finishes_its_step_and_can_go_on(tmp_path):
         (["--resume", "nowhere"], "recipe.json"),
         (["--epochs", "0", "-o", "x"], "Epochs"),
         (["--model-args", "{", "-o", "x"], "JSON"),
-        ([], "required"),
+        ([], "Give the new run's folder after -o"),
     ],
 )
 def test_the_command_refuses_in_one_sentence(tmp_path, monkeypatch, capsys, arguments, word):

@@ -423,7 +423,7 @@ def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monke
     assert f"| CNN | {cell} |" in text
     assert "| ViT | – |" in text
     assert "–: not trained" in text
-    assert f"`python -m vizkit data-size -o {out.as_posix()} --table {table.as_posix()}`" in text
+    assert f"`python -m vizkit {' '.join([*arguments, '--table', str(table)])}`" in text
     assert main(arguments) == 0
     assert f"| CNN | {cell} |" in capsys.readouterr().out
     assert main([*arguments, "--no-training", "--seed", "5"]) == 0

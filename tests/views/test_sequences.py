@@ -1,6 +1,5 @@
 """Texts, their models, and what is clicked as settings: in a notebook, on the command line, in a link."""
 
-import argparse
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import vizkit
-from vizkit.commands.show import _add_settings
+from vizkit.commands.show import settings_of
 from vizkit.models.sequences.opening import BUNDLED
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS
@@ -86,7 +85,6 @@ def test_a_heads_field_is_read_as_far_as_it_can_be():
 
 
 def test_the_command_line_has_the_options_of_a_view():
-    parser = argparse.ArgumentParser()
-    _add_settings(parser, VIEWS["translate"])
-    given = vars(parser.parse_args(["--text", "20 july 1969", "--text-model", "LSTM", "--beams", "2"]))
-    assert given == {"setting text": "20 july 1969", "setting text_model": "LSTM", "setting beams": "2"}
+    options = settings_of(VIEWS["translate"])
+    assert {f"setting_{name}" for name in ("text", "text_model", "beams")} <= options.keys()
+    assert options["setting_text_model"].__metadata__[0].name == ("--text-model",)

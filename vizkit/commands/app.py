@@ -1,27 +1,13 @@
-"""`vizkit app`: the pages in a browser, as `streamlit run app.py` shows them.
+"""The pages in a browser, as `streamlit run app.py` shows them."""
 
-vizkit app
-vizkit app --port 8600 -- --server.address=0.0.0.0
-"""
-
-import argparse
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-__all__ = ["add", "script"]
+__all__ = ["app", "script"]
 
 PACKAGE = Path(__file__).parents[1]
-
-
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("app", help="open the pages in a browser")
-    command.add_argument("--port", type=int, metavar="PORT", help="where it listens (8501)")
-    command.add_argument("options", nargs="*", metavar="-- OPTION", help="more options for streamlit run")
-    command.set_defaults(run=app)
 
 
 def script() -> Path:
@@ -30,11 +16,18 @@ def script() -> Path:
     return installed if installed.is_file() else PACKAGE.parent / "app.py"
 
 
-def app(arguments: argparse.Namespace) -> None:
-    """Runs until it is interrupted."""
+def app(*options: str, port: int | None = None) -> None:
+    """Open the pages in a browser, until it is interrupted.
+
+    vizkit app --port 8600 -- --server.address=0.0.0.0
+
+    Args:
+        options: More options for streamlit run, after --.
+        port: Where it listens (8501).
+    """
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError("No module named 'streamlit'", name="streamlit")
-    port = [] if arguments.port is None else [f"--server.port={arguments.port}"]
-    command = [sys.executable, "-m", "streamlit", "run", str(script()), *port, *arguments.options]
+    listening = [] if port is None else [f"--server.port={port}"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script()), *listening, *options]
     if code := subprocess.call(command):
         raise ValueError(f"The app ended with code {code}; what it printed says why.")

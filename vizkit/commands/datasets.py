@@ -1,57 +1,56 @@
-"""`python -m vizkit datasets`: what is in a set of pictures, and a sheet of some of them.
+"""What is in a set of pictures, and a sheet of some of them."""
 
-python -m vizkit datasets
-python -m vizkit datasets insects -o sheet.png
-python -m vizkit datasets photos/ --check
-"""
-
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.options import Images, Seed, Split, writes
+from vizkit.commands.output import aligned, progress, write_output
 from vizkit.datasets.builtin import ABOUT
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
 
-__all__ = ["MOST_CLASSES", "add"]
+__all__ = ["MOST_CLASSES", "datasets"]
 
 MOST_CLASSES = 40  # lines of the table
 MOST_BROKEN = 20
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("datasets", help="what is in a set of pictures, and a sheet of some of them")
-    command.add_argument("name", nargs="?", metavar="NAME_OR_FOLDER", help="a built-in set, a folder or a .zip file")
-    command.add_argument("--split", default="train", choices=("train", "val", "test"), help="for the sheet (train)")
-    command.add_argument("-o", "--output", type=Path, metavar="SHEET.png", help="write a sheet of pictures")
-    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures of each split")
-    command.add_argument("--size", type=int, default=224, metavar="PX", help="side of drawn pictures (224)")
-    command.add_argument("--seed", type=int, default=0, help="of what is drawn, divided and shown (0)")
-    command.add_argument("--check", action="store_true", help="open every picture and name the broken ones")
-    command.set_defaults(run=_datasets)
+def datasets(
+    name: str | None = None,
+    /,
+    *,
+    split: Split = "train",
+    images: Images = None,
+    size: int = 224,
+    seed: Seed = 0,
+    check: bool = False,
+    output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp", help="A sheet of pictures.")] = None,
+) -> None:
+    """What is in a set of pictures, and a sheet of some of them.
 
+    vizkit datasets insects -o sheet.png
 
-def _datasets(arguments: argparse.Namespace) -> None:
-    if arguments.name is None:
+    vizkit datasets photos/ --check
+
+    Args:
+        name: A built-in set, a folder or a .zip file; where it is left out, the names of all built-in sets.
+        split: For the sheet.
+        size: Side of drawn pictures in pixels.
+        check: Open every picture and name the broken ones.
+    """
+    if name is None:
         _list_built_in()
         return
-    refuse_output(arguments.output, (".png", ".jpg", ".jpeg", ".webp"))
     from vizkit.datasets.opening import open_set, splits_of
 
-    opened = {
-        split: open_set(arguments.name, split, images=arguments.images, size_px=arguments.size, seed=arguments.seed)
-        for split in splits_of(arguments.name, seed=arguments.seed)
-    }
+    opened = {part: open_set(name, part, images=images, size_px=size, seed=seed) for part in splits_of(name, seed=seed)}
     _describe(opened)
-    if arguments.check:
-        opened = {split: _checked(images) for split, images in opened.items()}
-    if arguments.output:
+    if check:
+        opened = {part: _checked(each) for part, each in opened.items()}
+    if output:
         # Asked for again where the folder has no such split: the library has the sentence for that.
-        shown = opened.get(arguments.split) or open_set(arguments.name, arguments.split, seed=arguments.seed)
-        _write_sheet(shown, arguments.output, arguments.seed)
+        _write_sheet(opened.get(split) or open_set(name, split, seed=seed), output, seed)
 
 
 def _list_built_in() -> None:
@@ -69,7 +68,7 @@ def _describe(opened: "dict[str, ImageSet]") -> None:
     print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} pictures")
     parts = summaries.values()
     rows = [(label, *(f"{part.counts[label]:,}" for part in parts)) for label in first.labels[:MOST_CLASSES]]
-    _table([("", *opened), *rows, ("all", *(f"{part.images:,}" for part in parts))])
+    print(aligned([("", *opened), *rows, ("all", *(f"{part.images:,}" for part in parts))]))
     if len(first.labels) > MOST_CLASSES:
         print(f"… and {len(first.labels) - MOST_CLASSES:,} classes more")
     for split, facts in summaries.items():
@@ -80,22 +79,12 @@ def _describe(opened: "dict[str, ImageSet]") -> None:
         print(note)
 
 
-def _table(rows: list[tuple[str, ...]]) -> None:
-    """The first column to the left, numbers to the right."""
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for label, *numbers in rows:
-        cells = [number.rjust(width) for number, width in zip(numbers, others, strict=True)]
-        print("  ".join([label.ljust(first), *cells]))
-
-
 def _checked(images: "ImageSet") -> "ImageSet":
     """The set without its broken pictures, which are named."""
-    from tqdm import tqdm
-
     from vizkit.datasets.inspection import check
 
-    with tqdm(desc=images.split, total=len(images), unit="image", disable=None, dynamic_ncols=True) as bar:
-        broken, whole = check(images, lambda done, _: bar.update(done - bar.n))
+    with progress("image", images.split, len(images)) as tell:
+        broken, whole = check(images, tell)
     print(f"{images.split}: {len(broken):,} of {len(images):,} pictures cannot be opened")
     for place, sentence in broken[:MOST_BROKEN]:
         print(f"  {place}: {sentence}")

@@ -1,80 +1,63 @@
-"""`python -m vizkit enlarge`: a picture four times as large, with the texture of a second one.
+"""A picture four times as large, with the texture of a second one."""
 
-python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png
-python -m vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace taken.png
-python -m vizkit enlarge small.png --model bundled:insects_sr -o enlarged.png
-"""
-
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from vizkit.commands.output import refuse_output, write_output, writing_to
+from cyclopts import Parameter
+
+from vizkit.commands.options import Quiet, writes
+from vizkit.commands.output import progress, refuse_output, write_output, writing_to
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.traces import Trace
 
-__all__ = ["add"]
+__all__ = ["enlarge"]
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("enlarge", help="enlarge a picture four times, with the texture of a second one")
-    command.add_argument("image", metavar="IMAGE", help="a picture file, of at most a million pixels")
-    command.add_argument(
-        "--reference", metavar="REF", help="a picture with the texture that is missing, of any size and shape"
-    )
-    command.add_argument(
-        "--model",
-        default="bundled:insects_ttsr",
-        metavar="MODEL",
-        help="bundled:NAME or a run folder (bundled:insects_ttsr); bundled:insects_sr takes no reference",
-    )
-    command.add_argument("-o", "--output", required=True, type=Path, metavar="OUT.png", help="the enlarged picture")
-    command.add_argument(
-        "--trace",
-        type=Path,
-        metavar="OUT.npz|png",
-        help="which place of the reference each place took: as a trace, or as lines in a picture; for "
-        "pictures of some 64 × 64 pixels",
-    )
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
-    command.set_defaults(run=_enlarge)
+def enlarge(
+    image: str,
+    /,
+    *,
+    reference: str | None = None,
+    model: str = "bundled:insects_ttsr",
+    output: Annotated[Path, writes(".png", help="The enlarged picture.")],
+    trace: Annotated[Path | None, Parameter(validator=lambda _, path: refuse_output(path, (".npz", ".png")))] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Enlarge a picture four times, with the texture of a second one.
 
+    vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace taken.png
 
-def _enlarge(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".png",))
-    if arguments.trace:
-        refuse_output(arguments.trace, (".npz", ".png"))
+    Args:
+        image: A picture file, of at most a million pixels.
+        reference: A picture with the texture that is missing, of any size and shape.
+        model: Bundled:NAME or a run folder; bundled:insects_sr takes no reference.
+        trace: OUT.npz or OUT.png: which place of the reference each place took, as a trace or as lines in a picture;
+            for pictures of some 64 × 64 pixels.
+    """
     from PIL import Image
-    from tqdm import tqdm
 
     from vizkit.image import open_image
-    from vizkit.models.super_resolution import enlarge, open_enlarger, trace
+    from vizkit.models import super_resolution
     from vizkit.models.super_resolution.enlarging import refuse_large
 
-    enlarger = open_enlarger(arguments.model)
-    if enlarger.uses_reference and not arguments.reference:
+    enlarger = super_resolution.open_enlarger(model)
+    if enlarger.uses_reference and not reference:
         raise ValueError(f"{enlarger.name} takes its texture from a second picture: give it by --reference.")
-    small = open_image(arguments.image)
+    small = open_image(image)
     refuse_large(small)
-    reference = open_image(arguments.reference) if enlarger.uses_reference else None
-    if arguments.trace and reference is None:
+    other = open_image(reference) if enlarger.uses_reference and reference else None
+    if trace and other is None:
         raise ValueError(f"{enlarger.name} looks at no second picture, so there is no trace: leave --trace out.")
-    recorded = trace(enlarger, small, reference) if arguments.trace and reference is not None else None
-    with tqdm(unit="tile", disable=arguments.quiet, leave=False) as bar:
-
-        def tell(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        enlarged = enlarge(enlarger, small, reference, tell=tell)
-    write_output(arguments.output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
-    if recorded and reference is not None:
-        with writing_to(arguments.trace):
-            _save_trace(recorded, small, reference, arguments.trace)
-    print(f"{arguments.output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")
+    recorded = super_resolution.trace(enlarger, small, other) if trace and other is not None else None
+    with progress("tile", quiet=quiet) as tell:
+        enlarged = super_resolution.enlarge(enlarger, small, other, tell=tell)
+    write_output(output, lambda path: Image.fromarray(enlarged).save(path, "PNG"))
+    if trace and recorded and other is not None:
+        with writing_to(trace):
+            _save_trace(recorded, small, other, trace)
+    print(f"{output}: {enlarged.shape[1]} × {enlarged.shape[0]} pixels by {enlarger.name}")
 
 
 def _save_trace(recorded: "Trace", small: "RGB", reference: "RGB", path: Path) -> None:

@@ -1,25 +1,17 @@
-"""`python -m vizkit evaluate`: several models on the same labelled pictures, with intervals and paired tests.
-
-    python -m vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
-    python -m vizkit evaluate insects --model bundled:insects_vit --model bundled:insects_swin --images 500
-    python -m vizkit evaluate scenes --model bundled:scenes_detr -o precision.json
-    accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
+"""Several models on the same labelled pictures, with intervals and paired tests.
 
 Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
 """
 
-import argparse
 import os
-import shlex
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.detection.evaluating import evaluate_boxes, find_things
-from vizkit.commands.model_options import add_model_options, load, several_processes
-from vizkit.commands.output import refuse_output, writing_to
+from vizkit.commands.options import AS_IT_IS, Opening, Request, several_processes
+from vizkit.commands.output import aligned, refuse_output, typed, writing_to
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.interrupting import interruptible, terminable
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
     from vizkit.evaluation.outcome import Outcome
     from vizkit.models import Loaded
 
-__all__ = ["add", "workers_for"]
+__all__ = ["evaluate", "workers_for"]
 
 SUFFIXES = (".html", ".csv")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
@@ -40,54 +32,30 @@ SAY_EVERY_S = 0.4
 MOST_WORKERS = 8  # beside a GPU
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("evaluate", help="judge models on labelled pictures: accuracy, calibration, tests")
-    command.add_argument(
-        "data",
-        metavar="FOLDER",
-        help="a folder or zip of class folders, insects, digits …; for "
-        "models that find things scenes, or a folder with annotations.json (COCO)",
-    )
-    add_model_options(command, several=True)
-    command.add_argument(
-        "--split",
-        default="",
-        choices=("train", "val", "test"),
-        help="only this part (all pictures of a plain folder; else test)",
-    )
-    command.add_argument("--images", type=int, metavar="N", help="at most so many pictures")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of drawn, divided or chosen pictures (0)")
-    command.add_argument("--workers", type=int, metavar="N", help="processes that read pictures beside the model")
-    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="REPORT",
-        help="a .html page, or a .csv line a model; of boxes .json or .csv",
-    )
-    command.add_argument("--pictures", type=Path, metavar="TABLE.csv", help="a line a picture, with every answer")
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
-    command.add_argument("--folder", type=Path, help=argparse.SUPPRESS)  # of a page, for status and outcome
-    command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
-    command.set_defaults(run=_evaluate)
+def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> None:
+    """Judge models on labelled pictures: accuracy, calibration, tests.
 
+    vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
 
-def _evaluate(arguments: argparse.Namespace) -> None:
-    if arguments.images is not None and arguments.images < 1:
-        raise ValueError("Give at least one picture, or leave --images out for all.")
-    if find_things(arguments.model):
-        return evaluate_boxes(arguments)
-    refuse_output(arguments.output, SUFFIXES)
-    refuse_output(arguments.pictures, (".csv",))
+    vizkit evaluate scenes --model bundled:scenes_detr -o precision.json
 
-    job = JobFolder(arguments.folder) if arguments.folder else None
-    if arguments.end_with:
-        end_with(arguments.end_with)
+    accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
+
+    Args:
+        data: A folder or zip of class folders, insects, digits …; for models that find things scenes, or a folder with
+            annotations.json (COCO).
+    """
+    if find_things(request.model):
+        return evaluate_boxes(data, request, opening.device)
+    refuse_output(request.output, SUFFIXES)
+    refuse_output(request.pictures, (".csv",))
+
+    job = JobFolder(request.folder) if request.folder else None
+    if request.end_with:
+        end_with(request.end_with)
     with terminable(), _alone(job):
         try:
-            _run(arguments, job)
+            _run(data, request, opening, job)
         except KeyboardInterrupt:
             if job:
                 job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
@@ -105,20 +73,21 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
         yield
 
 
-def _run(arguments: argparse.Namespace, job: Any) -> None:
-    tell = Teller(job, arguments.quiet or job is not None)
+def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
+    tell = Teller(job, request.quiet or job is not None)
     tell.prepare("Opening the pictures and the models.")
-    accelerator = several_processes(arguments)
+    accelerator = several_processes(opening.device)
+    opening = opening.on(accelerator)
     import torch
 
     from vizkit.evaluation.answers import StoppedError
     from vizkit.evaluation.outcome import evaluate_all
 
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    models = [load(arguments, name) for name in dict.fromkeys(arguments.model)]
-    images, opened = _pictures(arguments, models)
-    workers = workers_for(models, len(images)) if arguments.workers is None else arguments.workers
+    if request.threads:
+        torch.set_num_threads(request.threads)
+    models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
+    images, opened = _pictures(data, request, models)
+    workers = workers_for(models, len(images)) if request.workers is None else request.workers
     with interruptible() as stop_requested:
         try:
             outcome = evaluate_all(
@@ -138,22 +107,22 @@ def _run(arguments: argparse.Namespace, job: Any) -> None:
             raise KeyboardInterrupt from None
     tell.close()
     if outcome is not None:
-        finish(arguments, outcome, images, job)
+        finish(request, outcome, images, job)
     if accelerator is not None:
         accelerator.end_training()
 
 
-def _pictures(arguments: argparse.Namespace, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
+def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
     """Drawn pictures are as large as the largest input among the models, so that all see the very same ones."""
     from vizkit.evaluation.pictures import open_pictures
 
     size_px = max(side for each in models for side in each.preprocessing.size_hw)
     opened = {
-        "data": arguments.data,
-        "split": arguments.split,
-        "images": arguments.images,
+        "data": data,
+        "split": request.split,
+        "images": request.images,
         "size_px": min(512, max(32, size_px)),
-        "seed": arguments.seed,
+        "seed": request.seed,
     }
     return open_pictures(**opened), opened
 
@@ -209,11 +178,11 @@ def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------
-def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet", job: Any) -> None:
+def finish(request: Request, outcome: "Outcome", images: "ImageSet", job: Any) -> None:
     from vizkit.evaluation import report
     from vizkit.evaluation.outcome import save
 
-    command = shlex.join(["python", "-m", "vizkit", *_said_by_hand(arguments.given)])
+    command = typed({"--folder": 1, "--end-with": 1, "--quiet": 0})  # without what a page adds
     if job:
         job.say(state="running", message="Writing the report.")
         save(outcome, job.path)
@@ -221,8 +190,8 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         job.say(state="done", message="")
         return
     print(_spoken(outcome))
-    for output in filter(None, (arguments.output, arguments.pictures)):
-        if output is arguments.pictures:
+    for output in filter(None, (request.output, request.pictures)):
+        if output is request.pictures:
             text = report.pictures_csv(outcome)
         else:
             csv = output.suffix.lower() == ".csv"
@@ -230,18 +199,6 @@ def finish(arguments: argparse.Namespace, outcome: "Outcome", images: "ImageSet"
         with writing_to(output):
             report.write(text, output)
         print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
-
-
-def _said_by_hand(arguments: list[str]) -> list[str]:
-    """The command without what a page adds to it."""
-    words = iter(arguments)
-    typed = []
-    for word in words:
-        if word in ("--folder", "--end-with"):
-            next(words, None)
-        elif word != "--quiet":
-            typed.append(word)
-    return typed
 
 
 def _spoken(outcome: "Outcome") -> str:
@@ -262,10 +219,5 @@ def _spoken(outcome: "Outcome") -> str:
                 f"{row.parameters:,}",
             )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = [
-        "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    ]
     said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes]
-    return "\n".join([*said, "", *table, "", *(pair.sentence for pair in outcome.pairs)]).rstrip()
+    return "\n".join([*said, "", aligned(rows), "", *(pair.sentence for pair in outcome.pairs)]).rstrip()

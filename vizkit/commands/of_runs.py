@@ -3,52 +3,61 @@
 What is done stays: killed at any moment, the same command goes on after the last finished epoch.
 """
 
-import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from vizkit.commands.output import write_output
+from cyclopts import Parameter
+
+from vizkit.commands.options import Processor, Quiet, Threads, Workers
+from vizkit.commands.output import markdown_page, refuse_output, write_output
 from vizkit.commands.train import Bar
 from vizkit.training.experiments.data_size import another
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
 
-__all__ = ["finished", "options", "tell", "trained"]
+__all__ = ["Runs", "finished", "trained"]
 
 
-def options(command: Any) -> None:
-    """Add the options that all of them have."""
-    command.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="of the runs")
-    command.add_argument(
-        "--seed", type=int, action="append", metavar="N", help="of weights, order, augmentation (0); repeatable"
-    )
-    command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
-    command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
-    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument("--no-training", action="store_true", help="the table of the runs that the folder holds")
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
-    command.add_argument("--table", type=Path, metavar="TABLE.md", help="write the table, as Markdown")
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """Where the runs of an experiment are, how they are trained, and where their table goes."""
+
+    output: Annotated[Path, Parameter(name=("--output", "-o"))]
+    """The folder of the runs."""
+    seed: list[int] | None = None
+    """Of weights, order, augmentation (0); repeatable."""
+    device: Processor = ""
+    workers: Workers = 0
+    threads: Threads = 0
+    training: Annotated[bool, Parameter(negative="--no-training")] = True
+    """Train what is missing, or only tell of the runs that the folder holds."""
+    quiet: Quiet = False
+    table: Annotated[Path | None, Parameter(validator=lambda _, path: refuse_output(path))] = None
+    """TABLE.md: write the table, as Markdown."""
+
+    def tell(self, title: str, parts: list[str], about: str = "") -> None:
+        """Print the parts, or write a page of them into the table's file. ValueError where there are none, or where
+        that fails."""
+        if not parts:
+            raise ValueError(f"{self.output} holds no finished run of this experiment.")
+        if self.table is None:
+            print("\n\n".join(parts))
+            return
+        write_output(self.table, markdown_page(title, *filter(None, [about]), *parts))
+        print(f"{self.table}: {len(list(runs(self.output)))} runs")
 
 
-def tell(table: Path | None, text: str, page: Callable[[], str], count: int) -> None:
-    """Print the text, or write the page into the table's file. ValueError where that fails."""
-    if table is None:
-        print(text)
-        return
-    write_output(table, page())
-    print(f"{table}: {count} runs")
-
-
-def trained(recipes: Mapping[str, Recipe], arguments: argparse.Namespace) -> list[RunFolder]:
+def trained(recipes: Mapping[str, Recipe], asked: Runs) -> list[RunFolder]:
     """All these runs, after those that were missing have been trained. Raises as `finished` and `_train` do."""
-    folder: Path = arguments.output
-    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(folder / name), recipe)]
+    missing = [name for name, recipe in recipes.items() if not finished(RunFolder(asked.output / name), recipe)]
     for place, name in enumerate(missing, 1):
         print(f"{name} ({place} of {len(missing)})", flush=True)
-        _train(RunFolder(folder / name), recipes[name], arguments)
-    return [run for run in runs(folder) if run.name in recipes]
+        _train(RunFolder(asked.output / name), recipes[name], asked)
+    return [run for run in runs(asked.output) if run.name in recipes]
 
 
 def finished(run: RunFolder, recipe: Recipe) -> bool:
@@ -60,13 +69,13 @@ def finished(run: RunFolder, recipe: Recipe) -> bool:
     return run.status.get("state") == "done"
 
 
-def _train(run: RunFolder, recipe: Recipe, arguments: argparse.Namespace) -> None:
+def _train(run: RunFolder, recipe: Recipe, asked: Runs) -> None:
     """Begin or go on. KeyboardInterrupt when it was stopped, ValueError when it failed."""
     if not (run.path / "recipe.json").is_file():
         run.create(recipe)
-    bar = None if arguments.quiet else Bar(run)
+    bar = None if asked.quiet else Bar(run)
     try:
-        follow(run, recipe, device=arguments.device, workers=arguments.workers, threads=arguments.threads)
+        follow(run, recipe, device=asked.device, workers=asked.workers, threads=asked.threads)
     finally:
         if bar:
             bar.close()

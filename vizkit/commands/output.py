@@ -1,8 +1,11 @@
-"""The files that commands write: what cannot be written is said before the work, and in one sentence."""
+"""What commands print and write: what cannot be written is said before the work, and in one sentence."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,34 @@ import numpy as np
 
 from vizkit.writing import write
 
-__all__ = ["refuse_output", "write_arrays", "write_output", "writing_to"]
+__all__ = [
+    "TYPED",
+    "aligned",
+    "markdown",
+    "markdown_page",
+    "progress",
+    "refuse_output",
+    "typed",
+    "write_arrays",
+    "write_output",
+    "writing_to",
+]
+
+TYPED: ContextVar[Sequence[str]] = ContextVar("typed", default=())
+"""The words of the command, for files that say how they were made."""
+
+
+def typed(without: Mapping[str, int] | None = None) -> str:
+    """The command as one types it; `without`: options that are left out, and how many words follow each."""
+    words = iter(TYPED.get())
+    kept = []
+    for word in words:
+        if word in (without or {}):
+            for _ in range((without or {})[word]):
+                next(words, None)
+        else:
+            kept.append(word)
+    return shlex.join(["python", "-m", "vizkit", *kept])
 
 
 def refuse_output(output: Path | None, suffixes: Sequence[str] = ()) -> None:
@@ -43,3 +73,41 @@ def writing_to(output: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+
+
+@contextmanager
+def progress(unit: str, label: str | None = None, total: int | None = None, *, quiet: bool = False) -> Iterator[Any]:
+    """A bar where somebody is watching; yields `tell(done, total)`, of which the second may be left out."""
+    from tqdm import tqdm
+
+    with tqdm(desc=label, total=total, unit=unit, disable=quiet or None, dynamic_ncols=True, leave=False) as bar:
+
+        def tell(done: int | float, total: int | None = None, *_: object) -> None:
+            bar.total = total or bar.total
+            bar.update(max(0, done - bar.n))
+
+        yield tell
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table for the terminal: the first `left` columns to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def markdown(heads: Sequence[object], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    lines = [f"| {' | '.join(map(str, heads))} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def markdown_page(title: str, *parts: str) -> str:
+    """A page that ends with the command that made it, and the versions it was made with."""
+    made = f"torch {version('torch').partition('+')[0]}, timm {version('timm')}."
+    return "\n\n".join([f"# {title}", *parts, f"`{typed()}`", made]) + "\n"

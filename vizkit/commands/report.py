@@ -1,74 +1,59 @@
-"""`vizkit report replay.json`: the pictures of a saved report made again, with their numbers.
+"""The pictures of a saved report made again, with their numbers."""
 
-vizkit report replay.json -o again
-vizkit report replay.json --image rocket.jpg=photos/rocket.jpg --model "run:first"=runs/first
-"""
-
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
 from vizkit.writing import write
 
-__all__ = ["add"]
+__all__ = ["report"]
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("report", help="make the pictures of a saved report again, from its replay.json")
-    command.add_argument("replay", metavar="REPLAY", type=Path, help="the replay.json of a report saved as a folder")
-    command.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("report"),
-        metavar="FOLDER",
-        help="where pictures, numbers and a page go (./report)",
-    )
-    command.add_argument(
-        "--image",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="NAME=FILE",
-        help="the file of a picture that did not come with vizkit; repeatable",
-    )
-    command.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="NAME=SOURCE",
-        help="what to load for a model, by its name in the report; repeatable",
-    )
-    command.add_argument("--changed", action="store_true", help="go on where a model or a picture is another one")
-    command.set_defaults(run=report)
+def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """NAME=FILE as names and files."""
+    parts = [text.partition("=") for text in texts or ()]
+    for name, equals, value in parts:
+        if not (name and equals and value):
+            raise ValueError(f"Give NAME=FILE, not {''.join((name, equals, value))[:60]!r}.")
+    return {name: value for name, _, value in parts}
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"give NAME=FILE, not {text[:60]!r}")
-    return name, value
+def report(
+    replay: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("report"),
+    image: list[str] | None = None,
+    model: list[str] | None = None,
+    go_on: Annotated[bool, Parameter(name="--changed")] = False,
+) -> None:
+    """Make the pictures of a saved report again, from its replay.json.
 
+    vizkit report replay.json --image rocket.jpg=photos/rocket.jpg --model "run:first"=runs/first -o again
 
-def report(arguments: argparse.Namespace) -> None:
+    Args:
+        replay: The replay.json of a report saved as a folder.
+        output: A folder: where pictures, numbers and a page go.
+        image: NAME=FILE, the file of a picture that did not come with vizkit; repeatable.
+        model: NAME=SOURCE, what to load for a model, by its name in the report; repeatable.
+        go_on: Go on where a model or a picture is another one.
+    """
     from vizkit.report.document import files, opened
     from vizkit.report.replay import changed, inputs_for
 
-    saved = opened(arguments.replay.read_bytes())
-    images = {name: Path(file) for name, file in arguments.image}
-    inputs = inputs_for(saved, images, dict(arguments.model))
+    images = {name: Path(file) for name, file in _pairs(image).items()}
+    saved = opened(replay.read_bytes())
+    inputs = inputs_for(saved, images, _pairs(model))
     sentences = [changed(entry.item, given) for entry, given in zip(saved.entries, inputs, strict=True)]
     others = [f"Picture {number}: {sentence}" for number, sentence in enumerate(sentences, 1) if sentence]
-    if others and not arguments.changed:
+    if others and not go_on:
         raise ValueError(f"{others[0]} {_more(others)}--changed makes the pictures all the same.")
     for sentence in others:
         print(f"vizkit: {sentence}", file=sys.stderr)
-    output: Path = arguments.output
     with writing_to(output):
         output.mkdir(parents=True, exist_ok=True)
         for name, content in files(saved, inputs):

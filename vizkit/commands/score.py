@@ -1,29 +1,24 @@
-"""`python -m vizkit score`: which map to trust, measured on many pictures.
-
-python -m vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
-python -m vizkit score --model runs/mine --data photos/ --method fast --measure deletion --measure road -o scores.csv
-accelerate launch --num_processes 2 -m vizkit score --model runs/mine -o trust.md
+"""Which map to trust, measured on many pictures.
 
 Ctrl-C or `kill` ends it; what was scored until then is written.
 """
 
-import argparse
 import contextlib
 import csv
 import io
 import json
-import shlex
 import signal
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.explaining.explain import add_methods
-from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.model_options import add_model_options, load, several_processes
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.explaining.maps import Layer, Methods, chosen
+from vizkit.commands.options import AS_IT_IS, Models, Opening, Some, Split, Threads, several_processes, writes
+from vizkit.commands.output import markdown, typed, write_output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,11 +26,11 @@ if TYPE_CHECKING:
 
     from vizkit.analysis.trust.table import Row
     from vizkit.datasets.image_set import ImageSet
+    from vizkit.models import Loaded
 
-__all__ = ["add", "best", "cell"]
+__all__ = ["best", "cell", "score"]
 
-SUFFIXES = (".md", ".csv", ".json")
-MEASURES = ("truth", "deletion", "road", "randomisation", "infidelity", "sensitivity")
+Measures = list[Literal["truth", "deletion", "road", "randomisation", "infidelity", "sensitivity"]]
 
 
 @dataclass(frozen=True)
@@ -53,82 +48,98 @@ class Scored:
     left_out: str = ""
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("score", help="which explanation to trust, measured on many pictures")
-    add_model_options(command, several=True)
-    command.add_argument("--data", default="insects", metavar="SET", help="insects, digits, a folder … (insects)")
-    command.add_argument("--split", default="test", choices=("train", "val", "test"), help="of the data (test)")
-    command.add_argument("--images", type=int, default=200, metavar="N", help="at most so many pictures (200)")
-    command.add_argument("--seed", type=int, metavar="N", help="of drawn or divided data (one that no model has seen)")
-    add_methods(command, "all")
-    command.add_argument(
-        "--measure",
-        action="append",
-        choices=MEASURES,
-        metavar="MEASURE",
-        help=f"{', '.join(MEASURES)}; repeatable (truth, where it is known, and deletion)",
-    )
-    command.add_argument("--steps", type=int, default=28, help="of the deletion and insertion curves (28)")
-    command.add_argument("--fill", default="blur", choices=("blur", "mean"), help="what stands in for a patch (blur)")
-    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument("-o", "--output", type=Path, metavar="TABLE", help="a .md, .csv or .json file to write")
-    command.set_defaults(run=_score)
+def score(
+    *,
+    model: Models,
+    data: str = "insects",
+    split: Split = "test",
+    images: Some = 200,
+    seed: int | None = None,
+    method: Methods = None,
+    layer: Layer = "",
+    measure: Measures | None = None,
+    steps: PositiveInt = 28,
+    fill: Literal["blur", "mean"] = "blur",
+    threads: Threads = 0,
+    opening: Opening = AS_IT_IS,
+    output: Annotated[Path | None, writes(".md", ".csv", ".json", help="A table to write.")] = None,
+) -> None:
+    """Which explanation to trust, measured on many pictures.
 
+    vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
 
-def _score(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, SUFFIXES)
-    if arguments.steps < 1:
-        raise ValueError("The curves need at least one step.")
+    accelerate launch --num_processes 2 -m vizkit score --model runs/mine -o trust.md
+
+    Args:
+        data: Insects, digits, a folder …
+        seed: Of drawn or divided data; where it is left out, one that no model has seen.
+        measure: Repeatable; the truth, where it is known, and deletion.
+        steps: Of the deletion and insertion curves.
+        fill: What stands in for a patch.
+    """
     import torch
 
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
+    from vizkit.scoring import FRESH_SEED, pictures
+
+    if threads:
+        torch.set_num_threads(threads)
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
-    accelerator = several_processes(arguments)
+    accelerator = several_processes(opening.device)
+    opening = opening.on(accelerator)
     main = accelerator is None or accelerator.is_main_process  # of several processes the first alone writes and speaks
+    drawn = FRESH_SEED if seed is None else seed
+    about = f"The pictures are {data}, {split}, seed {drawn}"
+    about += ": no model that ships with vizkit has seen them." if seed is None else "."
+    methods = chosen([name.replace("-", "_") for name in method or ["all"]])
+    asked: dict[str, Any] = {"measures": measure or ["truth", "deletion"], "steps": steps, "fill": fill}
     results: list[Scored] = []
     stopped = False
-    for name in arguments.model:
-        scored, stopped = _score_model(arguments, name, accelerator)
+    for name in model:
+        loaded = opening.load(name, several=True)
+        scored, stopped = _score_model(
+            loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked, accelerator
+        )
         if scored.images and main:
             results.append(scored)
-            if arguments.output:
-                write(arguments, results, stopped)
+            if output:
+                kind = output.suffix.lower()
+                write_output(output, page(about, results, stopped) if kind == ".md" else TABLES[kind](results))
         if stopped:
             break
     if accelerator is not None:
         accelerator.end_training()
-    if main and not (arguments.output and results):
+    if main and not (output and results):
         print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
     elif main:
-        print(f"{arguments.output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
+        print(f"{output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
     if stopped:
         raise KeyboardInterrupt
 
 
 def _score_model(
-    arguments: argparse.Namespace, name: str, accelerator: "Accelerator | None" = None
+    loaded: "Loaded",
+    images: "ImageSet",
+    selected: list[str],
+    layer: str,
+    asked: dict[str, Any],
+    accelerator: "Accelerator | None",
 ) -> tuple[Scored, bool]:
-    """What was scored, and whether the user stopped it. Each of several processes scores one block of the pictures, in
-    the order of the set, so that together they have the figures of one."""
+    """What was scored, and whether the user stopped it. `asked`: of `score_case`. Each of several processes scores one
+    block of the pictures, in the order of the set, so that together they have the figures of one."""
     from tqdm import tqdm
 
     from vizkit.analysis.attribution.explaining import applicable, why_not
-    from vizkit.analysis.trust.scores import Measure, score_case
+    from vizkit.analysis.trust.scores import score_case
     from vizkit.analysis.trust.table import Tally
     from vizkit.evaluation.answers import gathered
-    from vizkit.scoring import cases, pictures
+    from vizkit.scoring import cases
 
-    loaded = load(arguments, name)
-    images: ImageSet = pictures(loaded, arguments.data, arguments.images, arguments.split, _seed_of(arguments))
-    measures: list[Measure] = arguments.measure or ["truth", "deletion"]
-    selected = chosen(arguments.method or ["all"])
+    measures = asked["measures"]
     begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
     mine = images if accelerator is None else images.take(_block(len(images), accelerator))
     again = "sensitivity" in measures
-    several = cases(loaded, mine, randomised="randomisation" in measures, again=again, layer=arguments.layer)
+    several = cases(loaded, mine, randomised="randomisation" in measures, again=again, layer=layer)
     try:
         for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
             if not tally.images:
@@ -137,7 +148,7 @@ def _score_model(
             if not methods:
                 reason = next(iter(reasons.values()), "")
                 raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
-            tally.add(score_case(case, methods, measures=measures, steps=arguments.steps, fill=arguments.fill))
+            tally.add(score_case(case, methods, **asked))
     except KeyboardInterrupt:
         stopped = True
     every = gathered((tally, reasons, stopped), accelerator)
@@ -154,19 +165,6 @@ def _block(images: int, accelerator: "Accelerator") -> "np.ndarray":
     import numpy as np
 
     return np.array_split(np.arange(images), accelerator.num_processes)[accelerator.process_index]
-
-
-def _seed_of(arguments: argparse.Namespace) -> int:
-    from vizkit.scoring import FRESH_SEED
-
-    return FRESH_SEED if arguments.seed is None else arguments.seed
-
-
-def write(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> None:
-    output: Path = arguments.output
-    kind = output.suffix.lower()
-    text = page(arguments, results, stopped) if kind == ".md" else {".csv": _as_csv, ".json": _as_json}[kind](results)
-    write_output(output, text)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -189,19 +187,20 @@ def _as_csv(results: list[Scored]) -> str:
     return out.getvalue()
 
 
-def page(arguments: argparse.Namespace, results: list[Scored], stopped: bool) -> str:
+TABLES = {".csv": _as_csv, ".json": _as_json}
+
+
+def page(about: str, results: list[Scored], stopped: bool) -> str:
     from vizkit.analysis.trust.table import CHANCE, FIGURES
     from vizkit.saving import installed
 
     figures = {name for result in results for row in result.rows for name in row.figures}
     methods = {row.method for result in results for row in result.rows} - {CHANCE}
-    command = shlex.join(["python", "-m", "vizkit", *arguments.given])
     lines = [
         "# Which map to trust",
         "",
-        f"Made by `{command}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
-        f"The pictures are {arguments.data}, {arguments.split}, seed {_seed_of(arguments)}"
-        + (": no model that ships with vizkit has seen them." if arguments.seed is None else "."),
+        f"Made by `{typed()}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
+        about,
         "" if not stopped else "\nIt was stopped before the end.\n",
         "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
         "the pictures ± their standard deviation, in brackets its difference to chance: a random order of the patches,",
@@ -230,12 +229,15 @@ def _markdown(result: Scored) -> str:
     heads = [f"{FIGURES[name].title}{arrows[FIGURES[name].larger_is_better]}" for name in names]
     done = f"{result.images} pictures" + (f" of {result.asked}" if result.images < result.asked else "")
     lines = [f"## {result.model}", "", f"{done}, {result.seconds / 60:.0f} min.", ""]
-    lines += [f"| method | {' | '.join(heads)} | mean place |", f"|---|{'--:|' * (len(heads) + 1)}"]
-    for row in result.rows:
-        cells = [cell(row, name, best(result.rows, name)) for name in names]
-        missing = f" (nothing on {row.nothing})" if row.nothing else ""
-        rank = "" if row.rank is None else f"{row.rank:.1f}"
-        lines.append(f"| {row.title}{missing} | {' | '.join(cells)} | {rank} |")
+    rows = [
+        [
+            row.title + (f" (nothing on {row.nothing})" if row.nothing else ""),
+            *(cell(row, name, best(result.rows, name)) for name in names),
+            "" if row.rank is None else f"{row.rank:.1f}",
+        ]
+        for row in result.rows
+    ]
+    lines.append(markdown(["method", *heads, "mean place"], rows))
     lines += ["", *filter(None, [result.left_out])]
     lines += [*(f"{METHODS[name].title}: {reason}" for name, reason in result.not_applicable.items())]
     return "\n".join(lines).rstrip()

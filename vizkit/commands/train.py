@@ -1,23 +1,18 @@
-"""`python -m vizkit train`: a recipe by name, any field changed by its own option, a progress bar.
-
-    python -m vizkit train --recipe quick -o runs/first
-    python -m vizkit train --data photos/ --model vit_base_patch16_224 --pretrained --train-blocks 0 -o runs/mine
-    python -m vizkit train --recipe dates_transformer -o runs/dates
-    python -m vizkit train --resume runs/first
-    accelerate launch --multi_gpu --num_processes 2 -m vizkit train --recipe quick -o runs/two
+"""A recipe by name, any field changed by its own option, a progress bar.
 
 What goes wrong before the first step is one sentence; what goes wrong later stands in the run's status.json.
 """
 
-import argparse
 import os
 import signal
 import threading
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from cyclopts import Group, Parameter
+
+from vizkit.commands.options import Processor, Quiet, Threads, Workers, with_options
 from vizkit.training.detection.left_out import left_out
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.following import follow
@@ -27,106 +22,100 @@ from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.super_resolution.recipes import ENLARGING
 from vizkit.work_folder import speaks
 
-__all__ = ["Bar", "add", "end_with", "recipe_of"]
+__all__ = ["Bar", "changes", "end_with", "recipe_of", "train"]
 
 OTHERS = TEXTS | ENLARGING | DETECTING
 """Recipes of tasks other than telling pictures apart."""
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser(
-        "train",
-        help="train or fine-tune a model on built-in data, texts or a folder of pictures",
-        description="Train a model. A named recipe sets every field; an option changes one.",
-    )
-    where = command.add_mutually_exclusive_group(required=True)
-    where.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="the new run folder")
-    where.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an interrupted run, recipe unchanged")
-    command.add_argument(
-        "--recipe", metavar="NAME", help="; ".join(f"{n}: {what}" for n, (what, _) in (NAMED | OTHERS).items())
-    )
-    command.add_argument("--changed-data", action="store_true", help="resume though the pictures have changed since")
-    command.add_argument("--device", default="", choices=("", "cpu"), help="cpu, even where there is a GPU")
-    command.add_argument("--workers", type=int, default=0, help="processes that read pictures beside the training")
-    command.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's number")
-    command.add_argument("--tensorboard", action="store_true", help="write TensorBoard event files too")
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
-    command.add_argument("--end-with", type=int, default=0, help=argparse.SUPPRESS)
-    options = command.add_argument_group("fields of the recipe")
+RECIPES = "; ".join(f"{name}: {what}" for name, (what, _) in (NAMED | OTHERS).items())
+KINDS = {"int": int, "float": float, "str": str, "bool": bool}
+
+
+def changes() -> dict[str, Any]:
+    """An option for each field of a recipe."""
+    group = Group("Fields of the recipe")
+    options = {}
     for each in fields(Recipe):
-        _add_field(options, each)
-    command.set_defaults(run=_train)
+        usual = getattr(Recipe(), each.name)
+        kind = KINDS.get(getattr(each.type, "__name__", ""), str)
+        if each.metadata["choices"]:
+            kind = Literal[tuple(each.metadata["choices"])]  # pyright: ignore[reportInvalidTypeForm]
+        said = f"{each.metadata['help']} ({usual})"
+        negative = f"--no-{each.name.replace('_', '-')}" if kind is bool else ()
+        options[each.name] = Annotated[kind | None, Parameter(help=said, group=group, negative=negative)]
+    return options
 
 
-def _add_field(options: Any, each: Any) -> None:
-    option = "--" + each.name.replace("_", "-")
-    usual: dict[str, Any] = {"dest": f"field_{each.name}", "default": None}
-    usual["help"] = f"{each.metadata['help']} ({getattr(Recipe(), each.name)})".replace("%", "%%")
-    kinds: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
-    kind = getattr(each.type, "__name__", "")
-    if kind == "bool":
-        options.add_argument(option, action=argparse.BooleanOptionalAction, **usual)
-    else:
-        options.add_argument(
-            option,
-            type=kinds.get(kind, str),
-            choices=each.metadata["choices"],
-            metavar=None if each.metadata["choices"] else kind.upper() or "JSON",
-            **usual,
-        )
-
-
-def recipe_of(arguments: argparse.Namespace) -> Recipe:
-    """The named recipe, or the default, with the fields that were given."""
-    name = arguments.recipe
+def recipe_of(name: str | None, given: dict[str, Any]) -> Recipe:
+    """The named recipe, or the default, with the fields that were given; None of others."""
     recipe = OTHERS[name][1] if name in OTHERS else named(name) if name else Recipe()
-    options = {option.name: getattr(arguments, f"field_{option.name}") for option in fields(Recipe)}
-    changes = {name: value for name, value in options.items() if value is not None}
-    if "model_args" in changes:
+    changed = {field: value for field, value in given.items() if value is not None}
+    if "model_args" in changed:
         from vizkit.training.architectures import parse_args
 
-        changes["model_args"] = parse_args(changes["model_args"])
-    if changes.get("teacher") and "distillation" not in changes and recipe.distillation == "none":
-        changes["distillation"] = "hard"
-    return recipe.but(changes)
+        changed["model_args"] = parse_args(changed["model_args"])
+    if changed.get("teacher") and "distillation" not in changed and recipe.distillation == "none":
+        changed["distillation"] = "hard"
+    return recipe.but(changed)
 
 
-def _train(arguments: argparse.Namespace) -> None:
-    if arguments.resume:
-        run = RunFolder(arguments.resume)
-        recipe = run.recipe
-        if any(getattr(arguments, f"field_{each.name}") is not None for each in fields(Recipe)):
+def _train(
+    *,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), help="The new run folder.")] = None,
+    resume: Annotated[Path | None, Parameter(help="Go on with an interrupted run, recipe unchanged.")] = None,
+    recipe: Annotated[str | None, Parameter(help=RECIPES)] = None,
+    changed_data: Annotated[bool, Parameter(help="Resume though the pictures have changed since.")] = False,
+    device: Processor = "",
+    workers: Workers = 0,
+    threads: Threads = 0,
+    tensorboard: Annotated[bool, Parameter(help="Write TensorBoard event files too.")] = False,
+    quiet: Quiet = False,
+    ends_with: Annotated[int, Parameter(name="--end-with", show=False)] = 0,
+    **given: Any,
+) -> None:
+    """Train or fine-tune a model on built-in data, texts or a folder of pictures.
+
+    vizkit train --recipe quick -o runs/first
+
+    vizkit train --data photos/ --model vit_base_patch16_224 --pretrained --train-blocks 0 -o runs/mine
+
+    accelerate launch --multi_gpu --num_processes 2 -m vizkit train --recipe quick -o runs/two
+
+    A named recipe sets every field; an option changes one.
+    """
+    if (output is None) == (resume is None):
+        raise ValueError("Give the new run's folder after -o, or the folder of an interrupted run after --resume.")
+    run = RunFolder(output or resume or Path())
+    if resume:
+        asked = run.recipe
+        if any(value is not None for value in given.values()):
             raise RecipeError("A resumed run keeps its recipe: leave the recipe's options out.")
         if run.status.get("state") == "done":
             raise RecipeError(f"The run {run.name} is finished; start a new one.")
     else:
-        run, recipe = RunFolder(arguments.output), recipe_of(arguments)
+        asked = recipe_of(recipe, given)
     main = speaks()
-    if main and not arguments.resume:
-        run.create(recipe)
+    if main and not resume:
+        run.create(asked)
 
     if main:
-        for note in left_out(recipe):
+        for note in left_out(asked):
             print(note)
-    if arguments.end_with:
-        end_with(arguments.end_with)
-    bar = None if arguments.quiet or not main else Bar(run)
+    if ends_with:
+        end_with(ends_with)
+    bar = None if quiet or not main else Bar(run)
+    beside: dict[str, Any] = {"tensorboard": tensorboard, "changed_data": changed_data}
     try:
-        follow(
-            run,
-            recipe,
-            device=arguments.device,
-            workers=arguments.workers,
-            threads=arguments.threads,
-            tensorboard=arguments.tensorboard,
-            changed_data=arguments.changed_data,
-        )
+        follow(run, asked, device=device, workers=workers, threads=threads, **beside)
     finally:
         if bar:
             bar.close()
     if main:
         print(run.status.get("message", ""))
+
+
+train = with_options(_train, changes())
 
 
 class Bar:

@@ -1,68 +1,59 @@
-"""`python -m vizkit translate`: a text through a model that rewrites it, with what it looks at.
+"""A text through a model that rewrites it, with what it looks at."""
 
-python -m vizkit translate "the 21st of November, 2026"
-python -m vizkit translate "21.11.2026" --model bundled:dates_lstm --beams 3
-python -m vizkit translate "21 nov 2026" -o trace.npz
-"""
-
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from vizkit.commands.output import refuse_output, writing_to
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from vizkit.commands.options import writes
+from vizkit.commands.output import writing_to
 
 if TYPE_CHECKING:
     from vizkit.traces import Trace
 
-__all__ = ["add"]
+__all__ = ["translate"]
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("translate", help="rewrite a text, word after word, and see what each word looks at")
-    command.add_argument(
-        "text",
-        metavar="TEXT",
-        help="a date in English words or digits; for copy and reverse letters; for models of transformers any text",
-    )
-    command.add_argument(
-        "--model",
-        default="bundled:dates_transformer",
-        metavar="MODEL",
-        help="bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or "
-        "GPT-2 (bundled:dates_transformer)",
-    )
-    command.add_argument("--beams", type=int, default=1, metavar="N", help="keep N texts at every step (1)")
-    command.add_argument("-o", "--output", type=Path, metavar="TRACE.npz", help="all attention weights and the logits")
-    command.set_defaults(run=_translate)
+def translate(
+    text: str,
+    /,
+    *,
+    model: str = "bundled:dates_transformer",
+    beams: Annotated[int, Parameter(validator=Number(gte=1, lte=64))] = 1,
+    output: Annotated[Path | None, writes(".npz", help="All attention weights and the logits.")] = None,
+) -> None:
+    """Rewrite a text, word after word, and see what each word looks at.
 
+    vizkit translate "the 21st of November, 2026"
 
-def _translate(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".npz",))
-    if not 1 <= arguments.beams <= 64:
-        raise ValueError("--beams is a number from 1 to 64.")
+    Args:
+        text: A date in English words or digits; for copy and reverse letters; for models of transformers any text.
+        model: Bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or GPT-2.
+        beams: Keep so many texts at every step, at most 64.
+    """
     from vizkit.datasets.sequences.opening import split_text
     from vizkit.models.sequences import beam, greedy, open_sequence, trace_pair
     from vizkit.saving import save_npz
 
-    model = open_sequence(arguments.model)
-    source = split_text(model.data, arguments.text) if model.data else model.split(arguments.text)
-    if arguments.beams > 1:
-        searched = beam(model, source, arguments.beams)
+    network = open_sequence(model)
+    source = split_text(network.data, text) if network.data else network.split(text)
+    if beams > 1:
+        searched = beam(network, source, beams)
         for i in searched.final:
-            print(f"{model.text_of(searched.words(i))}  log probability {searched.tree[i].log_probability:.4f}")
+            print(f"{network.text_of(searched.words(i))}  log probability {searched.tree[i].log_probability:.4f}")
         return
-    written = greedy(model, source)
-    print(model.text_of(written.words))
-    if not model.translates:
+    written = greedy(network, source)
+    print(network.text_of(written.words))
+    if not network.translates:
         return
-    trace = trace_pair(model, source, written.words)
-    read = tuple(model.vocabulary.spelled(model.source_ids(source)))
+    trace = trace_pair(network, source, written.words)
+    read = tuple(network.vocabulary.spelled(network.source_ids(source)))
     print("\n".join(_looked_at(trace, read, written.words)))
-    if arguments.output:
-        with writing_to(arguments.output):
-            save_npz(trace, arguments.output)
-        print(f"{arguments.output}: {len(trace.attention)} attention layers")
+    if output:
+        with writing_to(output):
+            save_npz(trace, output)
+        print(f"{output}: {len(trace.attention)} attention layers")
 
 
 def _looked_at(trace: "Trace", source: tuple[str, ...], target: tuple[str, ...]) -> list[str]:

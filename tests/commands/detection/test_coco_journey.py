@@ -136,7 +136,7 @@ def test_what_cannot_be_evaluated_gets_a_sentence(folder, tmp_path, capsys):
         (["--model", run, "--model", "bundled:digits_vit"], "apart"),
         (["--model", run, "-o", str(tmp_path / "out.html")], ".json or .csv"),
         (["--model", run, "--pictures", str(tmp_path / "out.csv")], "leave it out"),
-        (["--model", run, "--images", "0"], "at least one"),
+        (["--model", run, "--images", "0"], "--images. Must be > 0"),
     ):
         assert main(["evaluate", str(folder), *options, "--quiet"]) == 2
         error = capsys.readouterr().err.strip()

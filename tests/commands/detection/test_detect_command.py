@@ -62,15 +62,15 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "word"),
     [
-        (["--threshold", "2"], "between 0 and 1"),
-        (["-o", "out.txt"], ".png or .json"),
-        (["--model", "bundled:none"], "no bundled model"),
-        (["--model", "nowhere"], "run folder"),
+        ({"--threshold": "2"}, "between 0 and 1"),
+        ({"-o": "out.txt"}, ".png or .json"),
+        ({"--model": "bundled:none"}, "no bundled model"),
+        ({"--model": "nowhere"}, "run folder"),
     ],
 )
 def test_what_cannot_be_done_gets_a_sentence(run, pictures, tmp_path, capsys, more, word):
-    options = ["detect", pictures[0], "--model", run, "-o", str(tmp_path / "out.json"), *more]
-    assert main(options) == 2
+    options = {"--model": run, "-o": str(tmp_path / "out.json")} | more
+    assert main(["detect", pictures[0], *(word for pair in options.items() for word in pair)]) == 2
     said = capsys.readouterr().err.strip()
     assert word in said
     assert "\n" not in said

@@ -1,75 +1,62 @@
-"""`python -m vizkit detect`: the things in pictures, with class, score and box.
+"""The things in pictures, with class, score and box."""
 
-python -m vizkit detect pond.jpg -o found.png
-python -m vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
-"""
-
-import argparse
 import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.options import writes
+from vizkit.commands.output import write_output
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.models.detection.detecting import Detection
     from vizkit.models.detection.opening import Detector
 
-__all__ = ["add"]
+__all__ = ["detect"]
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("detect", help="find things in pictures: their classes, scores and boxes")
-    command.add_argument("images", metavar="IMAGE", nargs="+", help="picture files; several only into a .json")
-    command.add_argument(
-        "--model",
-        default="bundled:scenes_detr",
-        metavar="MODEL",
-        help="bundled:NAME, a run folder or a folder of transformers with a DETR (bundled:scenes_detr)",
-    )
-    command.add_argument(
-        "--threshold", type=float, default=0.5, metavar="SCORE", help="the least score that counts, 0 to 1 (0.5)"
-    )
-    command.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        type=Path,
-        metavar="OUT.png|json",
-        help="the picture with its boxes, or everything as numbers",
-    )
-    command.set_defaults(run=_detect)
+def detect(
+    *images: str,
+    model: str = "bundled:scenes_detr",
+    threshold: float = 0.5,
+    output: Annotated[Path, writes(".png", ".json", help="The picture with its boxes, or everything as numbers.")],
+) -> None:
+    """Find things in pictures: their classes, scores and boxes.
 
+    vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
 
-def _detect(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".png", ".json"))
-    drawn = arguments.output.suffix.lower() == ".png"
-    if drawn and len(arguments.images) > 1:
-        raise ValueError(f"{len(arguments.images)} pictures do not fit into one .png: give a name that ends in .json.")
+    Args:
+        images: Picture files; several only into a .json.
+        model: Bundled:NAME, a run folder or a folder of transformers with a DETR.
+        threshold: The least score that counts, 0 to 1.
+    """
+    if not images:
+        raise ValueError("Give a picture file, or several.")
+    drawn = output.suffix.lower() == ".png"
+    if drawn and len(images) > 1:
+        raise ValueError(f"{len(images)} pictures do not fit into one .png: give a name that ends in .json.")
     from vizkit.image import ImageError, open_image
-    from vizkit.models.detection.detecting import detect
+    from vizkit.models.detection import detecting
     from vizkit.models.detection.opening import open_detector
 
-    detector = open_detector(arguments.model)
+    detector = open_detector(model)
     content: list[dict[str, Any]] = []
-    for name in arguments.images:
+    for name in images:
         try:
             picture = open_image(name)
         except ImageError as error:
             raise ValueError(f"{name}: {error}") from None
-        detections = detect(detector, picture, arguments.threshold)
+        detections = detecting.detect(detector, picture, threshold)
         content.append(_numbers(name, picture, detections))
-        print(f"{name}: {_said(detections, arguments.threshold)}")
+        print(f"{name}: {_said(detections, threshold)}")
         if drawn:
-            write_output(arguments.output, _drawn(detector, picture, detections))
+            write_output(output, _drawn(detector, picture, detections))
     if not drawn:
-        facts = {"model": detector.name, "licence": detector.licence, "threshold": arguments.threshold}
-        write_output(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
-    print(f"{arguments.output}: by {detector.name}, licence {detector.licence}")
+        facts = {"model": detector.name, "licence": detector.licence, "threshold": threshold}
+        write_output(output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
+    print(f"{output}: by {detector.name}, licence {detector.licence}")
 
 
 def _said(detections: "Sequence[Detection]", threshold: float) -> str:

@@ -1,20 +1,13 @@
-"""`python -m vizkit evaluate` for models that find things: average precision on scenes or on a folder of COCO's format.
+"""Models that find things are evaluated by average precision, on scenes or on a folder of COCO's format."""
 
-python -m vizkit evaluate scenes --model bundled:scenes_detr --images 200
-python -m vizkit evaluate photos/ --model runs/mine -o precision.json
-"""
-
-import argparse
 import json
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.output import refuse_output, write_output
+from vizkit.commands.options import Request
+from vizkit.commands.output import aligned, progress, refuse_output, write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vizkit.datasets.scenes.annotated import BoxSet
     from vizkit.evaluation.scenes.judging import Judged
     from vizkit.models.detection.opening import Detector
@@ -37,9 +30,9 @@ def find_things(models: Sequence[str]) -> bool:
     return any(finding)
 
 
-def evaluate_boxes(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".json", ".csv"))
-    if arguments.pictures:
+def evaluate_boxes(data: str, request: Request, device: str | None) -> None:
+    refuse_output(request.output, (".json", ".csv"))
+    if request.pictures:
         raise ValueError("--pictures lists one answer a picture, and these models give boxes: leave it out.")
     import torch
 
@@ -47,39 +40,27 @@ def evaluate_boxes(arguments: argparse.Namespace) -> None:
     from vizkit.evaluation.scenes.judging import judge
     from vizkit.models.detection.opening import open_detector
 
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    detectors = [open_detector(name) for name in dict.fromkeys(arguments.model)]
+    if request.threads:
+        torch.set_num_threads(request.threads)
+    detectors = [open_detector(name) for name in dict.fromkeys(request.model)]
     size_px = max(side for each in detectors for side in each.preprocessing.size_hw)
     scenes = open_boxes(
-        arguments.data,
-        arguments.split or "test",
-        count=arguments.images,
+        data,
+        request.split or "test",
+        count=request.images,
         size_px=min(1024, max(64, size_px)),
-        seed=arguments.seed,
+        seed=request.seed,
     )
     results = []
     for detector in detectors:
-        detector.model.to(arguments.device or "cpu")
-        with _bar(detector.name, len(scenes), arguments.quiet) as tell:
+        detector.model.to(device or "cpu")
+        with progress("scene", detector.name, len(scenes), quiet=request.quiet) as tell:
             results.append((detector, judge(detector, scenes, tell)))
     print(_spoken(scenes, results))
-    if arguments.output:
-        csv = arguments.output.suffix.lower() == ".csv"
-        write_output(arguments.output, as_csv(results) if csv else as_json(scenes, results))
-        print(f"{arguments.output}: {', '.join(each.name for each in detectors)} on {len(scenes):,} pictures")
-
-
-@contextmanager
-def _bar(name: str, total: int, quiet: bool) -> "Iterator[Callable[[int], None]]":
-    from tqdm import tqdm
-
-    with tqdm(total=total, desc=name, unit="scene", disable=True if quiet else None, dynamic_ncols=True) as bar:
-
-        def tell(done: int) -> None:
-            bar.update(done - bar.n)
-
-        yield tell
+    if request.output:
+        csv = request.output.suffix.lower() == ".csv"
+        write_output(request.output, as_csv(results) if csv else as_json(scenes, results))
+        print(f"{request.output}: {', '.join(each.name for each in detectors)} on {len(scenes):,} pictures")
 
 
 def _notes(results: "Results") -> list[str]:
@@ -106,22 +87,11 @@ def _spoken(scenes: "BoxSet", results: "Results") -> str:
         values = (judged.precision.by_label[place] for _, judged in results)
         kinds.append((label, f"{count:,}", *map(_said, values)))
     said = [f"{first.scenes:,} pictures of {scenes.name} ({scenes.split}), {sum(first.things):,} things."]
-    return "\n".join([*said, *_notes(results), "", *_table(rows), "", *_table(kinds)])
+    return "\n".join([*said, *_notes(results), "", aligned(rows), "", aligned(kinds)])
 
 
 def _said(value: float) -> str:
     return "–" if value < 0 else f"{value:.3f}"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
 
 
 def as_csv(results: "Results") -> str:

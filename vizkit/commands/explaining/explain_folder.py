@@ -3,18 +3,17 @@
 The same command goes on where it was stopped: a picture is done when its .npz is there, which is written last.
 """
 
-import argparse
 import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit import writing
 from vizkit.commands.explaining.maps import chosen, explained, write_numbers, write_picture
-from vizkit.commands.model_options import class_of, load, several_processes
+from vizkit.commands.options import Opening, class_of, several_processes
 from vizkit.commands.output import writing_to
 from vizkit.heads import scorer
 
@@ -60,24 +59,33 @@ def pictures_in(folder: Path, without: Path) -> list[str]:
     return sorted(names, key=natural)
 
 
-def explain_folder(arguments: argparse.Namespace) -> None:
-    """Each of several processes explains its share of the pictures; the first writes the table."""
-    if len(arguments.output) != 1 or arguments.output[0].suffix:
-        raise ValueError(f"The maps of {arguments.image} need a folder: give its name, without an ending, after -o.")
-    folder, output = Path(arguments.image), arguments.output[0]
+def explain_folder(
+    folder: Path,
+    outputs: Sequence[Path],
+    opening: Opening,
+    model: str,
+    names_of_methods: Sequence[str],
+    layer: str,
+    *classes: str | None,
+) -> None:
+    """Each of several processes explains its share of the pictures; the first writes the table. `classes`: the one
+    explained, and the one that it is set against."""
+    if len(outputs) != 1 or outputs[0].suffix:
+        raise ValueError(f"The maps of {folder} need a folder: give its name, without an ending, after -o.")
+    output = outputs[0]
     names = pictures_in(folder, output.resolve())
     if not names:
         raise ValueError(f"There are no pictures in {folder}.")
-    accelerator = several_processes(arguments)
+    accelerator = several_processes(opening.device)
     index, processes = (0, 1) if accelerator is None else (accelerator.process_index, accelerator.num_processes)
-    loaded = load(arguments)
-    methods = chosen(arguments.method or ["rollout"])
+    loaded = opening.on(accelerator).load(model)
+    methods = chosen(names_of_methods)
     try:
         with writing_to(output):
-            _begin(output, arguments, loaded, methods)
+            _begin(output, loaded, methods, layer, *classes)
             for name in _progress(names[index::processes], loaded.name, quiet=index > 0):
                 if not _numbers_of(output, name).is_file():
-                    _explain(folder, output, name, arguments, loaded, methods)
+                    _explain(folder, output, name, loaded, methods, layer, *classes)
             if accelerator is not None:
                 accelerator.wait_for_everyone()
             if index == 0:
@@ -87,7 +95,9 @@ def explain_folder(arguments: argparse.Namespace) -> None:
             accelerator.end_training()
 
 
-def _begin(output: Path, arguments: argparse.Namespace, loaded: "Loaded", methods: list[str]) -> None:
+def _begin(
+    output: Path, loaded: "Loaded", methods: list[str], layer: str, target: str | None, against: str | None
+) -> None:
     """The folder says what its maps are of; with another model or other methods it is refused."""
     from vizkit.evaluation.answer_cache import weights_digest
 
@@ -96,9 +106,9 @@ def _begin(output: Path, arguments: argparse.Namespace, loaded: "Loaded", method
         "weights": weights_digest(loaded.model),
         "size_hw": [*loaded.preprocessing.size_hw],
         "methods": methods,
-        "target": arguments.target,
-        "against": arguments.against,
-    } | ({"layer": arguments.layer} if arguments.layer else {})
+        "target": target,
+        "against": against,
+    } | ({"layer": layer} if layer else {})
     output.mkdir(exist_ok=True)
     path = output / SETTINGS
     try:
@@ -113,7 +123,7 @@ def _begin(output: Path, arguments: argparse.Namespace, loaded: "Loaded", method
 
 
 def _explain(
-    folder: Path, output: Path, name: str, arguments: argparse.Namespace, loaded: "Loaded", methods: list[str]
+    folder: Path, output: Path, name: str, loaded: "Loaded", methods: list[str], layer: str, *classes: str | None
 ) -> None:
     """Write the map and the numbers of one picture; of one that cannot be opened or explained, only the reason."""
     import numpy as np
@@ -130,8 +140,8 @@ def _explain(
         rows = [{"picture": name, "model": loaded.name, "error": str(error)}]
         writing.write(numbers, lambda path: np.savez(path, meta=np.array(json.dumps({"rows": rows}))))
         return
-    target, against = (label and class_of(loaded, label) for label in (arguments.target, arguments.against))
-    question = Question.of(loaded, image, target, against, arguments.layer)
+    target, against = (class_of(loaded, label) for label in classes)
+    question = Question.of(loaded, image, target, against, layer)
     explanations, reasons = explained(question, methods)
     box = seen_box((image.shape[0], image.shape[1]), loaded.preprocessing)
     rows = [{"picture": name} | row for row in _rows(question, loaded, explanations, reasons, box)]

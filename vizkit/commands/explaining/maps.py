@@ -7,9 +7,12 @@ import io
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from vizkit.analysis.attribution.methods import METHODS
+from vizkit.commands.output import progress
 from vizkit.heads import scorer
 from vizkit.writing import write
 
@@ -21,8 +24,32 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.scoring import Question
 
-__all__ = ["chosen", "explained", "said", "write_numbers", "write_picture"]
+__all__ = ["Layer", "Methods", "chosen", "explained", "said", "write_numbers", "write_picture"]
 
+METHOD = {"all", "fast", *METHODS}
+
+
+def _known(_: object, names: list[str] | None) -> None:
+    for name in names or ():
+        if name.replace("-", "_") not in METHOD:
+            raise ValueError(f"There is no method {name[:60]!r}; there are all, fast, {', '.join(METHODS)}.")
+
+
+Methods = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--method",
+        validator=_known,
+        help=f"{', '.join(METHODS)}; fast: those that need one pass; all; repeatable.",
+    ),
+]
+Layer = Annotated[
+    str,
+    Parameter(
+        help="Where class activation maps are made, such as blocks.3.attn of a ViT, layers.2.blocks.0.attn of a "
+        "Swin or 'stage 3' of a CNN; the features before the head where it is left out."
+    ),
+]
 LEAST_PX = 224  # of a drawn map; smaller pictures are enlarged, pixel by pixel
 
 
@@ -48,18 +75,11 @@ def said(question: "Question", loaded: "Loaded") -> Iterator[str]:
 
 def explained(question: "Question", methods: list[str]) -> "tuple[list[Explanation], dict[str, str]]":
     """(maps, method → why there is none), with a bar for those that run the model again."""
-    from tqdm import tqdm
-
     from vizkit.traces import NotApplicable
 
     explanations, reasons = [], {}
     for name in methods:
-        with tqdm(desc=METHODS[name].title, unit="pass", leave=False, disable=None, dynamic_ncols=True) as bar:
-
-            def tell(done: int, total: int, bar: Any = bar) -> None:
-                bar.total = total
-                bar.update(max(0, done - bar.n))
-
+        with progress("pass", METHODS[name].title) as tell:
             try:
                 explanations.append(question.explain(name, tell))
             except NotApplicable as reason:

@@ -1,94 +1,74 @@
-"""`python -m vizkit cka`: how alike the layers of one or several models represent the same pictures.
+"""How alike the layers of one or several models represent the same pictures."""
 
-python -m vizkit cka bundled:insects_vit bundled:insects_cnn --data insects --images 256 -o cka.json
-"""
-
-import argparse
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from vizkit.commands.model_options import add_device, add_pictures
-from vizkit.commands.output import refuse_output, write_arrays, write_output
+from cyclopts.types import PositiveInt
+
+from vizkit.commands.options import Data, Device, Seed, Some, writes
+from vizkit.commands.output import progress, write_arrays, write_output
 
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.similarity import Similarity
 
-__all__ = ["add"]
+__all__ = ["cka"]
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subparsers."""
-    command = commands.add_parser("cka", help="how alike layers represent pictures, in one model or between several")
-    command.add_argument("models", metavar="MODEL", nargs="+", help="bundled:NAME, a timm name, a run folder")
-    add_pictures(command, 256, kind="test pictures")
-    command.add_argument(
-        "--batch", type=int, default=32, metavar="N", help="pictures compared together, 4 or more (32)"
-    )
-    add_device(command)
-    command.add_argument("-o", "--output", type=Path, metavar="CKA.json", help="all pairs, as JSON, CSV or NPZ")
-    command.set_defaults(run=_cka)
+def cka(
+    *models: str,
+    data: Data = "insects",
+    images: Some = 256,
+    seed: Seed = 0,
+    batch: PositiveInt = 32,
+    device: Device = None,
+    output: Annotated[Path | None, writes(".json", ".csv", ".npz", help="All pairs of layers.")] = None,
+) -> None:
+    """How alike layers represent pictures, in one model or between several.
 
+    vizkit cka bundled:insects_vit bundled:insects_cnn --images 256 -o cka.json
 
-def _cka(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".json", ".csv", ".npz"))
-    if arguments.images < 1 or arguments.batch < 1:
-        raise ValueError("--images and --batch are 1 or more.")
-    arguments.models = [*dict.fromkeys(arguments.models)]
-    from tqdm import tqdm
-
+    Args:
+        models: Bundled:NAME, a timm name, a run folder.
+        batch: Pictures compared together, 4 or more.
+    """
     import vizkit
     from vizkit.evaluation.inside.similarity import similarity
 
-    models = [vizkit.load(name, device=arguments.device) for name in arguments.models]
-    with tqdm(total=100, unit="%", disable=None, dynamic_ncols=True) as bar:
-
-        def tell(share: float) -> None:
-            bar.update(100 * share - bar.n)
-
-        result = similarity(
-            models, arguments.data, arguments.images, batch=arguments.batch, seed=arguments.seed, tell=tell
-        )
-    if arguments.output:
-        _write(arguments, result)
-        print(f"{arguments.output}: {len(result.layers)} layers, {result.images} pictures")
-    else:
+    if not models:
+        raise ValueError("Give the name of a model, or of several.")
+    models = tuple(dict.fromkeys(models))
+    loaded = [vizkit.load(name, device=device) for name in models]
+    with progress("%", total=100) as tell:
+        result = similarity(loaded, data, images, batch=batch, seed=seed, tell=lambda share: tell(100 * share))
+    if output is None:
         print(as_csv(result), end="")
+        return
+    kind = output.suffix.lower()
+    if kind == ".csv":
+        write_output(output, as_csv(result))
+    elif kind == ".npz":
+        arrays = {"models": result.models, "layers": result.layers, "images": result.images}
+        write_arrays(output, cka=result.values.numpy(), **arrays)
+    else:
+        content = {
+            "models": models,
+            "data": data,
+            "images": result.images,
+            "batch": batch,
+            "seed": seed,
+            "torch": version("torch"),
+            "layers": result.layers,
+            "cka": [[round(value, 4) for value in row] for row in result.values.tolist()],
+        }
+        write_output(output, json.dumps(content) + "\n")
+    print(f"{output}: {len(result.layers)} layers, {result.images} pictures")
 
 
 def as_csv(result: "Similarity") -> str:
     """A row and a column for each layer."""
     names = [f"{result.models[at]} {layer}" for at, layer in result.layers]
-    rows = [
-        ",".join([name, *(f"{value:.4f}" for value in row)])
-        for name, row in zip(names, result.values.tolist(), strict=True)
-    ]
-    return "\n".join([",".join(["layer", *names]), *rows]) + "\n"
-
-
-def _write(arguments: argparse.Namespace, result: "Similarity") -> None:
-    kind = arguments.output.suffix.lower()
-    if kind == ".csv":
-        write_output(arguments.output, as_csv(result))
-    elif kind == ".npz":
-        write_arrays(
-            arguments.output,
-            cka=result.values.numpy(),
-            models=result.models,
-            layers=result.layers,
-            images=result.images,
-        )
-    else:
-        values = [[round(value, 4) for value in row] for row in result.values.tolist()]
-        content = {
-            "models": arguments.models,
-            "data": arguments.data,
-            "images": result.images,
-            "batch": arguments.batch,
-            "seed": arguments.seed,
-            "torch": version("torch"),
-            "layers": result.layers,
-            "cka": values,
-        }
-        write_output(arguments.output, json.dumps(content) + "\n")
+    values = result.values.tolist()
+    rows = [[name, *(f"{value:.4f}" for value in row)] for name, row in zip(names, values, strict=True)]
+    return "".join(f"{','.join(row)}\n" for row in [["layer", *names], *rows])
