@@ -252,7 +252,7 @@ def test_imports_go_in_no_circle():
 
 
 def test_the_drawing_of_the_imports_is_todays():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "imports.md").read_text(encoding="utf-8")
     assert drawing(ROOT) == text.partition("```mermaid\n")[2].partition("\n```")[0]
 
 

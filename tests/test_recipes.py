@@ -151,7 +151,10 @@ RECIPES = {
 }
 
 
-FOLDERS = [(ROOT / "vizkit" / file).parent for file, *_ in RECIPES.values()]
+FOLDERS = [(ROOT / "vizkit" / file).parent for file, *_ in RECIPES.values()] + [
+    ROOT / "vizkit/ui",
+    ROOT / "vizkit/views",
+]
 
 
 @pytest.fixture
@@ -187,6 +190,41 @@ def test_one_file_and_one_line(copy, recipe):
     file, listing, before, source, use = RECIPES[recipe]
     follow(copy, file, listing, before, source)
     done = run_code(use, copy)
+    assert done.returncode == 0, done.stderr
+
+
+USE_PAGE = """
+from streamlit.testing.v1 import AppTest
+
+test = AppTest.from_file("app.py", default_timeout=120).run().switch_page("pages/sizes.py").run()
+assert not test.exception, test.exception
+assert [each.value for each in test.title] == ["Sizes"]
+found = [each.value for each in test.metric]
+assert found and set(found) <= {"14 × 14", "28 × 28"}, (found, [each.value for each in test.markdown])
+"""
+
+
+def test_a_page_is_a_file_a_line_and_its_views(copy):
+    told = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n### Add a view\n")[2]
+    view, entry = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
+    (copy / "vizkit/views/sizes.py").write_text(view)
+    alone = 'page="rollout",\n        ),\n'
+    entry = entry.strip().replace('page="patches"', 'page="sizes"')
+    for file, before, after in (
+        ("views/__init__.py", alone, f"{alone}        {entry},\n"),
+        ("ui/shell.py", '    "Explain": [\n', '    "Explain": [\n        ("sizes", "Sizes", "How many patches."),\n'),
+    ):
+        there = copy / "vizkit" / file
+        text = there.read_text()
+        there.unlink()
+        assert text.count(before) == 1
+        there.write_text(text.replace(before, after))
+    (copy / "app.py").symlink_to(ROOT / "app.py")
+    (copy / "pages").mkdir()
+    for path in (ROOT / "pages").glob("*.py"):
+        (copy / "pages" / path.name).symlink_to(path)
+    (copy / "pages/sizes.py").write_text((ROOT / "pages/rollout.py").read_text().replace('"rollout"', '"sizes"'))
+    done = run_code(USE_PAGE, copy)
     assert done.returncode == 0, done.stderr
 
 

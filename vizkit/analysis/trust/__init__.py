@@ -1,1 +1,1 @@
-"""Whether a map is true: it is scored, and set beside chance."""
+"""Whether a map is true: it is scored (`scores`), set beside chance (`table`), and judged in words (`verdict`)."""
