@@ -9,6 +9,13 @@ run: .venv/run          ## install what is needed and open the app on the bundle
 test: .venv/dev         ## all tests; the browser ones need Chromium
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+test-quick: .venv/dev   ## the tests that name what differs from HEAD, or from SINCE=main, without the browser's
+	$(BIN)/python -m tests.touched $(SINCE) | xargs -d '\n' $(BIN)/python -m pytest -n 2 --dist load -q
+
+docs: .venv/dev         ## the reference from the docstrings, at http://127.0.0.1:8600
+	PYTHONPATH=. $(BIN)/python docs/reference.py .docs
+	$(BIN)/python -m http.server 8600 --bind 127.0.0.1 --directory .docs
+
 check: .venv/dev        ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,4 +51,4 @@ matrix:                 ## the tests with the oldest and the newest versions tha
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/run
 
-.PHONY: run test check extras bench gpu lock matrix
+.PHONY: run test test-quick docs check extras bench gpu lock matrix

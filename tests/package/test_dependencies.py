@@ -14,6 +14,7 @@ from vizkit.__main__ import EXTRAS
 OURS = {"vizkit", "pages", "app", "tests", "benchmarks", "vizkit_toy"}
 IMPORTERS = ("import_module", "__import__", "find_spec", "importorskip")
 NOT_IMPORTED = {
+    "pdoc": "docs/reference.py",
     "pycocotools": "torchmetrics counts average precision with it",
     "ruff": "a command",
     "pyright": "a command",

@@ -38,6 +38,8 @@ def test_the_code_of_the_readme_runs(code, tmp_path, monkeypatch):
     Image.fromarray(PICTURE).save("photo.jpg")
     known = {"your_module": TenLines(), "names": ["nymph", "larva", "beetle"]}
     exec(compile(code, "README.md", "exec"), known)
+    if code is CODE[0]:  # the three lines on top
+        return
     assert known["trace"].check.passed
     assert (tmp_path / "attention.html").stat().st_size > 10_000
 

@@ -1,0 +1,70 @@
+"""What the documents say is there: their links, the reference made from docstrings, the tests that a change touches."""
+
+import re
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import vizkit
+from tests.touched import imports, touched
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    ROOT / name
+    for name in subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    if "bundled" not in name
+)
+
+
+def anchors(text: str) -> set[str]:
+    """Of the headings, as they are called in links."""
+    heads = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def broken(document: Path, text: str) -> list[str]:
+    """Links of a document to files or headings that are not there."""
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, heading = link.partition("#")
+        there = document.parent / file if file else document
+        if re.match(r"\w+:", link):
+            continue
+        if not there.exists() or (heading and heading not in anchors(there.read_text(encoding="utf-8"))):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(document):
+    assert broken(document, document.read_text(encoding="utf-8")) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    (tmp_path / "there.md").write_text("# A heading, here\n")
+    text = "[a](there.md#a-heading-here) [b](there.md#b) [c](none.md) [d](https://example.org) [e](#own)\n# Own\n"
+    (tmp_path / "new.md").write_text(text)
+    assert broken(tmp_path / "new.md", text) == ["there.md#b", "none.md"]
+
+
+def test_the_reference_has_every_public_name_and_no_broken_link(tmp_path):
+    reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+    reference["write"](tmp_path, ["vizkit", "vizkit.traces", "vizkit.views.rollout"])
+    text = (tmp_path / "vizkit.html").read_text(encoding="utf-8")
+    assert [name for name in vizkit.__all__ if f'id="{name}"' not in text] == []
+    pages = {path: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
+    assert len(pages) == 4
+    links = [(path, link) for path, page in pages.items() for link in re.findall(r'href="([\w./-]+)[#"]', page)]
+    assert [(path.name, link) for path, link in links if not (path.parent / link).exists()] == []
+
+
+def test_a_change_touches_the_tests_that_name_it():
+    assert imports("from vizkit.analysis.attribution import rollout, legrad", "vizkit.analysis.attribution.rollout")
+    assert imports("import vizkit.geometry", "vizkit.geometry")
+    assert not imports("from vizkit.analysis.attribution import legrad", "vizkit.analysis.attribution.rollout")
+    found = touched(["vizkit/views/rollout.py", "README.md"])
+    assert "tests/test_imports.py" in found
+    assert "tests/views/test_contract.py::test_a_view_breaks_no_rule[rollout-digits_vit]" in found
+    assert not any("positions" in each for each in found)

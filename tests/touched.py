@@ -1,0 +1,57 @@
+"""Which tests to run for what has been changed: `make test-quick`.
+
+Those that name a changed module, those that were changed themselves, the rules of imports, and of a changed view its
+contract. All others run in `make test`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from vizkit.views import VIEWS
+
+ROOT = Path(__file__).parents[1]
+ALWAYS = ["tests/test_imports.py"]
+
+
+def changed(since: str) -> list[str]:
+    """Files that differ from a commit, and those that git does not know yet; paths from the top."""
+    known = ["git", "diff", "--name-only", "--diff-filter=d", since]
+    unknown = ["git", "ls-files", "--others", "--exclude-standard"]
+    run = [subprocess.run(each, cwd=ROOT, capture_output=True, text=True, check=True) for each in (known, unknown)]
+    return [line for each in run for line in each.stdout.splitlines()]
+
+
+def imports(text: str, module: str) -> bool:
+    """Whether a test names a module: whole, or as a name of its package."""
+    package, _, name = module.rpartition(".")
+    lines = (line for line in text.splitlines() if f"from {package} import " in line)
+    return bool(re.search(rf"{re.escape(module)}(?![\w.])", text)) or any(
+        name in line.partition(" import ")[2].split(", ") for line in lines
+    )
+
+
+def touched(files: list[str]) -> list[str]:
+    """The tests for these files, as pytest takes them."""
+    code = [Path(file) for file in files if file.endswith(".py")]
+    modules = [
+        ".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in code if file.parts[0] == "vizkit"
+    ]
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for path, text in texts.items()
+        if path.relative_to(ROOT) in code or any(imports(text, module) for module in modules)
+    ]
+    views = [name for name, entry in VIEWS.items() if f"vizkit.views.{entry.module.partition(':')[0]}" in modules]
+    if views and "tests/views/test_contract.py" not in found:
+        from tests.views.contract import MODELS
+
+        rule = "tests/views/test_contract.py::test_a_view_breaks_no_rule"
+        found += [f"{rule}[{view}-{model}]" for view in views for model in MODELS]
+    return list(dict.fromkeys([*ALWAYS, *(each for each in found if "/browser/" not in each)]))
+
+
+if __name__ == "__main__":
+    print("\n".join(touched(changed(sys.argv[1] if len(sys.argv) > 1 else "HEAD"))))
