@@ -47,7 +47,7 @@ COMMANDS = {
 EXTRAS = {
     module: extra
     for extra, modules in {
-        "app": ("streamlit", "plotly"),
+        "app": ("streamlit", "plotly", "pptx"),
         "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "jinja2"),
         "transformers": ("transformers", "tokenizers"),
     }.items()

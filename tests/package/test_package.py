@@ -80,7 +80,7 @@ def test_the_ranges_are_those_of_requirements():
 def test_the_extras_name_what_the_sentences_promise():
     from vizkit.__main__ import EXTRAS as PROMISED
 
-    packages = {"sklearn": "scikit-learn"}
+    packages = {"sklearn": "scikit-learn", "pptx": "python-pptx"}
     for module, extra in PROMISED.items():
         names = {re.match(r"[\w-]+", line)[0] for line in EXTRAS[extra]}
         assert packages.get(module, module) in names

@@ -5,15 +5,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from vizkit.figure.palette import CEILING, FLOOR
-from vizkit.figure.saved.plate import Plate, moved
+from vizkit.figure.saved.plate import Mark, Plate, moved
 from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
-from vizkit.views.blocks import Block, Numbers
+from vizkit.views.blocks import Block, Heading, Numbers
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["Shown", "numbers", "plate", "sheet", "shown"]
+__all__ = ["Shown", "lying", "numbers", "plate", "sheet", "shown"]
+
+SHORT = 50.0  # of words that stay with what follows
 
 Draw = tuple[float, float]
 Shown = Sequence[tuple[Sequence[Subject], Sequence[Block]]]
@@ -53,6 +55,55 @@ def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING)
             lowest = max(lowest, top + column.y)
         top = lowest + GAP
     return below(marks, captions, beside * width, top)
+
+
+def lying(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), shape: float = 16 / 9) -> Plate:
+    """The same blocks in columns, as text in a newspaper, so that they are largest on a slide of this width for a
+    height."""
+    pieces: list[tuple[list[Mark], float]] = []
+    for of, blocks in columns:
+        column = Column(of, opacities)
+        if len(columns) > 1:
+            column.text(of[0].name, TEXT * 1.3)
+        for block in blocks:
+            column.draw([block])
+            if not isinstance(block, Heading) and column.y > SHORT:  # a title stays with what it is over
+                pieces.append((column.marks, column.y + GAP))
+                column = Column(of, opacities)
+        pieces.append((column.marks, column.y))
+    heights = [height for _, height in pieces]
+    limits = {sum(heights[at:end]) for at in range(len(heights)) for end in range(at, len(heights) + 1)}
+    filled = (_filled(pieces, limit) for limit in limits if limit >= max(heights))
+    sheets = {len(each): each for each in sorted(filled, key=_longest, reverse=True)}.values()  # the shortest of each
+
+    def size(parts: Sequence[Sequence[tuple[list[Mark], float]]]) -> float:
+        top = top_lines(captions, len(parts) * WIDTH)[1]
+        return min(shape / (len(parts) * WIDTH), 1 / (top + _longest(parts) + GAP))
+
+    best = max(sheets, key=size)
+    marks, top = top_lines(captions, len(best) * WIDTH)
+    for place, part in enumerate(best):
+        y = top
+        for drawn, height in part:
+            marks += [moved(mark, place * WIDTH, y) for mark in drawn]
+            y += height
+    return below(marks, captions, len(best) * WIDTH, top + _longest(best))
+
+
+def _filled(pieces: Sequence[tuple[list[Mark], float]], limit: float) -> list[list[tuple[list[Mark], float]]]:
+    """In columns that are no longer than the limit."""
+    parts, y = [[]], 0.0
+    for piece in pieces:
+        if y + piece[1] > limit:
+            parts.append([])
+            y = 0.0
+        parts[-1].append(piece)
+        y += piece[1]
+    return parts
+
+
+def _longest(parts: Sequence[Sequence[tuple[list[Mark], float]]]) -> float:
+    return max(sum(height for _, height in part) for part in parts)
 
 
 def numbers(*columns: Iterable[Block]) -> dict[str, np.ndarray]:

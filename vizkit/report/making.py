@@ -48,8 +48,9 @@ class Made:
         return buffer.getvalue()
 
 
-def made(item: Item, inputs: Subject) -> Made:
-    """The picture of an item. Raises NotApplicable, ModelError or TraceError where there is none."""
+def made(item: Item, inputs: Subject, *, lying: bool = False) -> Made:
+    """The picture of an item; `lying`: of a view, in columns, as wide as a slide. Raises NotApplicable, ModelError or
+    TraceError where there is none."""
     item = complete(item, inputs)
     if isinstance(item.shows, View):
         of = [inputs, *inputs.beside][: 1 + len(item.others)]
@@ -57,7 +58,10 @@ def made(item: Item, inputs: Subject) -> Made:
         captions = _captions(item, view.title(of if view.together else inputs), (), inputs)
         shown = paper.shown(view, of)
         numbers = paper.numbers(*(blocks for _, blocks in shown))
-        return Made(item, numbers, paper.sheet(shown, captions, OPACITIES[item.draw], paper.width_of(view)))
+        opacities = OPACITIES[item.draw]
+        if lying and not view.slides:  # which lie as they are
+            return Made(item, numbers, paper.lying(shown, captions, opacities))
+        return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view)))
     drawn = item.shows.drawn(inputs)
     captions = _captions(item, drawn.title, drawn.lines, inputs)
     if isinstance(drawn.picture, PanelsOf):

@@ -1,9 +1,11 @@
 """A report from elsewhere: from its file, or by a link, as far as the owner of the server lets reports be kept."""
 
+import base64
 import hashlib
 import io
 import os
 import re
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,7 +71,7 @@ def test_a_replay_opens_as_it_was_saved():
     assert test.text_area(key="report_comment_2").value == TEXT
     assert len(test.main.get("image")) == 2
     assert not stored()
-    assert "does not hold the report" in texts(test)
+    assert "the address holds it" in texts(test)
     assert not [button for button in test.button if button.label == "Keep for a link"]
 
 
@@ -117,6 +119,48 @@ def test_a_model_of_another_visitor_and_a_path_are_not_opened(tmp_path: Path):
         assert not test.main.get("image")
 
 
+# ---- in a link -------------------------------------------------------------------------------------------------------
+def test_the_address_holds_the_report_and_its_comments():
+    test = given("replay.json", FILE)
+    there = opened("report", report=test.query_params["report"])
+    fine(there)
+    assert entries(there) == list(REPORT.entries)
+    assert there.text_input(key="report_title").value == "Heads"
+    assert there.query_params["report"] == test.query_params["report"]
+    there.button(key="remove_2").click().run()
+    assert entries(there) == [REPORT.entries[0]]  # and the address did not bring it back
+    assert entries(opened("report", report=there.query_params["report"])) == [REPORT.entries[0]]
+    there.button(key="remove_1").click().run()
+    assert "report" not in there.query_params
+
+
+def test_what_a_link_cannot_hold_is_said(monkeypatch: pytest.MonkeyPatch):
+    own = Report("", (REPORT.entries[0], Entry(replace(ITEM, image="mine.png"))))
+    assert "but for the one of a picture of your own" in texts(given("replay.json", own.to_json().encode()))
+    monkeypatch.setattr(linked, "LONGEST_LINK", 20)
+    test = given("replay.json", FILE)
+    assert "report" not in test.query_params
+    assert "too long for a link" in texts(test)
+
+
+@pytest.mark.parametrize("text", ["", "x", "x" * 4000, "{}"])
+def test_a_link_gives_back_what_it_was_made_of(text: str):
+    assert linked.unpacked(linked.packed(text)) == text.encode()
+
+
+BOMB = base64.urlsafe_b64encode(zlib.compress(bytes(2**26), 9)).decode()
+
+
+@pytest.mark.parametrize("link", ["~", "~!!", "~AAAA", f"~{BOMB}", "~" + "A" * 9999, linked.packed("{}")[:-3]])
+def test_a_link_of_nothing_opens_nothing(link: str):
+    assert len(linked.unpacked(link)) <= 2**22
+    test = opened("report", report=link)
+    assert not test.exception
+    assert not entries(test)
+    assert len(test.warning) == 1
+    assert "report" not in test.query_params
+
+
 # ---- by a link -------------------------------------------------------------------------------------------------------
 def test_nothing_is_kept_and_nothing_opened_unless_the_owner_allows(cache: Path):
     place = uploads.root() / hashlib.sha256(FILE).hexdigest() / "replay.json"
@@ -145,8 +189,8 @@ def test_a_link_opens_the_report_that_was_kept():
 def test_a_report_that_was_changed_is_no_longer_that_of_the_link():
     test = kept()
     test.button(key="remove_1").click().run()
-    assert "report" not in test.query_params
-    assert "24 hours" in texts(test)
+    assert test.query_params["report"].startswith("~")
+    assert "the address holds it" in texts(test)
 
 
 @pytest.mark.usefixtures("keeping")

@@ -1,8 +1,11 @@
-"""A report from elsewhere: from its file, or by a link where the server's owner lets it be kept there by its digest."""
+"""A report from elsewhere: from its file, from a link that holds it, or by a link to where its owner keeps it."""
 
+import base64
+import binascii
 import hashlib
 import re
 import time
+import zlib
 from contextlib import suppress
 
 import streamlit as st
@@ -15,12 +18,13 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import saved
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader, used
-from vizkit.ui.sidebar.inputs import AWAY, TYPES
+from vizkit.ui.sidebar.inputs import AWAY, TYPES, samples
 
 PARAMETER, TITLE = "report", "_report_title"
 LINKED, REFUSED = "_report_linked", "_report_refused"  # (the digest of a link, the report as it was then); a sentence
 MOST_KEPT = 1000  # reports of all visitors
 LONGEST_TITLE, LONGEST_COMMENT = 200, 2000  # letters
+WHOLE, LONGEST_LINK = "~", 6000  # what a report in a link begins with; letters, which every server and browser takes
 
 
 def shown() -> Report:
@@ -28,39 +32,68 @@ def shown() -> Report:
 
 
 def follow() -> None:
-    """Once for each link: take what it names into the report, or say that it is not here."""
-    digest = st.query_params.get(PARAMETER, "")
-    if digest in ("", st.session_state.get(LINKED, ("", ""))[0]):
+    """Once for each link: take what it holds or names into the report, or say that it is not here."""
+    link = st.query_params.get(PARAMETER, "")
+    if link in ("", st.session_state.get(LINKED, ("", ""))[0]):
         return
-    st.session_state[LINKED] = digest, ""
-    if data := kept(digest):
+    st.session_state[LINKED] = link, ""
+    if data := unpacked(link) if link.startswith(WHOLE) else kept(link):
         take(data)
-        st.session_state[LINKED] = digest, shown().to_json()
+        st.session_state[LINKED] = link, shown().to_json()
     else:
         st.session_state[REFUSED] = "This link shows a report that is not here: open its replay.json below."
 
 
 def mirror() -> None:
-    """The address names the report as long as it is the one that was linked."""
-    digest, then = st.session_state.get(LINKED, ("", ""))
-    put(PARAMETER, digest) if then and then == shown().to_json() else drop(PARAMETER)
+    """The address is that of the report which is kept here, as long as it is the same; else it holds the report."""
+    link, then = st.session_state.get(LINKED, ("", ""))
+    now = shown().to_json() if saved.entries() else ""
+    if now != then or not now:
+        link = packed(now) if now else ""
+        st.session_state[LINKED] = link, now
+    put(PARAMETER, link) if link else drop(PARAMETER)
+
+
+def packed(text: str) -> str:
+    """A report's JSON for an address, "" where it is too long for one."""
+    link = WHOLE + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+    return link if len(link) <= LONGEST_LINK else ""
+
+
+def unpacked(link: str) -> bytes:
+    """What `packed` was given; nothing for any other text. A few letters never become more than a report may have."""
+    letters = link.removeprefix(WHOLE)
+    try:
+        data = base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
+        return zlib.decompressobj().decompress(data, MOST_BYTES)
+    except (binascii.Error, ValueError, zlib.error):
+        return b""
 
 
 def offer() -> None:
     """The ways to hand the report on, and to open another one."""
     if refused := st.session_state.pop(REFUSED, ""):
         st.warning(plain(refused), icon=":material/warning:")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if not settings().keep_pictures:
-            words = "A link to this page does not hold the report: hand on its folder, whose replay.json opens here."
-        else:
-            st.button("Keep for a link", icon=":material/link:", on_click=keep, disabled=not saved.entries())
-            hours = f"for {settings().uploads_kept_hours:g} hours"
-            words = f"It stays here {hours}, comments too: whoever has the link sees it."
-            words = f"Kept: Copy link opens this report {hours}." if PARAMETER in st.query_params else words
-        st.caption(words)
+    if saved.entries():
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if settings().keep_pictures:
+                st.button("Keep for a link", icon=":material/link:", on_click=keep)
+            st.caption(_handed_on())
     words = "A replay.json, as the folder of a report has one, and pictures of one's own that it shows. They are added."
     uploader("Open a report", ["json", *TYPES], "report_files", words, most_mib=MAX_BYTES >> 20, on_change=receive)
+
+
+def _handed_on() -> str:
+    link = st.query_params.get(PARAMETER, "")
+    if link and not link.startswith(WHOLE):
+        return f"Kept: Copy link opens this report for {settings().uploads_kept_hours:g} hours, comments too."
+    if not link:
+        return "This report is too long for a link: hand on its folder, whose replay.json opens here."
+    own = sum(entry.item.image not in ("", *samples()) for entry in saved.entries().values())
+    if not own:
+        return "Copy link hands this report on, with its comments: the address holds it."
+    which = "the one of a picture" if own == 1 else f"the {own} of pictures"
+    return f"Copy link hands this report on, but for {which} of your own: hand on its folder for those."
 
 
 # ---- from a file -----------------------------------------------------------------------------------------------------
@@ -107,6 +140,7 @@ def keep() -> None:
         st.session_state[REFUSED] = str(error)
     else:
         st.session_state[LINKED] = digest, text
+        put(PARAMETER, digest)
 
 
 def kept(digest: str) -> bytes:

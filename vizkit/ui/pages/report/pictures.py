@@ -1,17 +1,21 @@
 """The pictures of the report, each with its comment; what can be saved of them together."""
 
+import io
 import logging
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from PIL import Image
 
 from vizkit.from_json import ReportError
 from vizkit.image import ImageError
 from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, html, zipped
+from vizkit.report.example import EXAMPLE
 from vizkit.report.item import Item
 from vizkit.report.making import made
 from vizkit.report.replay import changed
+from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.export import name_of_file
 from vizkit.ui.pages.report import linked
@@ -26,7 +30,12 @@ from vizkit.views.subject import Subject
 if TYPE_CHECKING:
     from vizkit.image import Picture
 
-EMPTY = "Nothing is here yet: open “Save” below a picture on any page and choose “Add to report”."
+EMPTY = (
+    "Nothing of yours is here yet: open “Save” below a picture on any page and choose “Add to report”. "
+    "This is what a report looks like:"
+)
+HIGHEST_PX = 640  # of a picture, which is enlarged by a click
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 
 def view(page: Page) -> None:
@@ -38,7 +47,20 @@ def view(page: Page) -> None:
         _pictures(kept)
     else:
         st.info(EMPTY, icon=":material/note_stack:")
+        _example()
     linked.offer()
+
+
+def _example() -> None:
+    st.button(
+        "Begin with this one", icon=":material/edit_note:", on_click=linked.take, args=[EXAMPLE.to_json().encode()]
+    )
+    for entry in EXAMPLE.entries:
+        with st.container(border=True):
+            left, right = st.columns(2)
+            with left:
+                _picture(entry)
+            right.markdown(plain(entry.comment))
 
 
 def _pictures(kept: dict[int, Entry]) -> None:
@@ -52,24 +74,34 @@ def _pictures(kept: dict[int, Entry]) -> None:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
 
+def _picture(entry: Entry) -> Subject | None:
+    """Draws it and gives what it was drawn from, or says in a sentence why it cannot be made."""
+    try:
+        inputs = saved.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
+        inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
+        if other := changed(entry.item, inputs):
+            raise ReportError(other)
+        content = _png(entry.item, inputs)
+        with Image.open(io.BytesIO(content)) as opened:
+            width_px = round(HIGHEST_PX * opened.width / opened.height)
+        st.image(content, output_format="PNG", width=width_px, alt=entry.item.kind)
+        return inputs
+    except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
+        whose = " on ".join(name for name in (entry.item.model, entry.item.image) if name)
+        st.warning(plain(f"{whose}: {sentence}".removeprefix(": ")), icon=":material/warning:")
+    except Exception as error:
+        logging.getLogger("vizkit").exception("a picture of the report")
+        st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
+    return None
+
+
 def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Subject]) -> None:
-    """The picture, or a sentence why it cannot be made; `ready` collects those that can. `ends`: whether it is the
-    first, and the last."""
-    left, right = st.columns([3, 2])
+    """`ready` collects the pictures that can be made. `ends`: whether it is the first, and the last."""
+    left, right = st.columns(2)
     with left:
-        try:
-            inputs = saved.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
-            inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
-            if other := changed(entry.item, inputs):
-                raise ReportError(other)
-            st.image(_png(entry.item, inputs), output_format="PNG", width="stretch", alt=entry.item.kind)
-            ready[number] = inputs
-        except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
-            whose = " on ".join(name for name in (entry.item.model, entry.item.image) if name)
-            st.warning(plain(f"{whose}: {sentence}".removeprefix(": ")), icon=":material/warning:")
-        except Exception as error:
-            logging.getLogger("vizkit").exception("a picture of the report")
-            st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
+        inputs = _picture(entry)
+    if inputs is not None:
+        ready[number] = inputs
     with right:
         key = f"report_comment_{number}"
         st.text_area(
@@ -130,6 +162,9 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
     def folder() -> bytes:
         return zipped(report, inputs)
 
+    def slides() -> bytes:
+        return pptx(report, inputs)
+
     st.download_button(
         "One page (HTML)",
         page,
@@ -140,6 +175,17 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
         icon=":material/download:",
         disabled=not entries,
         on_click="ignore",
+    )
+    st.download_button(
+        "Slides (PPTX)",
+        slides,
+        f"{stem}.pptx",
+        PPTX,
+        key="report_pptx",
+        icon=":material/slideshow:",
+        disabled=not entries,
+        on_click="ignore",
+        help="16:9, a slide for each picture; its comment is beside it, where it came from is in the notes.",
     )
     st.download_button(
         "Folder with numbers (ZIP)",
