@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,12 @@ import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts
 from tests.ui.test_relevance_page import forget_results, until_done
 from vizkit.analysis.attribution.subject import Stopped
-from vizkit.analysis.comparison.average_map import average, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, doublings, strongest, times_equal
 from vizkit.analysis.comparison.disagreement import overlaps
 from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
 from vizkit.figure.evaluation.strength_curves import legend, strength_curves
+from vizkit.figure.overlay import times_of
+from vizkit.figure.saved.single import number_words
 from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes, cost, images, predictions, robustness
 from vizkit.ui.session import cached
@@ -290,11 +293,11 @@ def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
     )
     assert strongest(fine) == 0.75
     assert strongest(-fine) == 0
-    assert limits_of([[found(9.0)], [found(2.0), found(3.0)]]) == (0.0, 3.0)
-
-
-def found(top):
-    return Found(torch.ones(1, 1), False, top, None)
+    times = torch.tensor([[0.0, 1.0], [-3.0, 63.0]])
+    assert doublings(times).tolist() == [[0.0, 1.0], [-2.0, 6.0]]
+    assert [times_of(value) for value in doublings(times).flatten().tolist()] == times.flatten().tolist()
+    assert number_words(float(doublings(times).max()), "×") == "63 ×"
+    assert limits_of([Found(each, False, None) for each in (times, 2 * times)]) == (0.0, pytest.approx(math.log2(127)))
 
 
 def test_what_the_cross_has_cleared_comes_back():
