@@ -66,23 +66,41 @@ def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
     return model in row and len(others) == 1 and row[model] not in others
 
 
-def flips(answers: Mapping[str, Sequence[object]], strengths: Sequence[str]) -> Remark:
-    """At which strength each model first gives another answer than for the picture itself, which is the first."""
-    first = {
-        model: next((at for at, each in enumerate(given) if each != given[0]), None) for model, given in answers.items()
-    }
-    changed = {model: at for model, at in first.items() if at is not None}
-    if not changed:
-        who = "Every model keeps" if len(first) > 1 else f"{next(iter(first))} keeps"
-        return Remark(f"{who} its answer up to {strengths[-1]}.", {})
-    earliest = min(changed.values())
-    names = [model for model, at in changed.items() if at == earliest]
-    verb = "change their answers" if len(names) > 1 else "changes its answer"
-    later = " first" if len(changed) > len(names) else ""
-    steady = [model for model in first if model not in changed]
-    kept = (
-        f"; {joined(steady)} {'keep theirs' if len(steady) > 1 else 'keeps its own'} up to {strengths[-1]}"
-        if steady
-        else ""
-    )
-    return Remark(f"{joined(names)} {verb}{later} at {strengths[earliest]}{kept}.", {"step": earliest})
+def right_on(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Remark | None:
+    """Of every image what it shows and the first class by model: who is right, and who is wrong most often. None
+    without an image or a model."""
+    models = list(dict.fromkeys(model for _, row in rows for model in row))
+    if not models:
+        return None
+    right = {model: sum(row.get(model) == truth for truth, row in rows) for model in models}
+    most, count = max(right.values()), len(rows)
+    best = [model for model in models if right[model] == most]
+    on = f" on {of_all(most, count, 'image')}" if count > 1 else f": “{rows[0][0]}”" if len(best) == len(models) else ""
+    verb = "is" if len(best) == 1 else "are"
+    worst = min(models, key=lambda model: right[model])
+    if right[worst] == count:
+        who = joined(models) if len(models) < 3 else f"All {len(models)} models"
+        return Remark(f"{who} {verb} right{on}.", right)
+    wrong = [(truth, row[worst]) for truth, row in rows if row.get(worst, truth) != truth]
+    example = f"“{wrong[0][0]}” for “{wrong[0][1]}”"
+    if count == 1:
+        words = f"{worst} takes {example}"
+    else:
+        taken = f": it takes {example}" if len(wrong) == 1 else f"; it takes {example}, for example"
+        words = f"{worst} is wrong on {of_all(len(wrong), count, 'image')}{taken}"
+    other = f"; {joined(best)} {verb} right{on}" if most > right[worst] else ""
+    return Remark(f"{words}{other}.", right)
+
+
+def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:
+    """Of every model by the kind of change in how many of the changed pictures, 0 to 1, it gives the answer that it
+    gives of the picture itself."""
+    means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
+    most = max(means, key=lambda model: means[model])
+    others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model != most]
+    by_kind = {kind: min(kinds[kind] for kinds in kept.values()) for kind in kept[most]}
+    hardest = min(by_kind, key=lambda kind: by_kind[kind])
+    loser = min(kept, key=lambda model: kept[model][hardest])
+    after = f"after “{hardest}” {'it' if len(kept) == 1 else loser} does in {percent(by_kind[hardest])}"
+    words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
+    return Remark(f"{words}{f', {joined(others)}' if others else ''}; {after}.", means)

@@ -81,6 +81,7 @@ _STRIPS = (
 )
 _PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
 _ARCHITECTURE = _HERE / "architecture"
+_COMPARE = _HERE / "compare"
 _ENLARGED = _HERE / "super_resolution"
 _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
@@ -94,6 +95,7 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
+    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),

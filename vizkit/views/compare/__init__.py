@@ -14,4 +14,21 @@ VIEWS = (
         name="compare-maps",
         page="compare",
     ),
+    Entry(
+        "Predictions",
+        "What every model says of several images, and where the models differ.",
+        "compare.predictions:Predictions",
+        fragment=False,
+        answers=True,
+        name="compare-predictions",
+        page="compare",
+    ),
+    Entry(
+        "Cost",
+        "What every model takes, and how often it is right for that.",
+        "compare.cost:Cost",
+        fragment=False,
+        name="compare-cost",
+        page="compare",
+    ),
 )

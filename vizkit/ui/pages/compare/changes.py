@@ -13,7 +13,7 @@ from vizkit.analysis.comparison.perturbation import PERTURBATIONS, perturbed
 from vizkit.heads import Head
 from vizkit.image import Picture, prepare
 from vizkit.models import Loaded
-from vizkit.ui.pages.compare.answers import safe
+from vizkit.views.compare.predictions import safe
 from vizkit.ui.session import background
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.session.shown import title
