@@ -31,4 +31,13 @@ VIEWS = (
         name="compare-cost",
         page="compare",
     ),
+    Entry(
+        "Robustness",
+        "What the answers withstand when the image is changed, and how much of that is chance.",
+        "compare.robustness:Robustness",
+        fragment=False,
+        answers=True,
+        name="compare-robustness",
+        page="compare",
+    ),
 )
