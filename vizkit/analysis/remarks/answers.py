@@ -66,16 +66,16 @@ def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
     return model in row and len(others) == 1 and row[model] not in others
 
 
-def right_on(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Remark | None:
-    """Of every image what it shows and the first class by model: who is right, and who is wrong most often. None
-    without an image or a model."""
+def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> Remark | None:
+    """Of every image (`noun`) what it shows and the first class by model: who is right, and who is wrong most often.
+    None without an image or a model."""
     models = list(dict.fromkeys(model for _, row in rows for model in row))
     if not models:
         return None
     right = {model: sum(row.get(model) == truth for truth, row in rows) for model in models}
     most, count = max(right.values()), len(rows)
     best = [model for model in models if right[model] == most]
-    on = f" on {of_all(most, count, 'image')}" if count > 1 else f": “{rows[0][0]}”" if len(best) == len(models) else ""
+    on = f" on {of_all(most, count, noun)}" if count > 1 else f": “{rows[0][0]}”" if len(best) == len(models) else ""
     verb = "is" if len(best) == 1 else "are"
     worst = min(models, key=lambda model: right[model])
     if right[worst] == count:
@@ -87,7 +87,7 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]]) -> Remark | None:
         words = f"{worst} takes {example}"
     else:
         taken = f": it takes {example}" if len(wrong) == 1 else f"; it takes {example}, for example"
-        words = f"{worst} is wrong on {of_all(len(wrong), count, 'image')}{taken}"
+        words = f"{worst} is wrong on {of_all(len(wrong), count, noun)}{taken}"
     other = f"; {joined(best)} {verb} right{on}" if most > right[worst] else ""
     return Remark(f"{words}{other}.", right)
 

@@ -208,17 +208,15 @@ class Maps(Decision, OfImages):
             yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, limits)
             yield Link(f"Over {MANY}", replace(self, over=MANY))
             return
-        jobs = [
-            (each, Job(OfModel(("average", self.key(each))), each.name, partial(self.over_many, each))) for each in of
-        ]
-        for each, job in jobs:
-            yield Later(each, (job,), lambda _, last=each is of[-1]: self.there(jobs, limits) if last else ())
+        jobs = {
+            each.name: Job(OfModel(("average", each.weights, self.key(each))), each.name, partial(self.over_many, each))
+            for each in of
+        }
 
-    def there(self, jobs: Sequence[tuple[Subject, Job]], limits: Limits) -> Iterator[Block]:
-        """Of those models whose work is done."""
-        done = {each.name: each.find(job.key) for each, job in jobs}
-        there = {name: heat for name, heat in done.items() if heat is not None}
-        yield from means_on([each for each, _ in jobs], there, limits)
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            yield from means_on(of, {name: found[job.key] for name, job in jobs.items() if job.key in found}, limits)
+
+        yield Later(of[0], tuple(jobs.values()), show)
 
     def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> Tensor:
         """The mean map over pictures of what the model knows."""

@@ -1,19 +1,18 @@
 """Predictions: what every model says of several images, who is right, and where the models differ."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import combinations, zip_longest
 from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from vizkit.analysis.comparison.class_names import Agreed, agreeing
-from vizkit.analysis.comparison.disagreement import clusters, divergences, groups, overlaps
+from vizkit.analysis.comparison.disagreement import divergences, groups, overlaps
 from vizkit.analysis.remarks.answers import agreement, right_on
-from vizkit.analysis.remarks.remark import counted, joined
+from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.class_bars import Axis, ClassBars
 from vizkit.figure.palette import class_colours
 from vizkit.geometry import in_shares
@@ -41,11 +40,11 @@ from vizkit.views.controls import choice, switch
 from vizkit.views.rules import one_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.writing import csv_rows
 
 CHOSEN, DISAGREEING = "as chosen", "where they disagree first"
 BARS = 5
 THUMBNAIL_PX = 256
-COLUMNS = ("image", "model", "rank", "class", "probability", "right", "apart_bits", "value")
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,12 @@ class Predictions(OfImages, View):
             yield Canvas("vizkit_compare", data, "Likeliest classes of every image by every model", tells, still)
         else:
             yield Line("All models that can be compared give the same first class for every image.")
-        yield from map(Line, filter(None, (answers.unmatched, *(note for each in of for note in each.loaded.notes))))
+        yield from map(Line, (*answers.unmatched(), *(note for each in of for note in each.loaded.notes)))
         yield from (Answered(loaded) for loaded in {each.loaded.labels: each.loaded for each in of}.values())
         if len(answers.rows) > 1 and answers.comparable:
             yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
         yield Numbers(answers.arrays)
-        yield Download("All answers (CSV)", lambda: answers.as_csv().encode())
+        yield Download("All answers (CSV)", lambda: csv_rows(answers.listed()).encode())
 
 
 def answer(of: Subject) -> Tensor | str:
@@ -121,12 +120,13 @@ def agreed(labels: tuple[tuple[str, ...], ...]) -> Agreed:
 @dataclass(frozen=True, eq=False)
 class Row:
     """One image. `answers`: of each model, or its sentence. `first`: the class that each model puts first, of those
-    that can be compared with another one. `bits`: how far apart each pair is."""
+    that can be compared with another one; `differ`: whether two of these do. `bits`: how far apart each pair is."""
 
     of: Sequence[Subject]
     answers: Sequence[Tensor | str]
     first: Mapping[int, int]
     bits: Mapping[tuple[int, int], float]
+    differ: bool
 
     @property
     def name(self) -> str:
@@ -141,19 +141,19 @@ class Row:
     def apart(self) -> float | None:
         return sum(self.bits.values()) / len(self.bits) if self.bits else None
 
-    @property
-    def differ(self) -> bool:
-        return len(set(self.first.values())) > 1
-
     def tops(self, place: int) -> list[tuple[int, float]]:
         """The likeliest classes of a model: (its output, value)."""
         logits = self.answers[place]
         return [] if isinstance(logits, str) else self.of[place].loaded.head.top(logits, BARS)
 
+    def first_of(self, place: int) -> str:
+        """Of a model that answers."""
+        return self.of[place].loaded.label(self.tops(place)[0][0])
+
     def right(self, place: int) -> bool | None:
         """Whether the first class is what the image shows; None where nobody knows."""
-        loaded, tops = self.of[place].loaded, self.tops(place)
-        return loaded.label(tops[0][0]) == self.truth if tops and self.truth in loaded.labels else None
+        known = self.tops(place) and self.truth in self.of[place].loaded.labels
+        return self.first_of(place) == self.truth if known else None
 
 
 class Answers:
@@ -175,33 +175,28 @@ class Answers:
         several = {place for pair in self.comparable for place in pair}
         logits = {at: each for at, each in enumerate(answers) if at in several and not isinstance(each, str)}
         first = {at: self.agreed.of[at][int(each.argmax())] for at, each in logits.items()}
-        shares = {at: SOFTMAX.values(each) for at, each in logits.items()}
-        return Row(of, answers, first, divergences(self.comparable, shares))
+        bits = divergences(self.comparable, {at: SOFTMAX.values(each) for at, each in logits.items()})
+        differ = any(first[one] != first[other] for one, other in self.comparable if {one, other} <= set(first))
+        return Row(of, answers, first, bits, differ)
 
     # ---- words -------------------------------------------------------------------------------------------------------
     @property
     def said(self) -> str:
         """Who is right; where nobody knows, who agrees; of one model alone what it is surest of."""
-        known = [
-            (
-                row.truth,
-                {
-                    each.name: each.loaded.label(row.tops(at)[0][0])
-                    for at, each in enumerate(row.of)
-                    if row.right(at) is not None
-                },
-            )
+        firsts = [
+            (row.truth, {name: row.first_of(at) for at, name in enumerate(self.names) if row.right(at) is not None})
             for row in self.rows
         ]
+        known = [each for each in firsts if each[1]]
         named = [{self.names[at]: self.agreed.names[label] for at, label in row.first.items()} for row in self.rows]
-        alone = (row for row in self.rows if row.tops(0))
-        row = next(alone, None)
-        surest = f"{self.names[0]} of “{row.name}”: {' '.join(self.lines(row, 0)[0])}." if row else ""
-        return first_said(right_on([each for each in known if each[1]]), agreement(named)) or surest
+        image = "image" if len(known) == len(self.rows) else "labelled image"
+        return first_said(right_on(known, image), agreement(named)) or self.surest
 
-    def lines(self, row: Row, place: int) -> list[tuple[str, str]]:
-        logits, loaded = row.answers[place], self.of[place].loaded
-        return [] if isinstance(logits, str) else loaded.head.lines(logits, loaded.label, BARS)
+    @property
+    def surest(self) -> str:
+        name, head = self.names[0], self.of[0].loaded.head
+        said = ((row.name, *bars[0]) for row in self.rows if (bars := self.bars(row, 0)))
+        return next((f"{name} says of “{image}”: {label}, {head.text(value)}." for image, label, value, _ in said), "")
 
     def who(self, row: Row) -> Iterator[str]:
         """Who agrees on an image, and how far apart the models are."""
@@ -216,69 +211,67 @@ class Answers:
             mean = ", mean of the pairs" if len(row.bits) > 1 else ""
             yield f"{row.apart:.2f} bit of Jensen–Shannon divergence{mean}"
 
-    @property
-    def unmatched(self) -> str:
-        """Which models share class names with no other, which pairs share a part only, and which give no classes."""
-        heads = [each.loaded.head for each in self.of]
-        others = [f"{each.name} gives {each.loaded.head.gives}" for each in self.of if not each.loaded.head.exclusive]
-        words = [f"Shown beside the others, not compared: {'; '.join(others)}."] if others else []
-        separate = [each for each in clusters(len(heads), self.comparable) if heads[each[0]].exclusive]
-        if len(separate) > 1:
-            names = "; ".join(joined([self.names[at] for at in each]) for each in separate)
-            words.append(f"These have no classes in common by name and are not compared: {names}.")
-        for pair, (shared, _) in self.comparable.items():
-            sizes = [len(self.agreed.of[at]) for at in pair]
-            if len(shared) < max(sizes):
-                both = joined([self.names[at] for at in pair])
-                words.append(
-                    f"{both} have {counted(len(shared), 'class', 'classes')} in common by name, of {sizes[0]:,} and "
-                    f"{sizes[1]:,}; only these are compared."
+    def unmatched(self) -> Iterator[str]:
+        """Which models give no classes, and which pairs have a part of their classes in common by name, or none."""
+        for each in self.of:
+            if not each.loaded.head.exclusive:
+                yield f"{each.name} gives {each.loaded.head.gives}: shown beside the others, not compared."
+        for pair in combinations([at for at, each in enumerate(self.of) if each.loaded.head.exclusive], 2):
+            shared, sizes = len(self.comparable.get(pair, ([],))[0]), [len(self.agreed.of[at]) for at in pair]
+            both = joined([self.names[at] for at in pair])
+            if not shared:
+                yield f"{both} have no classes in common by name and are not compared."
+            elif shared < max(sizes):
+                yield (
+                    f"{both} have {shared:,} classes in common by name, of {sizes[0]:,} and {sizes[1]:,}; only these "
+                    "are compared."
                 )
-        return " ".join(words)
 
     # ---- what is drawn -----------------------------------------------------------------------------------------------
     @cached_property
     def colours(self) -> dict[int, str]:
-        """Of every class that is named, in all rows; of very many classes of those that are put first."""
-        places = range(len(self.of))
-        tops = [[self.agreed.of[at][index] for index, _ in row.tops(at)] for row in self.rows for at in places]
-        first = [label for each in tops for label in each[:1]]
-        named = list(dict.fromkeys([*first, *(label for each in tops for label in each)]))
+        """Of every class that is named, in all rows; of very many classes those that are put first come first."""
+        tops = [
+            [self.agreed.of[at][index] for index, _ in row.tops(at)] for row in self.rows for at in range(len(self.of))
+        ]
+        named = list(dict.fromkeys(label for rank in zip_longest(*tops) for label in rank if label is not None))
         return dict(zip(named, class_colours(named, len(self.agreed.names)), strict=True))
 
-    def bars(self, row: Row, place: int) -> Iterator[tuple[str, float, str]]:
+    def bars(self, row: Row, place: int) -> list[tuple[str, float, str]]:
         """(class, value, colour) of the likeliest."""
-        for index, value in row.tops(place):
-            yield self.of[place].loaded.label(index), value, self.colours[self.agreed.of[place][index]]
+        label, joint = row.of[place].loaded.label, self.agreed.of[place]
+        return [(label(at), value, self.colours[joint[at]]) for at, value in row.tops(place)]
 
     def sent(self, row: Row) -> dict[str, Any]:
-        """As the script reads it. `box`: what a model sees of the image, where that is not all of it."""
+        """As the script reads it."""
         rgb = row.of[0].rgb
-        cells = []
-        for place, each in enumerate(row.of):
-            if isinstance(said := row.answers[place], str):
-                cells.append({"refused": said})
-                continue
-            box = [min(1.0, max(0.0, end)) for end in in_shares(each.box_xyxy, (rgb.shape[0], rgb.shape[1]))]
-            bars = [(name, each.loaded.head.bar(value), colour) for name, value, colour in self.bars(row, place)]
-            seen = None if box == [0, 0, 1, 1] else box
-            cells.append({"bars": bars, "box": seen, "right": row.right(place)})
         size = rgb.shape[1], rgb.shape[0]
-        image = data_url(rgb, THUMBNAIL_PX)
+        image, cells = data_url(rgb, THUMBNAIL_PX), [self.cell(row, place) for place in range(len(self.of))]
         return {"name": row.name, "image": image, "size": size, "lines": list(self.who(row)), "cells": cells}
 
+    def cell(self, row: Row, place: int) -> dict[str, Any]:
+        """`box`: what the model sees of the image, where that is not all of it."""
+        of, head = row.of[place], row.of[place].loaded.head
+        if isinstance(said := row.answers[place], str):
+            return {"refused": said}
+        box = [min(1.0, max(0.0, end)) for end in in_shares(of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))]
+        bars = [(name, head.bar(value), colour) for name, value, colour in self.bars(row, place)]
+        return {"bars": bars, "box": None if box == [0, 0, 1, 1] else box, "right": row.right(place)}
+
     def on_paper(self, row: Row) -> Iterator[Block]:
-        columns: list[tuple[Block, ...]] = [(Picture(row.of[0].rgb, row.name, " · ".join(self.who(row))),)]
-        for place, name in enumerate(self.names):
-            if isinstance(said := row.answers[place], str):
-                columns.append((Heading(name), Line(said)))
-            elif self.of[place].loaded.head.probable:
-                names, values, colours = zip(*self.bars(row, place), strict=True)
-                columns.append((Heading(name), Bars(ClassBars(names, values, colours, axis=Axis(1.0)), name)))
-            else:
-                columns.append((Heading(name), *(Line(" ".join(line)) for line in self.lines(row, place))))
         yield Heading(row.name)
-        yield Columns(tuple(columns))
+        picture = Picture(row.of[0].rgb, row.name, " · ".join(self.who(row)))
+        yield Columns(((picture,), *(tuple(self.column(row, place)) for place in range(len(self.of)))))
+
+    def column(self, row: Row, place: int) -> Iterator[Block]:
+        head, said, bars = row.of[place].loaded.head, row.answers[place], self.bars(row, place)
+        yield Heading(self.names[place])
+        if head.probable and bars:
+            yield Bars(ClassBars(*map(list, zip(*bars, strict=True)), axis=Axis(1.0)), self.names[place])  # pyright: ignore[reportArgumentType]
+        else:
+            yield from map(
+                Line, [said] if isinstance(said, str) else [f"{n} {head.text(value)}" for n, value, _ in bars]
+            )
 
     def pairs(self) -> Iterator[dict[str, str | float | None]]:
         """How often each pair agrees over the images, and how far it is apart."""
@@ -296,38 +289,25 @@ class Answers:
     def arrays(self) -> dict[str, Any]:
         """Of every model the names of the images that it answers, and what it returns, (image, label)."""
         every: dict[str, Any] = {}
-        for place in range(len(self.of)):
-            there = [(row.name, each) for row in self.rows if not isinstance(each := row.answers[place], str)]
-            every[f"images_{place + 1}"] = [name for name, _ in there]
-            every[f"logits_{place + 1}"] = torch.stack([each for _, each in there]) if there else torch.zeros(0, 0)
+        for at in range(len(self.of)):
+            there = {row.name: each for row in self.rows if not isinstance(each := row.answers[at], str)}
+            every |= {f"images_{at + 1}": [*there], f"logits_{at + 1}": [each.numpy() for each in there.values()]}
         return every
 
-    def as_csv(self) -> str:
+    def listed(self) -> Iterator[Mapping[str, object]]:
         """A line for each image, model and class among the likeliest; what is no probability stands in `value`."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(COLUMNS)
         for row in self.rows:
-            apart = "" if row.apart is None else f"{row.apart:.6f}"
             for place, each in enumerate(row.of):
+                which = {"image": row.name, "model": each.name}
                 if isinstance(said := row.answers[place], str):
-                    writer.writerow((safe(row.name), safe(each.name), "", said, "", "", "", ""))
-                for rank, (index, value) in enumerate(row.tops(place), 1):
-                    number, right = (
-                        f"{value:.6g}",
-                        "" if row.right(place) is None else each.loaded.label(index) == row.truth,
-                    )
-                    shares = (number, right, apart, "") if each.loaded.head.probable else ("", right, apart, number)
-                    writer.writerow((safe(row.name), safe(each.name), rank, safe(each.loaded.label(index)), *shares))
-        return out.getvalue()
+                    yield which | {"class": said}
+                for rank, (name, value, _) in enumerate(self.bars(row, place), 1):
+                    share, right = "probability" if each.loaded.head.probable else "value", bool(row.truth)
+                    known = {"right": name == row.truth} if right else {}
+                    yield which | {"rank": rank, "class": name, share: value, "apart_bits": row.apart} | known
 
 
 def labels_of(of: Subject, count: int) -> tuple[str, ...]:
     """Names of its outputs; those of a model without names are never taken for another's."""
     labels = of.loaded.labels
     return labels if len(labels) == count or not count else tuple(f"class {at} of {of.name}" for at in range(count))
-
-
-def safe(text: str) -> str:
-    """A spreadsheet takes a cell that begins so for a formula; a file or class may be called like one."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text

@@ -1,10 +1,9 @@
 """Robustness: what the answers withstand of one image, changed in eight ways from not at all to far too much."""
 
-import csv
-import io
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,15 +33,14 @@ from vizkit.views.blocks import (
     Said,
     Table,
 )
-from vizkit.views.compare.predictions import safe
 from vizkit.views.controls import number
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.writing import csv_rows
 
 PICTURE_PX, EXACT_PX = 176, 64
 WAITING = "No model has answered yet; how far they are is said below."
-COLUMNS = ("change", "strength", "unit", "draw", "model", "first_class", "probability", "answer")
 Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
 
 
@@ -246,26 +244,18 @@ def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
     yield Numbers(
         lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}
     )
-    yield Download("Curves (CSV)", lambda: as_csv(there).encode())
+    yield Download("Curves (CSV)", lambda: csv_rows(listed(there)).encode())
 
 
-def as_csv(there: Sequence[Withstood]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for name, kind in PERTURBATIONS.items():
-        for each in there:
-            first = safe(each.of.loaded.label(each.target))
-            for draw, (shares, words) in enumerate(zip(each.shares(name), each.answers(name), strict=True)):
-                for strength, share, answer in zip(kind.strengths, shares, words, strict=True):
-                    cells = (
-                        f"{strength:.6g}",
-                        kind.unit,
-                        draw,
-                        safe(each.of.name),
-                        first,
-                        f"{share:.6g}",
-                        safe(answer),
-                    )
-                    writer.writerow((name, *cells))
-    return out.getvalue()
+def listed(there: Sequence[Withstood]) -> Iterator[Mapping[str, object]]:
+    """A line for each change, model, draw and strength."""
+    for (name, kind), each in product(PERTURBATIONS.items(), there):
+        which = {
+            "change": name,
+            "unit": kind.unit,
+            "model": each.of.name,
+            "first_class": each.of.loaded.label(each.target),
+        }
+        for draw, (shares, words) in enumerate(zip(each.shares(name), each.answers(name), strict=True)):
+            for strength, share, answer in zip(kind.strengths, shares, words, strict=True):
+                yield which | {"draw": draw, "strength": strength, "probability": float(share), "answer": answer}
