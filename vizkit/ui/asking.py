@@ -108,6 +108,8 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:
     known = options(control, of)
     more = {"key": key, "bind": "query-params", "help": control.help or None}
+    if control.pictures:
+        linked_picture.say_missing(key, known)
     if len(known) > MOST_BUTTONS:
         usual = ", ".join(control.examples(of) if callable(control.examples) else control.examples)
         more |= {"max_selections": control.most, "placeholder": usual or None}

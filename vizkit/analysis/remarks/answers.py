@@ -101,6 +101,8 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:
     by_kind = {kind: min(kinds[kind] for kinds in kept.values()) for kind in kept[most]}
     hardest = min(by_kind, key=lambda kind: by_kind[kind])
     loser = min(kept, key=lambda model: kept[model][hardest])
-    after = f"after “{hardest}” {'it' if len(kept) == 1 else loser} does in {percent(by_kind[hardest])}"
+    share = percent(by_kind[hardest])
+    last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
+    tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
-    return Remark(f"{words}{f', {joined(others)}' if others else ''}; {after}.", means)
+    return Remark(f"{words}{f', {joined(others)}' if others else ''}{tail}.", means)

@@ -45,6 +45,7 @@ class OfImages:
         most=MOST,
         key="images",
         runs=True,
+        pictures=True,
     )
 
     def rows(self, of: Sequence[Subject]) -> list[list[Subject]]:
