@@ -91,6 +91,8 @@ def test_only_models_of_common_classes_are_compared(two):
     (row,) = of_kind(blocks, Canvas)[0].data["rows"]
     assert [cell["right"] for cell in row["cells"]] == [None, True, True]
     assert row["lines"][0] == "Both: mayfly nymph ✓"
+    every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
+    assert of_kind(every, Said)[0].text.endswith(" are right on every image whose class they know.")
 
 
 def test_lists_that_share_a_part_say_how_much():

@@ -51,12 +51,18 @@ def test_who_is_right():
         "c is wrong on 1 of 2 images: it takes “bee” for “fly”; a and b are right on both images."
     )
     assert words_of(answers.right_on([("fly", bees), ("bee", ants), ("ant", ants)], "labelled image")) == (
-        "a is wrong on 2 of 3 labelled images; it takes “fly” for “bee”, for example; c is right on 2 of 3 labelled "
+        "a is wrong on 2 of 3 labelled images; it takes “fly” for “bee”, for example; c is wrong on 1 of 3 labelled "
         "images."
     )
     assert words_of(answers.right_on([("bee", bees)])) == "c takes “bee” for “fly”; a and b are right."
     assert words_of(answers.right_on([("ant", ants)])) == "All 3 models are right: “ant”."
     assert words_of(answers.right_on([("ant", {"a": "ant"}), ("bee", {"a": "bee"})])) == "a is right on both images."
+    assert words_of(answers.right_on([("ant", {"a": "ant"}), ("3", {"b": "3"})])) == (
+        "a and b are right on every image whose class they know."
+    )
+    assert words_of(answers.right_on([("ant", {"a": "bee", "c": "ant"}), ("3", {"b": "3"})])) == (
+        "a takes “ant” for “bee”; c and b are right on every image whose class they know."
+    )
     assert answers.right_on([("ant", {})]) is None
 
 

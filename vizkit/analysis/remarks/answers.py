@@ -67,29 +67,37 @@ def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
 
 
 def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> Remark | None:
-    """Of every image (`noun`) what it shows and the first class by model: who is right, and who is wrong most often.
-    None without an image or a model."""
-    models = list(dict.fromkeys(model for _, row in rows for model in row))
+    """Of every image (`noun`) what it shows and the first class of each model that knows what it shows: who is wrong
+    most often, and who is right. None without an image or a model."""
+    models, count = list(dict.fromkeys(model for _, row in rows for model in row)), len(rows)
     if not models:
         return None
-    right = {model: sum(row.get(model) == truth for truth, row in rows) for model in models}
-    most, count = max(right.values()), len(rows)
-    best = [model for model in models if right[model] == most]
-    on = f" on {of_all(most, count, noun)}" if count > 1 else f": “{rows[0][0]}”" if len(best) == len(models) else ""
-    verb = "is" if len(best) == 1 else "are"
-    worst = min(models, key=lambda model: right[model])
-    if right[worst] == count:
-        who = joined(models) if len(models) < 3 else f"All {len(models)} models"
-        return Remark(f"{who} {verb} right{on}.", right)
-    wrong = [(truth, row[worst]) for truth, row in rows if row.get(worst, truth) != truth]
-    example = f"“{wrong[0][0]}” for “{wrong[0][1]}”"
+    wrong = {model: [(truth, row[model]) for truth, row in rows if row.get(model, truth) != truth] for model in models}
+    asked = {model: sum(model in row for _, row in rows) for model in models}
+    numbers = {model: asked[model] - len(wrong[model]) for model in models}
+    worst = max(models, key=lambda model: len(wrong[model]))
+    best = [model for model in models if len(wrong[model]) == min(map(len, wrong.values()))]
+    verb, they_know = ("is", "it knows") if len(best) == 1 else ("are", "they know")
     if count == 1:
+        on = f": “{rows[0][0]}”" if not wrong[worst] else ""
+    elif all(asked[model] == count for model in best):
+        on = f" on {of_all(count, count, noun)}"
+    else:
+        on = f" on every {noun} whose class {they_know}"
+    if not wrong[worst]:
+        who = joined(models) if len(models) < 3 else f"All {len(models)} models"
+        return Remark(f"{who} {verb} right{on}.", numbers)
+    example = f"“{wrong[worst][0][0]}” for “{wrong[worst][0][1]}”"
+    if asked[worst] == 1:
         words = f"{worst} takes {example}"
     else:
-        taken = f": it takes {example}" if len(wrong) == 1 else f"; it takes {example}, for example"
-        words = f"{worst} is wrong on {of_all(len(wrong), count, noun)}{taken}"
-    other = f"; {joined(best)} {verb} right{on}" if most > right[worst] else ""
-    return Remark(f"{words}{other}.", right)
+        taken = f": it takes {example}" if len(wrong[worst]) == 1 else f"; it takes {example}, for example"
+        words = f"{worst} is wrong on {of_all(len(wrong[worst]), asked[worst], noun)}{taken}"
+    if not wrong[best[0]]:
+        words += f"; {joined(best)} {verb} right{on}"
+    elif worst not in best:
+        words += f"; {joined(best)} {verb} wrong on {of_all(len(wrong[best[0]]), asked[best[0]], noun)}"
+    return Remark(f"{words}.", numbers)
 
 
 def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:

@@ -17,7 +17,6 @@ from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Answered,
     Block,
     Grid,
     Heading,
@@ -30,7 +29,7 @@ from vizkit.views.blocks import (
     Tile,
     side_by_side,
 )
-from vizkit.views.compare.images import OfImages, first_answer
+from vizkit.views.compare.images import OfImages, first_answer, known
 from vizkit.views.controls import again, choice, head, layer
 from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.decision import Decision
@@ -134,7 +133,7 @@ class Maps(Decision, OfImages):
         yield side_by_side(
             (Heading("Each image"), grid), tuple(self.averaged(of, found, limits)), widths=(2 + 3 * len(of), 5)
         )
-        yield from (Answered(each.loaded) for each in of)
+        yield from known(of)
         yield Numbers(partial(numbers, list(zip(*found, strict=True))))
 
     # ---- one map -----------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from vizkit.image import ImageError, data_url
 from vizkit.models import ModelError
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.views.blocks import (
-    Answered,
     Bars,
     Block,
     Canvas,
@@ -35,7 +34,7 @@ from vizkit.views.blocks import (
     Table,
     first_said,
 )
-from vizkit.views.compare.images import OfImages, truth_of
+from vizkit.views.compare.images import OfImages, known, truth_of
 from vizkit.views.controls import choice, switch
 from vizkit.views.rules import one_of
 from vizkit.views.subject import Subject
@@ -87,8 +86,8 @@ class Predictions(OfImages, View):
             yield Canvas("vizkit_compare", data, "Likeliest classes of every image by every model", tells, still)
         else:
             yield Line("All models that can be compared give the same first class for every image.")
-        yield from map(Line, (*answers.unmatched(), *(note for each in of for note in each.loaded.notes)))
-        yield from (Answered(loaded) for loaded in {each.loaded.labels: each.loaded for each in of}.values())
+        yield from map(Line, answers.unmatched())
+        yield from known(of)
         if len(answers.rows) > 1 and answers.comparable:
             yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
         yield Numbers(answers.arrays)

@@ -18,7 +18,6 @@ from vizkit.figure.palette import CLASSES
 from vizkit.image import RGB, data_url, prepare
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Answered,
     Block,
     Canvas,
     Chart,
@@ -33,6 +32,7 @@ from vizkit.views.blocks import (
     Said,
     Table,
 )
+from vizkit.views.compare.images import known
 from vizkit.views.controls import number
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -113,7 +113,7 @@ class Robustness(View):
 
         yield Later(of[0], tuple(jobs), show)
         yield from map(Line, silent)
-        yield from (Answered(loaded) for loaded in {each.loaded.labels: each.loaded for each in able}.values())
+        yield from known(able)
 
     def key(self, of: Subject) -> Hashable:
         return "withstood", of.weights, of.loaded.preprocessing.size_hw, self.draws
