@@ -32,7 +32,8 @@ def strength_curves(
     for (name, each), colour, dash in zip(shares.items(), CLASSES, DASHES, strict=False):
         if len(each) > 1:
             ends = [*each.min(0), *each.max(0)[::-1]]
-            band = {"fill": "toself", "fillcolor": faint(colour, 0.2), "line": {"width": 0}, "hoverinfo": "skip"}
+            edge = {"width": 0, "color": colour, "dash": "dot"}  # of paper alone, which has no areas
+            band = {"fill": "toself", "fillcolor": faint(colour, 0.2), "line": edge, "hoverinfo": "skip"}
             drawn.append(go.Scatter(x=[*x, *x[::-1]], y=ends, mode="lines", showlegend=False, **band))
         line = {"color": colour, "width": 2.2, "dash": dash}
         hover = f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>"

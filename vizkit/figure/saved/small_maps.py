@@ -77,9 +77,7 @@ def small_maps(
         first = next(each for each in maps if each.places is not None)
         low, top = first.ends()
         ends = (low, first.middle, top) if first.unit == "×" else (low, top)
-        made, y = scale_bar(
-            y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, ends, "one scale for all of them"
-        )
+        made, y = scale_bar(y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, ends, "one scale for all of them")
         marks += made
     return marks, y
 

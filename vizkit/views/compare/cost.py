@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.analysis.distillation.agreement import standard_error
 from vizkit.analysis.remarks.compute import most_and_least, worth
+from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.charts import bars
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
 from vizkit.figure.palette import CLASSES, OTHERS
@@ -147,6 +148,8 @@ class Cost(View):
                 f"Up: right answers to {alike[0]['test']}, ± one standard error. To the right: {words.lower()}, "
                 f"logarithmic. Filled marks: your models{others}."
             )
+            if left := [each["model"] for each in chosen if each not in alike]:
+                yield Line(f"Without such a test, and not drawn: {joined(left)}.")
         elif every:
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])

@@ -77,7 +77,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       picture.alt = `${kind.title}, ${kind.words[at]}`
       list.replaceChildren(...kind.curves.flatMap((curve, model) => {
         if (!curve) return []
-        const same = curve.answers[at] === curve.answers[0], item = make('li', same ? '✓ same' : `✗ ${curve.answers[at]}`)
+        const same = curve.answers[at] === curve.answers[0], item = make('li', same ? '✓ same' : `→ ${curve.answers[at]}`)
         item.title = `${state.data.models[model].name}: ${curve.answers[at]}`
         item.prepend(swatch(colour(model), DASHES[model % 4]))
         return [item]
