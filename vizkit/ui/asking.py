@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -76,7 +75,7 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
 def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
-    if control.pictures and Path(st.query_params.get(key, "")).suffix:  # uploads are files; all else is nonsense
+    if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
     keep_valid(key, known)
     default = default if default in known else known[0]
