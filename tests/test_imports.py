@@ -319,8 +319,8 @@ def test_the_checker_can_fail(tmp_path, file, line):
         ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import tiles"),
         ("vizkit/ui/session/shown.py", "from vizkit.ui.sidebar import inputs"),
         ("vizkit/ui/widgets/tiles.py", "from vizkit.ui.pages.explore import page"),
-        ("vizkit/ui/pages/compare/cost.py", "from vizkit.ui.pages.evaluate.browser import tile"),
-        ("vizkit/ui/pages/compare/cost.py", "from vizkit.ui.pages import explore"),
+        ("vizkit/ui/pages/train/model.py", "from vizkit.ui.pages.evaluate.browser import tile"),
+        ("vizkit/ui/pages/train/model.py", "from vizkit.ui.pages import explore"),
     ],
 )
 def test_the_checker_of_floors_and_pages_can_fail(tmp_path, file, line):

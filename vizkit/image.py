@@ -171,10 +171,10 @@ def _corner(resized_h: int, resized_w: int, preprocessing: Preprocessing) -> tup
     return top, left
 
 
-def data_url(rgb: RGB, side_px: int = 1024) -> str:
-    """The picture as a page loads it, at most `side_px` long and wide; small ones stay exact."""
+def data_url(rgb: RGB, side_px: int = 1024, exact_px: int = 256) -> str:
+    """The picture as a page loads it, at most `side_px` long and wide; up to `exact_px` every pixel stays as it is."""
     image = Image.fromarray(rgb)
-    small = max(image.size) <= 256
+    small = max(image.size) <= exact_px
     image.thumbnail((side_px, side_px))
     buffer = io.BytesIO()
     image.save(buffer, "PNG" if small else "JPEG", quality=90)

@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,6 +69,22 @@ def csv_of(columns: Mapping[str, Sequence[float]]) -> str:
     rows.writerow(columns)
     rows.writerows([f"{value:.6g}" for value in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def csv_rows(rows: Iterable[Mapping[str, object]]) -> str:
+    """A line for each row, by the names of all columns; numbers with six digits. What a spreadsheet would take for a
+    formula is marked as text: files and classes may be called like one."""
+    rows, text = list(rows), io.StringIO()
+    table = csv.DictWriter(text, dict.fromkeys(name for row in rows for name in row), "", lineterminator="\n")
+    table.writeheader()
+    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

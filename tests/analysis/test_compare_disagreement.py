@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
 from vizkit.analysis.comparison.class_names import agreeing
-from vizkit.analysis.comparison.disagreement import clusters, divergences, groups, js_bits, overlaps
+from vizkit.analysis.comparison.disagreement import divergences, groups, js_bits, overlaps
 
 SHARES = st.lists(st.floats(0, 1, width=32), min_size=4, max_size=4).filter(lambda p: sum(p) > 1e-3)
 
@@ -56,8 +56,6 @@ def test_one_class_in_common_is_none():
     assert overlaps(agreeing([["cat", "dog"], []])) == {}
 
 
-def test_groups_and_clusters():
+def test_groups():
     assert groups({0: 7, 1: 3, 2: 3, 3: 9}) == ((1, 2), (0,), (3,))
     assert groups({}) == ()
-    assert clusters(4, {(0, 1): ([], []), (1, 3): ([], [])}) == [(0, 1, 3), (2,)]
-    assert clusters(2, {}) == [(0,), (1,)]

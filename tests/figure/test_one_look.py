@@ -87,7 +87,7 @@ EXAMPLES = {
     ],
     "evaluation.reliability.reliability": [given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0])],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
-    "evaluation.strength_curves.strength_curves": [given(NAMES, LIST, [X / 4, None, X / 4], 1, "°")],
+    "evaluation.strength_curves.strength_curves": [given({"a": X[None] / 4, "b": np.stack([X, X]) / 4}, LIST, 1, "°")],
     "shift.cosines": [given([0, 1, 2], {"a": X / 4}, 1)],
     "sequences.word_plane.word_plane": [
         given(GRID[:, :2], NAMES, ["digits", "", "digits"], (0.5, 0.2), "title", named=[0], joined=(0, 2))

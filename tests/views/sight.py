@@ -99,6 +99,10 @@ def seen_values(block: Block) -> Iterator[np.ndarray]:
         for trace in block.figure.data:
             every = (np.asarray(getattr(trace, name, None)) for name in ("x", "y", "z"))
             yield from (each for each in every if each.dtype.kind in "iuf" and each.size)
+        for name in ("x", "y"):  # a point for each trace
+            every = [np.asarray(getattr(trace, name, None)).ravel() for trace in block.figure.data]
+            if every and all(each.dtype.kind in "iuf" and each.size == 1 for each in every):
+                yield np.concatenate(every)
 
 
 # ---- what is saved --------------------------------------------------------------------------------------------------

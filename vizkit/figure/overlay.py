@@ -1,5 +1,7 @@
 """A map laid over the part of the image that the model saw."""
 
+import math
+
 import numpy as np
 from jaxtyping import Float, UInt8
 
@@ -61,3 +63,8 @@ def top_of(values: Float[np.ndarray, "row column"], quantile: float = 1.0) -> fl
     """The value of the strongest colour: the largest magnitude, or a quantile of it where a few pixels tower above all
     others, as in maps of single pixels."""
     return float(np.quantile(np.abs(values), quantile)) if values.size else 0.0
+
+
+def times_of(doublings: float) -> float:
+    """How many times an equal share a value of unit "×" is: the inverse of log₂(1 + times), with the sign."""
+    return math.copysign(2 ** abs(doublings) - 1, doublings)

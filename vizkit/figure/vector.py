@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from vizkit.figure.overlay import painting
+from vizkit.figure.overlay import painting, times_of
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, colours
 from vizkit.geometry import Box
 from vizkit.image import data_url
@@ -34,7 +34,7 @@ def vector_overlay(
     """An SVG document of the image's size in pixels, complete in itself; also valid inside an HTML page.
 
     `low`, `top`, `scale`, `floor`, `ceiling`: as for `overlay.overlay`. `unit`: how a cell says its value, "%" as a
-    share, "" as a number. Outside the box the photograph is dimmed.
+    share, "×" as times an equal share, "" as a number. Outside the box the photograph is dimmed.
     """
     height, width = image.shape[:2]
     levels, opacities = painting(places, float(places.max()) if top is None else top, floor, ceiling, scale, low)
@@ -64,7 +64,7 @@ def _cells(
     cells = []
     for (row, column), value in np.ndenumerate(places):
         r, g, b = (int(c) for c in colour[row, column])
-        text = f"{value:.3%}" if unit == "%" else f"{value:.4g}"
+        text = f"{value:.3%}" if unit == "%" else f"{times_of(float(value)):.4g} ×" if unit == "×" else f"{value:.4g}"
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
             f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'

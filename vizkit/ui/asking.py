@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -76,7 +75,7 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
 def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
-    if control.pictures and Path(st.query_params.get(key, "")).suffix:  # uploads are files; all else is nonsense
+    if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
     keep_valid(key, known)
     default = default if default in known else known[0]
@@ -108,6 +107,8 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:
     known = options(control, of)
     more = {"key": key, "bind": "query-params", "help": control.help or None}
+    if control.pictures:
+        linked_picture.say_missing(key, known)
     if len(known) > MOST_BUTTONS:
         usual = ", ".join(control.examples(of) if callable(control.examples) else control.examples)
         more |= {"max_selections": control.most, "placeholder": usual or None}

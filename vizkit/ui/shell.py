@@ -40,7 +40,7 @@ PAGES = {
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
     "Compare": [
-        ("compare", "Compare", "The same images in several models: predictions, maps, cost, robustness."),
+        ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
         ("evaluate", "Evaluate", "Models on a set of pictures, beside published results."),
     ],
     "Train": [

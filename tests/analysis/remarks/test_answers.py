@@ -45,18 +45,36 @@ def test_who_agrees():
     )
 
 
-def test_where_an_answer_flips():
-    steps = ("noise 0", "noise 1", "noise 2")
-    assert answers.flips({"a": "xxy", "b": "xyy"}, steps).words == "b changes its answer first at noise 1."
-    assert answers.flips({"a": "xxx", "b": "xyy", "c": "xxx"}, steps).words == (
-        "b changes its answer at noise 1; a and c keep theirs up to noise 2."
+def test_who_is_right():
+    ants, bees = {"a": "ant", "b": "ant", "c": "ant"}, {"a": "bee", "b": "bee", "c": "fly"}
+    assert words_of(answers.right_on([("ant", ants), ("bee", bees)])) == (
+        "c is wrong on 1 of 2 images: it takes “bee” for “fly”; a and b are right on both images."
     )
-    assert answers.flips({"a": "xxx", "b": "xyy", "c": "xxy"}, steps).words == (
-        "b changes its answer first at noise 1; a keeps its own up to noise 2."
+    assert words_of(answers.right_on([("fly", bees), ("bee", ants), ("ant", ants)], "labelled image")) == (
+        "a is wrong on 2 of 3 labelled images; it takes “fly” for “bee”, for example; c is wrong on 1 of 3 labelled "
+        "images."
     )
-    assert answers.flips({"a": "xxy", "b": "xxy"}, steps).words == "a and b change their answers at noise 2."
-    assert answers.flips({"a": "xxx"}, steps).words == "a keeps its answer up to noise 2."
-    assert answers.flips({"a": "xxx", "b": "yyy"}, steps).words == "Every model keeps its answer up to noise 2."
+    assert words_of(answers.right_on([("bee", bees)])) == "c takes “bee” for “fly”; a and b are right."
+    assert words_of(answers.right_on([("ant", ants)])) == "All 3 models are right: “ant”."
+    assert words_of(answers.right_on([("ant", {"a": "ant"}), ("bee", {"a": "bee"})])) == "a is right on both images."
+    assert words_of(answers.right_on([("ant", {"a": "ant"}), ("3", {"b": "3"})])) == (
+        "a and b are right on every image whose class they know."
+    )
+    assert words_of(answers.right_on([("ant", {"a": "bee", "c": "ant"}), ("3", {"b": "3"})])) == (
+        "a takes “ant” for “bee”; c and b are right on every image whose class they know."
+    )
+    assert answers.right_on([("ant", {})]) is None
+
+
+def test_what_answers_withstand():
+    kept = {"a": {"Blur": 1.0, "Noise": 0.5}, "b": {"Blur": 0.5, "Noise": 0.25}}
+    assert answers.withstood(kept).words == (
+        "a keeps its answer in 75 % of the changed pictures, b in 38 %; hardest is “Noise”: b keeps its answer in 25 %."
+    )
+    assert answers.withstood({"a": kept["a"]}).words == (
+        "a keeps its answer in 75 % of the changed pictures; hardest is “Noise”, with 50 %."
+    )
+    assert answers.withstood({"a": {"Blur": 1.0}}).words == "a keeps its answer in 100 % of the changed pictures."
 
 
 def test_a_temperature():
@@ -137,4 +155,4 @@ def test_the_numbers_behind_the_words():
     agreed = answers.agreement([dict.fromkeys("ab", "ant"), {"a": "ant", "b": "bee"}])
     assert agreed is not None
     assert agreed.numbers == {"agreed": 1, "images": 2}
-    assert answers.flips({"a": "xxy"}, ("0", "1", "2")).numbers == {"step": 2}
+    assert answers.withstood({"a": {"Blur": 0.25}}).numbers == {"a": 0.25}

@@ -96,6 +96,18 @@ def test_who_takes_most():
     assert compute.most_and_least({"a": 100}, "multiply–adds") is None
 
 
+def test_what_is_worth_its_cost():
+    costs = {"a": 400, "b": 100, "c": 1}
+    assert words_of(compute.worth(costs, {"a": 0.99, "b": 0.955}, "parameters")) == (
+        "a is right most often, on 99.0 % of the test images, for 4.0 times the parameters of b, which is right on "
+        "95.5 %."
+    )
+    assert words_of(compute.worth(costs, {"a": 0.9, "b": 0.95}, "parameters")) == (
+        "b is right most often, on 95.0 %, and takes the fewest parameters."
+    )
+    assert compute.worth(costs, {"a": 0.9}, "parameters") is None
+
+
 def test_maps_that_agree():
     left, right, both = (torch.tensor([row]) for row in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5]))
     assert words_of(maps.agreement({"A": left, "B": both})) == (

@@ -185,9 +185,19 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         answers.agreement([{f"model {i}": LABELS[i % kinds] for i in range(models)}] * images)
         for kinds, models, images in product((1, 2, 3), (1, 2, 3), COUNTS)
     ),
-    answers.flips: lambda: (
-        answers.flips({f"model {i}": [0, 0, 1] if i < changing else [0, 0, 0] for i in range(models)}, ("0", "5", "10"))
-        for models, changing in product((1, 2, 3), (0, 1, 2))
+    answers.right_on: lambda: (
+        answers.right_on(
+            [
+                ("ant", {f"model {i}": "ant" if i or at >= wrong else "bee" for i in range(models)})
+                for at in range(images)
+            ],
+            noun,
+        )
+        for models, images, wrong, noun in product((1, 2, 3), COUNTS, (0, 1, 2, 80), ("image", "labelled image"))
+    ),
+    answers.withstood: lambda: (
+        answers.withstood({f"model {i}": {"Blur": p, "Noise": q} for i in range(models)})
+        for models, p, q in product((1, 2, 3), SHARES, SHARES)
     ),
     attention.of_map: lambda: (
         attention.of_map(recorded(p, special, heads), query, 8, head, cover)
@@ -236,6 +246,12 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     compute.saved: lambda: (
         compute.saved(own, other, "multiply–adds", "the plain ViT")
         for own, other in product((0, 1, 500, 970, 1100, 9000), (1, 1000))
+    ),
+    compute.worth: lambda: (
+        compute.worth(
+            {"a": cost, "b": 7, "c": 3}, dict(zip("abc"[:models], (p, q, 0.5), strict=False)), "multiply–adds"
+        )
+        for models, cost, p, q in product((1, 2, 3), COUNTS, SHARES, SHARES)
     ),
     compute.most_and_least: lambda: (
         compute.most_and_least(dict(zip(LABELS, counts, strict=True)), "multiply–adds")

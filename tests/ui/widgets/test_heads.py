@@ -1,7 +1,5 @@
 """Models whose outputs are no softmax over classes, on the pages: each answers in its own unit, a guess is said."""
 
-import csv
-import io
 import json
 import re
 
@@ -11,16 +9,16 @@ from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.test_heads import folder
-from tests.ui.conftest import ROOT, VIT, sent, texts
+from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
-from tests.ui.test_relevance_page import forget_results, names, raced, small, until_done
+from tests.ui.test_relevance_page import forget_results, names, raced, small
 from vizkit.heads import HEADS
-from vizkit.ui.pages.compare import answers as compare_answers
-from vizkit.ui.pages.compare import changes
 from vizkit.ui.pages.evaluate import data
-from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
+from vizkit.views.compare.predictions import Answers
+from vizkit.views.compare.robustness import Withstood, answers
+from vizkit.views.subject import Subject
 
 LABELS = {"sigmoid": ["wet", "legs", "shell"], "regression": ["age"], "embedding": []}
 PICTURE = "digit 3"
@@ -119,21 +117,25 @@ def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
 
 
 # ---- Compare ---------------------------------------------------------------------------------------------------------
+def predicted(models, *sources, images=(PICTURE,)):
+    return opened(models, "compare", *sources, compare_view="Predictions", images=list(images))
+
+
 def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
-    test = opened(models, "compare", VIT, *every(models), images=[PICTURE])
-    row = sent(test, "compare_grid")["rows"][0]
+    test = predicted(models, VIT, *every(models))
+    (row,) = sent(test, "compare-predictions")["rows"]
     softmax, sigmoid, regression, embedding = row["cells"]
-    assert sum(bar["share"] for bar in softmax["bars"]) <= 1.0 + 1e-6
-    assert {bar["name"] for bar in sigmoid["bars"]} == set(LABELS["sigmoid"])
-    assert all(0 <= bar["share"] <= 1 for bar in sigmoid["bars"])
-    (value,) = regression["bars"]
-    assert value["name"] == "age"
-    assert isinstance(value["share"], str)  # no bar, no per cent
-    assert "%" not in value["share"]
+    assert sum(share for _, share, _ in softmax["bars"]) <= 1.0 + 1e-6
+    assert {name for name, *_ in sigmoid["bars"]} == set(LABELS["sigmoid"])
+    assert all(0 <= share <= 1 for _, share, _ in sigmoid["bars"])
+    ((name, value, _),) = regression["bars"]
+    assert name == "age"
+    assert isinstance(value, str)  # no bar, no per cent
+    assert "%" not in value
     assert "features, not classes" in embedding["refused"]
-    assert [cell.get("mark") for cell in row["cells"][:3]] == ["", "", ""]
-    others = "; ".join(f"checkpoint:{head} gives {HEADS[head].gives}" for head in LABELS)
-    assert f"Shown beside the others, not compared: {others}." in texts(test)
+    assert row["lines"] == []
+    for head in LABELS:
+        assert f"checkpoint:{head} gives {HEADS[head].gives}: shown beside the others, not compared." in texts(test)
     assert "no classes in common" not in texts(test)
 
 
@@ -141,45 +143,35 @@ def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(model
     other = models | {
         "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
     }
-    test = opened(other, "compare", "checkpoint:sigmoid", "checkpoint:other", images=[PICTURE, "digit 5"])
-    row = sent(test, "compare_grid")["rows"][0]
-    assert row["lines"] == []
-    assert [cell["mark"] for cell in row["cells"]] == ["", ""]
+    test = predicted(other, "checkpoint:sigmoid", "checkpoint:other", images=(PICTURE, "digit 5"))
+    assert [row["lines"] for row in sent(test, "compare-predictions")["rows"]] == [[], []]
     assert not test.dataframe  # of pairs
 
 
+def subject(models, source):
+    loaded = vizkit.load(models[source], device="cpu")
+    return Subject(lambda: loaded, inputs.sample(PICTURE).rgb, image=PICTURE, model=source)
+
+
 def test_the_csv_keeps_values_apart_from_probabilities(models):
-    loaded = {source: vizkit.load(path, device="cpu") for source, path in models.items()}
-    test = opened(models, "compare", *every(models))  # a session in which answers are remembered
-
-    def table():
-        from vizkit.ui.pages.compare.answers import answered
-
-        return answered(loaded, {PICTURE: inputs.sample(PICTURE)})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached, "model", lambda source, whole=None: loaded[source])
-        rows = list(csv.DictReader(io.StringIO(compare_answers.as_csv(table()))))
-    assert not test.exception
-    assert all(bool(row["probability"]) and not row["value"] for row in rows if row["model"] == "checkpoint:sigmoid")
+    rows = list(Answers([[subject(models, source) for source in every(models)]]).listed())
+    assert all("probability" in row and "value" not in row for row in rows if row["model"] == "checkpoint:sigmoid")
     (value,) = [row for row in rows if row["model"] == "checkpoint:regression"]
-    assert (value["class"], value["probability"]) == ("age", "")
-    own = vizkit.trace(loaded["checkpoint:regression"], inputs.sample(PICTURE).rgb).logits[0]
-    assert float(value["value"]) == pytest.approx(float(own), rel=1e-3)
+    assert value["class"] == "age"
+    assert "probability" not in value
+    own = subject(models, "checkpoint:regression").seen.logits[0]
+    assert value["value"] == pytest.approx(float(own), rel=1e-3)
 
 
 def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
-    test = opened(models, "compare", *every(models), compare_view="Robustness")
-    test = until_done(test, "robustness")
+    test = at_rest(opened(models, "compare", *every(models), compare_view="Robustness", compare_draws="1"))
     for head in ("regression", "embedding"):
         assert f"gives {HEADS[head].gives}, so there is no probability to follow" in texts(test)
-    assert test.dataframe[0].value["model"].tolist() == ["checkpoint:sigmoid"]
-    loaded = vizkit.load(models["checkpoint:sigmoid"], device="cpu")
-    request = changes.Request({"checkpoint:sigmoid": loaded}, {"checkpoint:sigmoid": None}, inputs.sample(PICTURE), 0)
-    logits = request.logits("checkpoint:sigmoid", "noise")
-    first = int(logits[0].argmax())
-    assert changes.followed(logits, loaded.head) == pytest.approx(logits.sigmoid()[:, first].numpy(), abs=1e-6)
-    assert test.dataframe[0].value["unchanged"][0] == pytest.approx(100 * float(logits[0, first].sigmoid()), abs=1e-3)
+    assert test.dataframe[0].value["Model"].tolist() == ["checkpoint:sigmoid"]
+    of = subject(models, "checkpoint:sigmoid")
+    one = Withstood(of, answers(of, 1, lambda done, total: None))
+    assert one.shares("noise")[0] == pytest.approx(one.logits["noise"][0].sigmoid()[:, one.target].numpy(), abs=1e-6)
+    assert test.dataframe[0].value["Unchanged"][0] == f"{float(of.seen.logits.sigmoid().max()):.0%}"
 
 
 # ---- other pages -----------------------------------------------------------------------------------------------------

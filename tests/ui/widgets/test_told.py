@@ -118,6 +118,7 @@ TELL = {
         },
     ),
     "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
+    "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}

@@ -1,5 +1,6 @@
 """Maps of several models, of several pictures and by several methods in one unit, and their mean."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -7,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["average", "strongest", "times_equal"]
+__all__ = ["average", "doublings", "strongest", "times_equal"]
 
 STRONGEST = 0.1  # of the places
 
@@ -17,6 +18,12 @@ def times_equal(heat: Float[Tensor, "row column"]) -> Float[Tensor, "row column"
     grid. Of a map without any value itself."""
     mean = heat.abs().mean()
     return heat / mean if float(mean) else heat
+
+
+def doublings(times: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """log₂(1 + times), with the sign: 0 of nothing, 1 of an equal share, 2 of three times that. Beside a map that has
+    all on one place a flat one can still be seen."""
+    return times.sign() * times.abs().log1p() / math.log(2)
 
 
 def average(maps: Sequence[Float[Tensor, "_row _column"]]) -> Float[Tensor, "row column"]:

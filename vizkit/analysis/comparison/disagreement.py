@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vizkit.analysis.comparison.class_names import Agreed
 
-__all__ = ["Overlaps", "clusters", "divergences", "groups", "js_bits", "overlaps"]
+__all__ = ["Overlaps", "divergences", "groups", "js_bits", "overlaps"]
 
 LEAST_COVERED = 0.5
 """Of each model's probability, on the classes that both know; below, the rest decides, and they are not compared."""
@@ -48,14 +48,6 @@ def overlaps(agreed: Agreed) -> Overlaps:
         if len(shared) > 1:
             places[first, second] = agreed.places(first, shared), agreed.places(second, shared)
     return places
-
-
-def clusters(models: int, comparable: Overlaps) -> list[tuple[int, ...]]:
-    """Models that can be compared with each other, directly or through others, together; all of `models` once."""
-    of = list(range(models))
-    for one, other in comparable:
-        of = [of[one] if each == of[other] else each for each in of]
-    return [tuple(m for m in range(models) if of[m] == each) for each in dict.fromkeys(of)]
 
 
 def divergences(shared: Overlaps, probabilities: Mapping[int, Tensor]) -> dict[tuple[int, int], float]:

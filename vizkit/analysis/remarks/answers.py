@@ -66,23 +66,51 @@ def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
     return model in row and len(others) == 1 and row[model] not in others
 
 
-def flips(answers: Mapping[str, Sequence[object]], strengths: Sequence[str]) -> Remark:
-    """At which strength each model first gives another answer than for the picture itself, which is the first."""
-    first = {
-        model: next((at for at, each in enumerate(given) if each != given[0]), None) for model, given in answers.items()
-    }
-    changed = {model: at for model, at in first.items() if at is not None}
-    if not changed:
-        who = "Every model keeps" if len(first) > 1 else f"{next(iter(first))} keeps"
-        return Remark(f"{who} its answer up to {strengths[-1]}.", {})
-    earliest = min(changed.values())
-    names = [model for model, at in changed.items() if at == earliest]
-    verb = "change their answers" if len(names) > 1 else "changes its answer"
-    later = " first" if len(changed) > len(names) else ""
-    steady = [model for model in first if model not in changed]
-    kept = (
-        f"; {joined(steady)} {'keep theirs' if len(steady) > 1 else 'keeps its own'} up to {strengths[-1]}"
-        if steady
-        else ""
-    )
-    return Remark(f"{joined(names)} {verb}{later} at {strengths[earliest]}{kept}.", {"step": earliest})
+def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> Remark | None:
+    """Of every image (`noun`) what it shows and the first class of each model that knows what it shows: who is wrong
+    most often, and who is right. None without an image or a model."""
+    models, count = list(dict.fromkeys(model for _, row in rows for model in row)), len(rows)
+    if not models:
+        return None
+    wrong = {model: [(truth, row[model]) for truth, row in rows if row.get(model, truth) != truth] for model in models}
+    asked = {model: sum(model in row for _, row in rows) for model in models}
+    numbers = {model: asked[model] - len(wrong[model]) for model in models}
+    worst = max(models, key=lambda model: len(wrong[model]))
+    best = [model for model in models if len(wrong[model]) == min(map(len, wrong.values()))]
+    verb, they_know = ("is", "it knows") if len(best) == 1 else ("are", "they know")
+    if count == 1:
+        on = f": “{rows[0][0]}”" if not wrong[worst] else ""
+    elif all(asked[model] == count for model in best):
+        on = f" on {of_all(count, count, noun)}"
+    else:
+        on = f" on every {noun} whose class {they_know}"
+    if not wrong[worst]:
+        who = joined(models) if len(models) < 3 else f"All {len(models)} models"
+        return Remark(f"{who} {verb} right{on}.", numbers)
+    example = f"“{wrong[worst][0][0]}” for “{wrong[worst][0][1]}”"
+    if asked[worst] == 1:
+        words = f"{worst} takes {example}"
+    else:
+        taken = f": it takes {example}" if len(wrong[worst]) == 1 else f"; it takes {example}, for example"
+        words = f"{worst} is wrong on {of_all(len(wrong[worst]), asked[worst], noun)}{taken}"
+    if not wrong[best[0]]:
+        words += f"; {joined(best)} {verb} right{on}"
+    elif worst not in best:
+        words += f"; {joined(best)} {verb} wrong on {of_all(len(wrong[best[0]]), asked[best[0]], noun)}"
+    return Remark(f"{words}.", numbers)
+
+
+def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:
+    """Of every model by the kind of change in how many of the changed pictures, 0 to 1, it gives the answer that it
+    gives of the picture itself."""
+    means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
+    most = max(means, key=lambda model: means[model])
+    others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model != most]
+    by_kind = {kind: min(kinds[kind] for kinds in kept.values()) for kind in kept[most]}
+    hardest = min(by_kind, key=lambda kind: by_kind[kind])
+    loser = min(kept, key=lambda model: kept[model][hardest])
+    share = percent(by_kind[hardest])
+    last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
+    tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
+    words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
+    return Remark(f"{words}{f', {joined(others)}' if others else ''}{tail}.", means)

@@ -41,6 +41,23 @@ def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:
     return Remark(f"{most} takes {times:.1f} times the {what} of {least}.", {"times": times})
 
 
+def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> Remark | None:
+    """Of models with how many they take of `what` ("multiply–adds") and the share of the test images, 0 to 1, on which
+    they are right: the best against the one that takes fewest. None for less than two."""
+    if len(shares) < 2:
+        return None
+    best, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: costs[name])
+    right = {name: f"{100 * shares[name]:.1f} %" for name in (best, least)}
+    numbers = {"best": shares[best], "least": shares[least]}
+    if best == least:
+        return Remark(f"{best} is right most often, on {right[best]}, and takes the fewest {what}.", numbers)
+    times = costs[best] / costs[least]
+    words = f"for {times:.1f} times the {what} of {least}, which is right on {right[least]}"
+    return Remark(
+        f"{best} is right most often, on {right[best]} of the test images, {words}.", numbers | {"times": times}
+    )
+
+
 def adds(
     stream: Float[Tensor, "token dim"],
     attention: Float[Tensor, "token dim"],

@@ -81,6 +81,11 @@ _STRIPS = (
 )
 _PREDICT = "<div class='predict'><div class='line'></div><div class='controls'></div><div class='answers'></div></div>"
 _ARCHITECTURE = _HERE / "architecture"
+_COMPARE = _HERE / "compare"
+_WITHSTANDS = (
+    "<section><label>Strength <input type='range' min='0'><span></span></label><div class='models'></div>"
+    "<div class='panels'></div></section>\n"
+)
 _ENLARGED = _HERE / "super_resolution"
 _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
@@ -94,6 +99,8 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
+    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
+    "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (_COMPARE / "withstands.js",)),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),

@@ -17,7 +17,8 @@ __all__ = ["Tile", "tile_maps"]
 @dataclass(frozen=True, eq=False)
 class Tile:
     """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
-    `signed`: drawn from blue over white at 0 to red. `unit`: "%", "×" or ""."""
+    `signed`: drawn from blue over white at 0 to red. `unit`: "%", "", or "×" for doublings of times an equal share,
+    log₂(1 + times), whose numbers are read as times."""
 
     name: str
     places: Float[np.ndarray, "row column"] | None

@@ -12,6 +12,7 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
 
 const number = (value, unit) => {
   if (unit === '%') return String(Number((100 * value).toPrecision(2))).replace('-', '−') + ' %'
+  if (unit === '×') value = Math.sign(value) * (2 ** Math.abs(value) - 1)      // doublings, see tile_maps.py
   const size = Math.abs(value)
   const text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(2)))
   return text.replace('-', '−') + (unit && ' ' + unit)
@@ -41,9 +42,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.toggleAttribute('data-matrix', !!heads)
   root.style.setProperty('--models', many)
   root.querySelectorAll('header').forEach(head => head.remove())
-  const ramp = signed => {
+  const ramp = (signed, levels = [0, 51, 102, 153, 204, 255]) => {
     const table = state.scales[signed ? 'signed' : 'plain']
-    return `linear-gradient(90deg, ${[0, 51, 102, 153, 204, 255].map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
+    return `linear-gradient(90deg, ${levels.map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
   }
   const head = (kind, at, name, note = '', more = '') => {
     const made = document.createElement('header')
@@ -56,9 +57,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     heads.rows.forEach(([name, note, more], row) => head('row', row, name, note, more))
     heads.columns.forEach((name, column) => head('column', column, name))
     const legend = head('corner', 0, '', heads.quantity)
-    const line = document.createElement('p'), colours = document.createElement('i'), [low, high] = heads.limits
-    colours.style.background = ramp(low < 0)
-    line.append(number(low, heads.unit), colours, (low < 0 ? '+' : '') + number(high, heads.unit)); legend.prepend(line)
+    const line = document.createElement('p'), [low, high] = heads.limits, plus = low < 0 ? '+' : ''
+    const half = levels => { const colours = document.createElement('i'); colours.style.background = ramp(low < 0, levels); return colours }
+    line.append(number(low, heads.unit), half([0, 51, 102, 127]), number((low + high) / 2, heads.unit), half([128, 153, 204, 255]),
+      plus + number(high, heads.unit))
+    legend.prepend(line)
   }
   data.maps.forEach((map, index) => {
     const tile = state.tiles[index], [x0, y0, x1, y1] = map.box        // what its model saw, in fractions of the image

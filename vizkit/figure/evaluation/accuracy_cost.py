@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FAMILIES = ("CNN", "ViT", "DeiT", "Swin")
 """Their colours are the same in every chart of the page."""
-SOURCES = {"published": "circle", "bundled": "diamond", "yours": "square"}
+SOURCES = {"published": "circle", "bundled": "diamond", "yours": "square", "chosen": "circle", "beside": "circle-open"}
 HEIGHT = 420
 ROOM_X, ROOM_Y = 0.14, 0.12
 """Beside the outermost points, as shares of what all of them span."""

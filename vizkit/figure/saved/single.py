@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from vizkit.figure.overlay import times_of
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Words
 from vizkit.figure.saved.text import clean, font, wrapped
@@ -137,7 +138,9 @@ def below(marks: Sequence[Mark], captions: Captions, width: float, y: float) -> 
 
 
 def number_words(value: float, unit: str) -> str:
-    """As it stands beside colours and bars."""
+    """As it stands beside colours and bars; "×" of doublings, see `Tile`."""
+    if unit == "×":
+        value = times_of(value)
     if unit == "%":
         return f"{100 * value:.3g} %".replace("-", "−")
     return f"{value:.3g} {unit}".rstrip().replace("-", "−")

@@ -24,7 +24,7 @@ Drawn = tuple[list[Mark], float]
 @dataclass(frozen=True, eq=False)
 class SmallMap:
     """`places`: None where there is no map, and `note` says why. `low`, `top`: the values at the ends of the colours;
-    `unit`: "%" or "". `chosen`: framed, for it is the large one."""
+    `unit`: as of a Tile. `chosen`: framed, for it is the large one."""
 
     name: str
     note: str
@@ -43,6 +43,10 @@ class SmallMap:
 
     def ends(self) -> tuple[str, str]:
         return number_words(self.low, self.unit), number_words(self.top, self.unit)
+
+    @property
+    def middle(self) -> str:
+        return number_words((self.low + self.top) / 2, self.unit)
 
 
 def across(count: int, least: float, sheet: float = WIDTH) -> int:
@@ -71,9 +75,9 @@ def small_maps(
         y = lowest + GAP
     if one_scale and max(opacities):
         first = next(each for each in maps if each.places is not None)
-        made, y = scale_bar(
-            y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, first.ends(), "one scale for all of them"
-        )
+        low, top = first.ends()
+        ends = (low, first.middle, top) if first.unit == "×" else (low, top)
+        made, y = scale_bar(y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, ends, "one scale for all of them")
         marks += made
     return marks, y
 

@@ -86,7 +86,8 @@ def say_missing(key: str, options: Collection[str]) -> None:
     """What a link names for the widget `key` that is not here, uploads for example: else it would go without a word."""
     if f"_linked_{key}" not in st.session_state:
         st.session_state[f"_linked_{key}"] = [name[:LONGEST_NAME] for name in st.query_params.get_all(key)]
-    names = [name for name in st.session_state[f"_linked_{key}"] if name not in options]
+    every = st.session_state[f"_linked_{key}"]
+    names = [name for name in every if Path(name).suffix and name not in options]  # uploads are files; else nonsense
     if names:
         listed = ", ".join(map(plain, names[:MOST_NAMES]))
         st.caption(f":material/upload: This link shows {listed} too, not here: upload what is missing in the sidebar.")

@@ -1,13 +1,14 @@
 """Which images the models are compared on: the sidebar's, and others at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vizkit.datasets import samples
+from vizkit.views.blocks import Answered, Block, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
 
-__all__ = ["OfImages", "first_answer", "truth_of"]
+__all__ = ["OfImages", "first_answer", "known", "truth_of"]
 
 MOST = 8
 MORE = 2  # samples beside the chosen image, to begin with
@@ -45,6 +46,7 @@ class OfImages:
         most=MOST,
         key="images",
         runs=True,
+        pictures=True,
     )
 
     def rows(self, of: Sequence[Subject]) -> list[list[Subject]]:
@@ -58,3 +60,9 @@ def first_answer(of: Subject) -> str:
     """What the model says of its picture, in a few words; "" of one without an answer."""
     lines = of.loaded.head.lines(of.seen.logits, of.loaded.label, 1)
     return " ".join(lines[0]) if lines else ""
+
+
+def known(of: Sequence[Subject]) -> Iterator[Block]:
+    """What models know at all, and what is guessed of them, each once."""
+    yield from map(Line, dict.fromkeys(note for each in of for note in each.loaded.notes))
+    yield from map(Answered, {each.loaded.labels: each.loaded for each in of}.values())

@@ -11,15 +11,12 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import attention_map, head_map
 from vizkit.analysis.attention.feature_strength import feature_strength
-from vizkit.analysis.attribution.explaining import quantile_of
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.comparison.average_map import average, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, doublings, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import percent
-from vizkit.figure.overlay import top_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Answered,
     Block,
     Grid,
     Heading,
@@ -32,7 +29,7 @@ from vizkit.views.blocks import (
     Tile,
     side_by_side,
 )
-from vizkit.views.compare.images import OfImages, first_answer
+from vizkit.views.compare.images import OfImages, first_answer, known
 from vizkit.views.controls import again, choice, head, layer
 from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.decision import Decision
@@ -47,16 +44,15 @@ FAST = tuple(name for name, method in METHODS.items() if not method.slow)
 TITLES = {LAYER: "Attention of a layer"} | {name: METHODS[name].title for name in FAST}
 OTHERS = 48  # pictures
 BLANK = 128  # grey, under the average
-QUANTITY = "times the mean of its map, 1 being an equal share; what is beyond has the last colour"
+QUANTITY = "times an equal share; every doubling is one step of colour"
 
 
 @dataclass(frozen=True)
 class Found:
-    """One map, in the one unit of all. `top`: where its colours may end. `on_insect`: (share, area), of drawn ones."""
+    """One map, in times an equal share. `on_insect`: (share, area), of drawn ones."""
 
     heat: Tensor
     signed: bool
-    top: float
     on_insect: tuple[float, float] | None
 
 
@@ -77,7 +73,7 @@ class Maps(Decision, OfImages):
 
     method: str = choice("Map", (LAYER, *FAST), "Slower methods are on the Relevance page.", words=TITLES, runs=True)
     layer: int | None = layer("Layer", "A model with fewer layers shows its last.", key="layer", when=of_layer)
-    head: int | None = head("Head", key="head", when=of_layer)
+    head: int | None = head("Head", key="head", more=True, when=of_layer)
     asks: Literal["class token", "patch"] = choice(
         "Whose attention",
         ("class token", "patch"),
@@ -99,8 +95,9 @@ class Maps(Decision, OfImages):
     how: ClassVar = How(
         "A row is an image, a column a model, and beside them each model's average map. All have one scale: a value is "
         "how many times the mean of its own map a place has, so that grids of any size and methods of any unit can be "
-        "compared; red is evidence for the class, blue against it. A click on a map makes its image the sidebar's.",
-        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}",
+        "compared, and a colour counts doublings, so that a flat map can be seen beside a pointed one; red is evidence "
+        "for the class, blue against it. A click on a map makes its image the sidebar's.",
+        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}, \qquad \text{colour} \propto \log_2(1 + |\hat h_i|)",
         "how strong a map is as a whole, for each is divided by its own mean; nor whether it is right: the Trust view "
         "of the Relevance page says which maps the models confirm. An average shows habits of a model, such as the "
         "middle of the image, and nothing of a single one.",
@@ -117,7 +114,7 @@ class Maps(Decision, OfImages):
         if not any(maps):
             raise NotApplicable(next(each for row in found for each in row if isinstance(each, str)))
         yield Said(self.said([each.name for each in of], found))
-        limits = limits_of(list(zip(*found, strict=True)))
+        limits = limits_of([each for row in maps for each in row])
         names = [row[0].image or "the image" for row in rows]
         grid = Grid(
             tuple(each.name for each in of),
@@ -136,7 +133,7 @@ class Maps(Decision, OfImages):
         yield side_by_side(
             (Heading("Each image"), grid), tuple(self.averaged(of, found, limits)), widths=(2 + 3 * len(of), 5)
         )
-        yield from (Answered(each.loaded) for each in of)
+        yield from known(of)
         yield Numbers(partial(numbers, list(zip(*found, strict=True))))
 
     # ---- one map -----------------------------------------------------------------------------------------------------
@@ -150,35 +147,35 @@ class Maps(Decision, OfImages):
     def found(self, of: Subject) -> Found | str:
         """The map, or the sentence why there is none."""
         try:
-            heat, signed, quantile = self.of_layer(of) if self.method == LAYER else self.of_class(of)
+            heat, signed = self.of_layer(of) if self.method == LAYER else self.of_class(of)
         except NotApplicable as sentence:
             return str(sentence)
         covered = of.covered((heat.shape[0], heat.shape[1]))
         weights = heat.clamp(min=0)
         total, heat = float(weights.sum()), times_equal(heat)
         on = None if covered is None or not total else (float((weights * covered).sum()) / total, float(covered.mean()))
-        return Found(heat, signed, top_of(heat.numpy(), quantile), on)
+        return Found(heat, signed, on)
 
-    def of_class(self, of: Subject) -> tuple[Tensor, bool, float]:
+    def of_class(self, of: Subject) -> tuple[Tensor, bool]:
         made = of.explanation(self.method, *self.asked(of))
-        return made.heat, made.signed, quantile_of(made)
+        return made.heat, made.signed
 
-    def of_layer(self, of: Subject) -> tuple[Tensor, bool, float]:
+    def of_layer(self, of: Subject) -> tuple[Tensor, bool]:
         """Attention; of a network without it how strongly each place responds."""
         if not of.layers:
             stages = of.seen.features
             if not stages:
                 raise NotApplicable(f"{of.name} has no layer with places in the image.")
-            return feature_strength(stages[min(self.layer or len(stages), len(stages)) - 1]), False, 1.0
+            return feature_strength(stages[min(self.layer or len(stages), len(stages)) - 1]), False
         whole = [each for each in of.whole().attention if each.learned]
         shown = whole[min(self.layer or len(whole), len(whole)) - 1]
         if self.asks == "patch":
-            return attention_map(shown, of.asked, None if self.head is None else self.head - 1).places, False, 1.0
+            return attention_map(shown, of.asked, None if self.head is None else self.head - 1).places, False
         heads = range(shown.weights.shape[1]) if self.head is None else [self.head - 1]
         maps = [each for each in (head_map(shown, number) for number in heads) if each is not None]
         if not maps:
             raise NotApplicable(f"Where the tokens of this layer of {of.name} lie in the image is not known.")
-        return torch.stack(maps).mean(0), False, 1.0
+        return torch.stack(maps).mean(0), False
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def said(self, names: Sequence[str], found: Sequence[Sequence[Found | str]]) -> str:
@@ -210,17 +207,15 @@ class Maps(Decision, OfImages):
             yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, limits)
             yield Link(f"Over {MANY}", replace(self, over=MANY))
             return
-        jobs = [
-            (each, Job(OfModel(("average", self.key(each))), each.name, partial(self.over_many, each))) for each in of
-        ]
-        for each, job in jobs:
-            yield Later(each, (job,), lambda _, last=each is of[-1]: self.there(jobs, limits) if last else ())
+        jobs = {
+            each.name: Job(OfModel(("average", each.weights, self.key(each))), each.name, partial(self.over_many, each))
+            for each in of
+        }
 
-    def there(self, jobs: Sequence[tuple[Subject, Job]], limits: Limits) -> Iterator[Block]:
-        """Of those models whose work is done."""
-        done = {each.name: each.find(job.key) for each, job in jobs}
-        there = {name: heat for name, heat in done.items() if heat is not None}
-        yield from means_on([each for each, _ in jobs], there, limits)
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            yield from means_on(of, {name: found[job.key] for name, job in jobs.items() if job.key in found}, limits)
+
+        yield Later(of[0], tuple(jobs.values()), show)
 
     def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> Tensor:
         """The mean map over pictures of what the model knows."""
@@ -247,18 +242,16 @@ def mean_of(maps: Sequence[Found]) -> Tensor:
 def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], limits: Limits) -> Iterator[Block]:
     """The average of every model that has one."""
     shown = [(each, found[each.name]) for each in of if each.name in found and found[each.name].numel()]
-    cells = tuple(((Tile("", heat.numpy(), signed=limits[0] < 0, unit="×"), blank(each)),) for each, heat in shown)
+    cells = tuple(((tile(heat, limits[0] < 0), blank(each)),) for each, heat in shown)
     if shown:
         rows = tuple(Tile(each.name, None) for each, _ in shown)
         yield Grid(("",), rows, cells, limits, QUANTITY, "Average maps, on the scale of all others")
 
 
-def limits_of(columns: Sequence[Sequence[Found | str]]) -> Limits:
-    """One scale for all maps. It ends where those of the model end that spreads them most: else nothing would be seen
-    of them beside one that has all on a single place."""
-    maps = [[each for each in column if isinstance(each, Found)] for column in columns]
-    top = min(max(each.top for each in column) for column in maps if column)
-    return (-top if any(each.signed for column in maps for each in column) else 0.0), top
+def limits_of(maps: Sequence[Found]) -> Limits:
+    """One scale for all maps, in doublings, up to the largest value of them all."""
+    top = max(float(doublings(each.heat).abs().max()) for each in maps)
+    return (-top if any(each.signed for each in maps) else 0.0), top
 
 
 def blank(of: Subject) -> Subject:
@@ -269,7 +262,11 @@ def blank(of: Subject) -> Subject:
 def tile_of(found: Found | str, answer: str) -> Tile:
     if isinstance(found, str):
         return Tile("", None, found)
-    return Tile("", found.heat.numpy(), answer, signed=found.signed, unit="×")
+    return tile(found.heat, found.signed, answer)
+
+
+def tile(heat: Tensor, signed: bool, note: str = "") -> Tile:
+    return Tile("", doublings(heat).numpy(), note, signed=signed, unit="×")
 
 
 def numbers(columns: Sequence[Sequence[Found | str]]) -> dict[str, np.ndarray]:

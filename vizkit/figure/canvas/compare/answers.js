@@ -1,5 +1,5 @@
-// Images down, models across: what each model saw and its most probable classes. Without models, a strip of thumbnails.
-// A click on an image tells Python its name.
+// Images down, models across: the likeliest classes of each model, and whether the first is right. A click on an image
+// tells Python its name.
 
 const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
   : value >= 1e-5 ? Number((100 * value).toPrecision(2)) : '< 0.001') + ' %'
@@ -15,13 +15,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const text = JSON.stringify(data)
   if (root.dataset.text === text) return               // nothing new: keep the reader's place and focus
   root.dataset.text = text
+  root.setAttribute('aria-label', data.label)
   root.style.setProperty('--models', data.models.length)
-  root.className = !data.models.length ? 'strip' : data.models.length > 3 ? 'grid tight' : 'grid'
+  root.className = data.models.length > 3 ? 'tight' : ''
 
   const picture = (row, box) => {
     const frame = element('span', '', 'frame'), image = element('img')
     image.src = row.image
-    image.alt = box ? '' : row.name
+    image.alt = box ? 'what this model sees' : row.name
     image.classList.toggle('exact', Math.max(...row.size) <= 64)
     frame.style.setProperty('--ratio', row.size[0] / row.size[1])
     frame.append(image)
@@ -43,47 +44,34 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const bars = cell => {
     const list = element('ol')
-    list.append(...cell.bars.map((bar, index) => {
-      const item = element('li'), name = element('span', bar.name), share = element('b', typeof bar.share === 'number' ? percent(bar.share) : bar.share)
-      item.style.setProperty('--share', (typeof bar.share === 'number' ? 100 * bar.share : 0) + '%')
-      if (bar.colour) item.style.setProperty('--colour', bar.colour)
-      if (index === 0 && cell.mark) {
-        const mark = element('em', cell.mark)
-        mark.title = cell.why
+    list.append(...cell.bars.map(([name, share, colour], index) => {
+      const item = element('li'), words = element('span', name), shares = typeof share === 'number'
+      item.style.setProperty('--share', (shares ? 100 * share : 0) + '%')
+      item.style.setProperty('--colour', colour)
+      words.title = name
+      item.append(words)
+      if (index === 0 && cell.right !== null) {
+        const mark = element('u', cell.right ? '✓' : '✗', cell.right ? 'right' : 'wrong')
+        mark.title = cell.right ? 'right: this is what the image shows' : 'wrong: the image shows something else'
         item.append(mark)
       }
-      item.append(name)
-      if (bar.right) {
-        const tick = element('u', '✓')
-        tick.title = 'what the sample shows'
-        item.append(tick)
-      }
-      name.title = bar.name
-      item.append(share)
+      item.append(element('b', shares ? percent(share) : share))
       return item
     }))
     return list
   }
 
-  const parts = []
-  if (data.models.length) {
-    const head = element('header')
-    head.append(element('span', ''), ...data.models.map(name => element('b', name)))
-    parts.push(head)
-  }
-  for (const row of data.rows) {
-    if (!data.models.length) { parts.push(button(row)); continue }
-    const line = element('article')
-    const words = element('div', '', 'words')
-    words.append(...row.lines.map(line => element('p', line)))
+  const head = element('header')
+  head.append(element('span'), ...data.models.map(name => element('b', name)))
+  root.replaceChildren(head, ...data.rows.map(row => {
+    const line = element('article'), words = element('div', '', 'words')
+    words.append(...row.lines.map(said => element('p', said)))
     line.append(button(row), words, ...row.cells.map((cell, index) => {
       const made = element('div', '', 'cell')
       made.dataset.model = data.models[index]
-      if (cell.refused) made.append(element('p', cell.refused))
-      else made.append(picture(row, cell.box), bars(cell))
+      made.append(...(cell.refused ? [element('p', cell.refused)] : [...(cell.box ? [picture(row, cell.box)] : []), bars(cell)]))
       return made
     }))
-    parts.push(line)
-  }
-  root.replaceChildren(...parts)
+    return line
+  }))
 }

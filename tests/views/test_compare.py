@@ -1,0 +1,234 @@
+"""Several models on the same images: who is right, what is comparable, what it costs, what an answer withstands."""
+
+import csv
+import io
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import vizkit
+from vizkit.analysis.comparison.average_map import average, doublings, strongest, times_equal
+from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
+from vizkit.datasets import samples
+from vizkit.figure.evaluation.strength_curves import strength_curves
+from vizkit.figure.overlay import times_of
+from vizkit.figure.saved.single import number_words
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Canvas, Chart, Download, Later, Line, Said, Table
+from vizkit.views.compare import cost
+from vizkit.views.compare.maps import Found, limits_of
+from vizkit.views.compare.predictions import DISAGREEING, Answers, Predictions
+from vizkit.views.compare.robustness import Robustness, answers
+from vizkit.views.settled import flat
+from vizkit.views.subject import Subject
+
+FEATURES = "random:vit_small_patch16_dinov3_qkvb"
+
+
+def subject(source, image="mayfly nymph", **changed):
+    name = source.removeprefix("random:")
+    loaded = replace(vizkit.load(name, pretrained=name == source, device="cpu"), **changed)
+    return Subject(lambda: loaded, samples.picture(image), image=image, model=changed.get("name", ""))
+
+
+@pytest.fixture(scope="module")
+def insects():
+    return [subject(f"bundled:insects_{name}") for name in ("vit", "swin", "cnn")]
+
+
+@pytest.fixture(scope="module")
+def two(insects):
+    return [subject("bundled:digits_vit"), *insects[::2]]
+
+
+def of_kind(blocks, kind):
+    return [block for block in blocks if isinstance(block, kind)]
+
+
+def csv_of(blocks):
+    (file,) = of_kind(blocks, Download)
+    return list(csv.DictReader(io.StringIO(file.make().decode())))
+
+
+# ---- predictions -----------------------------------------------------------------------------------------------------
+def test_who_is_right_is_said_and_marked(insects):
+    blocks = list(Predictions().show(insects))
+    (canvas,), (said,) = of_kind(blocks, Canvas), of_kind(blocks, Said)
+    assert said.text == (
+        "bundled:insects_swin is wrong on 1 of 3 images: it takes “stonefly nymph” for “water scorpion”; "
+        "bundled:insects_vit and bundled:insects_cnn are right on all 3 images."
+    )
+    rows = {row["name"]: row for row in canvas.data["rows"]}
+    assert [cell["right"] for cell in rows["stonefly nymph"]["cells"]] == [True, False, True]
+    expected = insects[1].pictured("stonefly nymph").seen.logits.softmax(0)
+    name, share, _ = rows["stonefly nymph"]["cells"][1]["bars"][0]
+    assert (name, share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
+    assert rows["mayfly nymph"]["lines"][0] == "All 3: mayfly nymph ✓"
+    assert rows["stonefly nymph"]["lines"][0].endswith("bundled:insects_swin: water scorpion ✗")
+    assert "bit of Jensen–Shannon divergence, mean of the pairs" in rows["mayfly nymph"]["lines"][1]
+    colours = [{tuple(bar[::2]) for bar in cell["bars"]} for row in rows.values() for cell in row["cells"]]
+    every = set().union(*colours)
+    assert len({name for name, _ in every}) == len(every), "a class has one colour"
+
+
+def test_where_they_disagree_comes_first_or_alone(insects):
+    names = [row["name"] for row in of_kind(Predictions(order=DISAGREEING).show(insects), Canvas)[0].data["rows"]]
+    assert names[0] == "stonefly nymph"
+    (alone,) = of_kind(Predictions(differ=True).show(insects), Canvas)
+    assert [row["name"] for row in alone.data["rows"]] == ["stonefly nymph"]
+    agreed = list(Predictions(images=("mayfly nymph",), differ=True).show(insects))
+    assert not of_kind(agreed, Canvas)
+    assert any("give the same first class" in line.text for line in of_kind(agreed, Line))
+
+
+def test_only_models_of_common_classes_are_compared(two):
+    blocks = list(Predictions(images=("mayfly nymph",)).show(two))
+    lines = " ".join(line.text for line in of_kind(blocks, Line))
+    assert "bundled:digits_vit and bundled:insects_vit have no classes in common by name and are not compared." in lines
+    (row,) = of_kind(blocks, Canvas)[0].data["rows"]
+    assert [cell["right"] for cell in row["cells"]] == [None, True, True]
+    assert row["lines"][0] == "Both: mayfly nymph ✓"
+    every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
+    assert of_kind(every, Said)[0].text.endswith(" are right on every image whose class they know.")
+
+
+def test_lists_that_share_a_part_say_how_much():
+    few = subject("bundled:digits_vit", "digit 3", name="few", labels=("cat", "Dog, hound", *"abcdefgh"))
+    more = subject("bundled:digits_vit", "digit 3", name="more", labels=("dog", "cat", *"ijklmnop"))
+    assert list(Answers([[few, more]]).unmatched()) == [
+        "few and more have 2 classes in common by name, of 10 and 10; only these are compared."
+    ]
+
+
+def test_photographs_and_features():
+    insects, features = subject("bundled:insects_vit", "flower"), subject(FEATURES, "flower")
+    blocks = list(Predictions(images=("flower",)).show([features, insects]))
+    (row,) = of_kind(blocks, Canvas)[0].data["rows"]
+    assert "features, not classes" in row["cells"][0]["refused"]
+    assert row["cells"][1]["box"][1] == 0.0 < row["cells"][1]["box"][0], "the model sees a square of it"
+    alone = list(Predictions(images=("flower",)).show([insects]))
+    assert of_kind(alone, Said)[0].text.startswith("bundled:insects_vit says of “flower”: ")
+
+
+def test_the_file_has_every_answer_and_no_formula(insects):
+    formula = subject("bundled:insects_vit", name="=1+1")
+    lines = csv_of(Predictions().show([formula, insects[2]]))
+    assert len(lines) == 3 * 2 * 5
+    assert lines[0] | {"probability": "", "apart_bits": ""} == {
+        "image": "mayfly nymph",
+        "model": "'=1+1",
+        "rank": "1",
+        "class": "mayfly nymph",
+        "probability": "",
+        "apart_bits": "",
+        "right": "True",
+    }
+    assert float(lines[0]["probability"]) == pytest.approx(float(insects[0].seen.logits.softmax(0).max()), rel=1e-4)
+
+
+# ---- maps ------------------------------------------------------------------------------------------------------------
+def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
+    fine, coarse = torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[8.0]])
+    torch.testing.assert_close(times_equal(fine), fine)
+    torch.testing.assert_close(times_equal(5 * fine), fine)
+    torch.testing.assert_close(
+        average([times_equal(fine), times_equal(coarse)]), torch.tensor([[1.0, 2.0], [0.5, 0.5]])
+    )
+    assert strongest(fine) == 0.75
+    assert strongest(-fine) == 0
+
+
+def test_a_colour_counts_doublings_and_none_lies_beyond_the_scale():
+    times = torch.tensor([[0.0, 1.0], [-3.0, 63.0]])
+    assert doublings(times).tolist() == [[0.0, 1.0], [-2.0, 6.0]]
+    assert [times_of(value) for value in doublings(times).flatten().tolist()] == times.flatten().tolist()
+    assert number_words(float(doublings(times).max()), "×") == "63 ×"
+    assert limits_of([Found(each, False, None) for each in (times, 2 * times)]) == (0.0, pytest.approx(math.log2(127)))
+
+
+# ---- cost ------------------------------------------------------------------------------------------------------------
+def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
+    blocks = flat(cost.Cost().show(insects[:2]))
+    assert of_kind(blocks, Said)[0].text == (
+        "bundled:insects_vit is right most often, on 99.2 % of the test images, for 4.4 times the multiply–adds of "
+        "bundled:insects_swin, which is right on 95.8 %."
+    )
+    figure = of_kind(blocks, Chart)[0].figure
+    symbols = {text: trace.marker.symbol for trace in figure.data for text in trace.text or ()}
+    assert symbols["bundled:insects_vit"] == symbols["bundled:insects_swin"] == "circle"
+    assert sum(symbol == "circle-open" for symbol in symbols.values()) == 4
+    rows = {row[""]: row["bundled:insects_vit"] for row in of_kind(blocks, Table)[0].rows}
+    assert (rows["Parameters"], rows["Licence"]) == ("1.24 M", "MIT licence")
+    assert "ms (" in rows["Time, one image"]
+    assert None not in rows.values()
+    (vit, _) = csv_of(blocks)
+    assert float(vit["seconds"]) > 0
+    assert vit["parameters"] == str(insects[0].loaded.parameters)
+
+
+def test_what_is_large_is_measured_when_it_is_asked_for():
+    deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
+    (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
+    assert later.only_asked
+    rows = {row[""]: row[deit.name] for row in of_kind(later.now(), Table)[0].rows}
+    assert rows["As published"] == "22 M parameters, 4.6 G multiply–adds, 940.4 images/s on a V100"
+    assert "Time, one image" not in rows
+    (chart,) = of_kind(later.now(), Chart)
+    assert len(chart.figure.data[0].y) == 2 + cost.YARDSTICKS
+
+
+def test_published_numbers_belong_to_a_size():
+    loaded = vizkit.load("deit_small_patch16_224", pretrained=False, device="cpu", image_size=(112, 112))
+    assert "published" not in cost.facts(Subject(lambda: loaded, samples.picture("flower")))
+
+
+# ---- robustness ------------------------------------------------------------------------------------------------------
+def test_curves_are_the_models_answers_to_the_changed_picture(insects):
+    of, told = insects[2], []
+    found = answers(of, 2, lambda done, total: told.append((done, total)))
+    assert told == [(done, 5 + 3 * 2) for done in range(5 + 3 * 2)]
+    assert {name: len(each) for name, each in found.items()} == {
+        name: 2 if kind.chance else 1 for name, kind in PERTURBATIONS.items()
+    }
+    for kind, draw in (("rotation", 0), ("noise", 0), ("noise", 1), ("shuffle", 1)):
+        changed = perturbed(of.rgb, kind, PERTURBATIONS[kind].strengths[4], draw)
+        expected = vizkit.trace(of.loaded, changed).logits
+        torch.testing.assert_close(found[kind][draw, 4], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_mean_and_range_of_several_draws(insects):
+    blocks = flat(Robustness(draws=5, level=2).show(insects[2:]))
+    (canvas,) = of_kind(blocks, Canvas)
+    kinds = {kind["title"]: kind for kind in canvas.data["kinds"]}
+    (noise,), (shift,) = kinds["Noise"]["curves"], kinds["Shift"]["curves"]
+    assert "low" not in shift
+    assert all(low <= mean <= high for low, mean, high in zip(noise["low"], noise["mean"], noise["high"], strict=True))
+    assert len({len(each) for each in (*noise.values(), kinds["Noise"]["pictures"])} | {LEVELS}) == 1
+    assert shift["answers"][0] == "mayfly nymph"
+    lines = csv_of(blocks)
+    assert len(lines) == LEVELS * (5 + 3 * 5)
+    kept = [line["answer"] == "mayfly nymph" for line in lines if line["strength"] != "0" and line["change"] == "noise"]
+    assert len(kept) == 40
+    assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
+
+
+def test_an_image_without_cells_and_a_model_without_classes_are_refused(insects):
+    tiny = Subject(insects[2].open, np.zeros((9, 40, 3), np.uint8))
+    with pytest.raises(NotApplicable, match="fewer than 14 pixels"):
+        list(Robustness().show([tiny]))
+    with pytest.raises(NotApplicable, match="features, not classes"):
+        list(Robustness().show([subject(FEATURES)]))
+
+
+def test_the_chart_holds_the_numbers_and_marks_the_strength():
+    draws = np.array([[0.9, 0.5, 0.1], [0.9, 0.7, 0.3]])
+    figure = strength_curves({"a": draws, "b": draws[:1]}, (0.0, 1.0, 4.0), 1, "px")
+    band, mean, alone = figure.data
+    assert list(band.y) == pytest.approx([0.9, 0.5, 0.1, 0.3, 0.7, 0.9])
+    assert list(mean.y) == pytest.approx([0.9, 0.6, 0.2])
+    assert list(alone.y) == pytest.approx([0.9, 0.5, 0.1])
+    assert mean.line.color != alone.line.color
+    assert [shape.x0 for shape in figure.layout.shapes] == [1]

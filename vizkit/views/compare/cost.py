@@ -1,0 +1,243 @@
+"""Cost: what every model takes, against how often it is right."""
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, Literal
+
+from vizkit.analysis.comparison.published import IMAGENET, Classifier
+from vizkit.analysis.distillation.agreement import standard_error
+from vizkit.analysis.remarks.compute import most_and_least, worth
+from vizkit.analysis.remarks.remark import joined
+from vizkit.figure.charts import bars
+from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
+from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.models import family
+from vizkit.models.probes.cost import Measured, measure, tokens_of
+from vizkit.models.probes.multiply_adds import counted
+from vizkit.models.probes.two_heads import has_two_tokens
+from vizkit.views import bundled
+from vizkit.views.architecture.counted import amount
+from vizkit.views.blocks import Block, Chart, Download, Job, Later, Line, Numbers, Said, Table, first_said
+from vizkit.views.controls import choice, number
+from vizkit.views.licences import licence_words
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+from vizkit.writing import csv_rows
+
+AT_ONCE = 30_000_000  # parameters of all models; larger ones are measured when it is asked for
+YARDSTICKS = 3  # models that stand beside one of unknown accuracy
+PASSES = 20  # about so many of one model
+AXES = {
+    "multiply_adds": ("Multiply–adds", "M", 1e6),
+    "parameters": ("Parameters", "M", 1e6),
+    "seconds": ("Time", "ms", 1e-3),
+    "answering_bytes": ("Memory", "MiB", 2**20),
+}
+Facts = Mapping[str, Any]
+"""Of one model, by the names of QUANTITIES and some more; what is not known is not there."""
+
+
+def size(bytes_: int) -> str:
+    return f"{bytes_ / 2**30:.2f} GiB" if bytes_ >= 2**30 else f"{bytes_ / 2**20:.1f} MiB"
+
+
+QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "right": ("Right answers", "{:.1%}".format),
+    "test": ("Tested on", str),
+    "parameters": ("Parameters", amount),
+    "multiply_adds": ("Multiply–adds", amount),
+    "published": ("As published", str),
+    "answering_bytes": ("Memory, inference", size),
+    "learning_bytes": ("Memory, training", size),
+    "one": ("Time, one image", str),
+    "many": ("Time of each of many at once", str),
+    "images_per_s": ("Images per second", "{:.3g}".format),
+    "input": ("Input", str),
+    "tokens": ("Tokens or places", str),
+    "licence": ("Licence", str),
+    "source": ("Source", str),
+}
+COUNTED = ("model", "parameters", "multiply_adds")
+
+
+@dataclass(frozen=True)
+class Cost(View):
+    """What every model takes, and how often it is right for that."""
+
+    against: Literal["multiply_adds", "parameters", "seconds", "answering_bytes"] = choice(
+        "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}
+    )
+    batch: int = number(
+        "Images at once", 2, 32, 8, "For the time of many.", at=(2, 4, 8, 16, 32), key="cost_batch", runs=True
+    )
+
+    together: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Further up is right more often, further to the left is cheaper: a model with another one above it on the left "
+        "costs more and achieves less. Open marks are the other models of the same classes that come with vizkit. "
+        "Multiply–adds are counted operation by operation for one image at the model's own input size, a "
+        "multiplication with its addition as one, as papers count. Time is the median of up to nine passes after one "
+        "to get warm, fastest to slowest in brackets.",
+        r"\text{a product of } (n \times k) \text{ and } (k \times m)\text{: } n\,k\,m \text{ multiply–adds}",
+        "what another device, another precision or a compiled model would take. Memory of inference is the peak of all "
+        "tensors of a pass; memory of training is what autograd saves for the backward pass, without dropout. Both "
+        "leave out the weights, the input, and what kernels need for themselves.",
+        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a",
+    )
+
+    def title(self, of: Sequence[Subject]) -> str:
+        return f"How often models are right, against {AXES[self.against][0].lower()}"
+
+    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+        chosen, beside = (
+            [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
+        )
+        jobs = [Job(self.key(each), each.name, partial(measured, each, self.batch)) for each in of]
+        large = sum(each["parameters"] for each in chosen) > AT_ONCE
+
+        def show(found: Mapping[Hashable, Measured]) -> Iterator[Block]:
+            known = [
+                {**each, **(times(found[job.key], self.batch) if job.key in found else {})}
+                for each, job in zip(chosen, jobs, strict=True)
+            ]
+            yield from self.picture(known, beside)
+            yield Table(tuple(rows(known)), "What every model takes", where(known))
+            yield Download("Table (CSV)", lambda: csv_rows(known).encode())
+
+        yield Said(self.said(chosen, beside))
+        button = "Measure time and memory on this device" if large else ""
+        yield Later(of[0], tuple(jobs), show, button, only_asked=large)
+        yield Numbers(lambda: {name: [each[name] for each in (*chosen, *beside)] for name in COUNTED})
+
+    def key(self, of: Subject) -> Hashable:
+        return OfModel(("cost", of.weights, of.loaded.preprocessing.size_hw, str(of.loaded.device), self.batch))
+
+    def said(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> str:
+        """Of the chosen models, or of one and those beside it, which is right most often and which takes least."""
+        every = [*chosen, *(beside if len(chosen) == 1 else ())]
+        axis = "parameters" if self.against == "parameters" else "multiply_adds"
+        what, costs = AXES[axis][0].lower(), {each["model"]: each[axis] for each in every}
+        shares = {each["model"]: each["right"] for each in tested_alike(every)}
+        one = f"{chosen[0]['model']} takes {amount(chosen[0][axis])} {what} for one image."
+        return first_said(worth(costs, shares, what), most_and_least(costs, what)) or one
+
+    def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Iterator[Block]:
+        """Accuracy against cost, of what was tested on the same images; else what each model takes."""
+        words, unit, scale = AXES[self.against]
+        every = [each for each in (*chosen, *beside) if self.against in each]
+        costs, names = [each[self.against] / scale for each in every], [each["model"] for each in every]
+        marks = ["chosen" if each in chosen else "beside" for each in every]
+        alike = tested_alike(every) if any("right" in each for each in chosen) else []
+        if alike:
+            points = [
+                Point(name, each["family"], cost, 100 * each["right"], 100 * each["error"], mark)
+                for each, name, cost, mark in zip(every, names, costs, marks, strict=True)
+                if each in alike
+            ]
+            figure = accuracy_cost(points, f"{words} ({unit})", "right answers (%)").update_layout(showlegend=False)
+            yield Chart(
+                figure, ", ".join(f"{each.name}: {each.accuracy:.1f} % for {each.cost:.3g} {unit}" for each in points)
+            )
+            others = "; open: others that come with vizkit" if "beside" in marks else ""
+            yield Line(
+                f"Up: right answers to {alike[0]['test']}, ± one standard error. To the right: {words.lower()}, "
+                f"logarithmic. Filled marks: your models{others}."
+            )
+            if left := [each["model"] for each in chosen if each not in alike]:
+                yield Line(f"Without such a test, and not drawn: {joined(left)}.")
+        elif every:
+            figure = bars(names, costs, f"{words} ({unit})")
+            figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
+            yield Chart(figure, f"{words} of {', '.join(names)}")
+
+
+# ---- one model -------------------------------------------------------------------------------------------------------
+def facts(of: Subject) -> Facts:
+    """What is known of a model without asking it."""
+    loaded, (height, width) = of.loaded, of.loaded.preprocessing.size_hw
+    name = loaded.name.removeprefix("random:").partition(".")[0]
+    paper = next((row for row in IMAGENET if row.timm == name and {row.side_px} == {height, width}), None)
+    return {
+        "model": of.name,
+        "family": "DeiT" if has_two_tokens(loaded.model) else family(loaded.model).TITLE,
+        **tested(source_of(of).partition(":")[2]),
+        "parameters": loaded.parameters,
+        "multiply_adds": counted(loaded),
+        **({"published": published(paper)} if paper else {}),
+        "input": f"{width} × {height} pixels",
+        "tokens": " → ".join(f"{each:,}" for each in tokens_of(loaded)) or "–",
+        "licence": licence_words(loaded.licence),
+        "source": loaded.source,
+    }
+
+
+def published(paper: Classifier) -> str:
+    counts = f"{paper.parameters / 1e6:g} M parameters, {paper.multiply_adds / 1e9:g} G multiply–adds"
+    return f"{counts}, {paper.images_per_s:g} images/s on a V100"
+
+
+def source_of(of: Subject) -> str:
+    """Of a model that comes with vizkit, as `vizkit.load` takes it; "" of another one."""
+    return next((each for each in bundled.names() if of.loaded.name in (each, bundled.title(each))), "")
+
+
+def tested(name: str) -> Facts:
+    """How often a model that comes with vizkit is right, 0 to 1, with its standard error."""
+    if not name:
+        return {}
+    result = json.loads((bundled.FOLDER / name / "result.json").read_text(encoding="utf-8"))
+    right, images = result["test_accuracy"], result["test_images"]
+    on = f"{images:,} test images of {name.partition('_')[0]}"
+    return {"right": right, "error": standard_error(right, images), "test": on}
+
+
+def tested_alike(every: Sequence[Facts]) -> list[Facts]:
+    """Those that were tested on the images of the first that was tested."""
+    known = [each for each in every if "right" in each]
+    return [each for each in known if each["test"] == known[0]["test"]]
+
+
+def others(of: Sequence[Subject]) -> list[Subject]:
+    """What comes with vizkit and tells the same classes apart as the first model that does; else, as a measure of what
+    little costs, those of the first classes."""
+    own = [source_of(each) for each in of]
+    first = next((each for each, source in zip(of, own, strict=True) if source), None)
+    alike = bundled.knowing(first.loaded.labels) if first else bundled.names()[:YARDSTICKS]
+    return [of[0].other(each) for each in alike if each not in own]
+
+
+def measured(of: Subject, batch: int, progress: Callable[[int, int], None]) -> Measured:
+    steps = count()
+    return measure(of.loaded, of.pixels, batch, lambda words: progress(min(next(steps), PASSES), PASSES + 1))
+
+
+def times(found: Measured, batch: int) -> Facts:
+    medians = [median for median, *_ in found.seconds.values()]
+    more = {} if found.learning_bytes is None else {"learning_bytes": found.learning_bytes}
+    spreads = {"one": spread(found.seconds[1]), "many": f"{spread(found.seconds[batch])} of {batch}"}
+    fast = {"seconds": found.seconds[1][0], "images_per_s": 1 / min(medians), "device": found.where}
+    return {"answering_bytes": found.answering_bytes, **more, **spreads, **fast}
+
+
+def spread(seconds: tuple[float, float, float]) -> str:
+    """The median, and in brackets the fastest and the slowest."""
+    median, low, high = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds)
+    return f"{median} ms ({low}–{high})"
+
+
+# ---- all of them -----------------------------------------------------------------------------------------------------
+def rows(every: Sequence[Facts]) -> Iterator[dict[str, str | None]]:
+    """A row for each quantity that is known, a column for each model."""
+    for name, (title, write) in QUANTITIES.items():
+        if any(name in each for each in every):
+            yield {"": title} | {each["model"]: write(each[name]) if name in each else None for each in every}
+
+
+def where(every: Sequence[Facts]) -> str:
+    devices = dict.fromkeys(each["device"] for each in every if "device" in each)
+    return f"Measured on: {'; '.join(devices)}, in float32, with this image." if devices else ""

@@ -1,0 +1,261 @@
+"""Robustness: what the answers withstand of one image, changed in eight ways from not at all to far too much."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS, Perturbation, perturbed
+from vizkit.analysis.remarks.answers import withstood
+from vizkit.figure.evaluation.strength_curves import strength_curves
+from vizkit.figure.palette import CLASSES
+from vizkit.image import RGB, data_url, prepare
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import (
+    Block,
+    Canvas,
+    Chart,
+    Columns,
+    Download,
+    Heading,
+    Job,
+    Later,
+    Line,
+    Numbers,
+    Picture,
+    Said,
+    Table,
+)
+from vizkit.views.compare.images import known
+from vizkit.views.controls import number
+from vizkit.views.rules import whole
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+from vizkit.writing import csv_rows
+
+PICTURE_PX, EXACT_PX = 176, 64
+WAITING = "No model has answered yet; how far they are is said below."
+Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
+
+
+@dataclass(frozen=True)
+class Robustness(View):
+    """What the answers withstand when the image is changed, and how much of that is chance."""
+
+    level: int = number(
+        "Strength",
+        0,
+        LEVELS - 1,
+        3,
+        "0 is the image itself; each chart says the step.",
+        key="robust_level",
+        inside=True,
+    )
+    draws: int = number(
+        "Draws",
+        1,
+        20,
+        5,
+        "Of noise, occlusion and patch shuffle, in which chance has a part.",
+        at=(1, 5, 10, 20),
+        runs=True,
+    )
+
+    together: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
+        "image is changed more and more? Move the strength: pictures and marks follow. Noise, occlusion and shuffle "
+        "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them, and "
+        "the picture is the first.",
+        r"\frac1R \sum_{r=1}^{R} p_m\!\left(\arg\max_c p_m(c \mid x) \;\middle|\; T_{s,r}(x)\right), \qquad T_0(x) = x",
+        "robustness in general: it is one image. A model that is wrong and keeps its prediction looks robust here. All "
+        "changes are made before a model's own resizing and crop, so the same change may reach two models differently.",
+        "Hendrycks & Dietterich 2019 (noise, blur, JPEG); Naseer et al. 2021, § 3 (occlusion, shuffle); Azulay & Weiss "
+        "2019 (shift, scale)",
+    )
+
+    def title(self, of: Sequence[Subject]) -> str:
+        return "What the answers withstand"
+
+    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+        if min(of[0].rgb.shape[:2]) < CELLS:
+            raise NotApplicable(
+                f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another."
+            )
+        able = [each for each in of if each.loaded.classifies]
+        silent = [
+            f"{each.name} gives {each.loaded.head.gives}, so there is no probability to follow."
+            for each in of
+            if each not in able
+        ]
+        if not able:
+            raise NotApplicable(silent[0])
+        jobs = [Job(self.key(each), each.name, partial(answers, each, self.draws)) for each in able]
+        pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
+
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            there = {
+                each.name: Withstood(each, found[job.key])
+                for each, job in zip(able, jobs, strict=True)
+                if job.key in found
+            }
+            yield Said(said(list(there.values()))) if there else Line(WAITING)
+            yield self.canvas(able, there, pictures, of[0].rgb)
+            if there:
+                yield from below(list(there.values()), self.draws)
+
+        yield Later(of[0], tuple(jobs), show)
+        yield from map(Line, silent)
+        yield from known(able)
+
+    def key(self, of: Subject) -> Hashable:
+        return "withstood", of.weights, of.loaded.preprocessing.size_hw, self.draws
+
+    def canvas(
+        self, of: Sequence[Subject], there: "Mapping[str, Withstood]", pictures: Mapping[str, Sequence[str]], rgb: RGB
+    ) -> Canvas:
+        models = [{"name": each.name, "colour": colour} for each, colour in zip(of, CLASSES, strict=False)]
+        kinds = [
+            {
+                "title": kind.title,
+                "about": f"{kind.about[:1].upper()}{kind.about[1:]}.",
+                "unit": kind.unit,
+                "percent": kind.percent,
+                "strengths": kind.strengths,
+                "words": [kind.in_words(level) for level in range(LEVELS)],
+                "pictures": pictures[name],
+                "curves": [there[each.name].sent(name) if each.name in there else None for each in of],
+            }
+            for name, kind in PERTURBATIONS.items()
+        ]
+        exact = max(rgb.shape[:2]) <= EXACT_PX
+        data = {"models": models, "kinds": kinds, "level": self.level, "exact": exact}
+        tells = {"level": (whole(0, LEVELS - 1), "level")}
+        still = tuple(self.on_paper(list(there.values()), rgb))
+        return Canvas("vizkit_withstands", data, "probability of each model's first answer", tells, still)
+
+    def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Iterator[Block]:
+        kinds = list(PERTURBATIONS.items())
+        for start in range(0, len(kinds) if there else 0, 2):
+            yield Columns(tuple(tuple(self.panel(there, *each, rgb)) for each in kinds[start : start + 2]))
+
+    def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Iterator[Block]:
+        words = f"{kind.title} · {kind.in_words(self.level)}"
+        shares = {each.of.name: each.shares(name) for each in there}
+        yield Heading(words)
+        yield Picture(perturbed(rgb, name, kind.strengths[self.level]), words, share=0.5)
+        figure = strength_curves(shares, kind.strengths, self.level, kind.unit, percent=kind.percent)
+        yield Chart(figure, f"{kind.title}: probability of each model's first answer")
+
+
+# ---- one model -------------------------------------------------------------------------------------------------------
+def answers(of: Subject, draws: int, progress: Callable[[int, int], None]) -> Logits:
+    """To the image changed in every way and strength, and where chance has a part so often, each time otherwise."""
+    from vizkit.models.probes.model_functions import batch_within, logits_of_batch
+
+    loaded, most, found = of.loaded, batch_within(of.loaded), {}
+    todo = {name: range(draws if kind.chance else 1) for name, kind in PERTURBATIONS.items()}
+    done, total = 0, sum(map(len, todo.values()))
+    for name, seeds in todo.items():
+        every = list[Tensor]()
+        for seed in seeds:
+            progress(done, total)
+            changed = [perturbed(of.rgb, name, strength, seed) for strength in PERTURBATIONS[name].strengths]
+            pixels = torch.from_numpy(np.stack([prepare(rgb, loaded.preprocessing)[0] for rgb in changed]))
+            with torch.no_grad():
+                every.append(torch.cat([logits_of_batch(loaded)(part).cpu() for part in pixels.split(most)]))
+            done += 1
+        found[name] = torch.stack(every)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Withstood:
+    """What one model says of the changed images."""
+
+    of: Subject
+    logits: Logits
+
+    @property
+    def target(self) -> int:
+        """The class that is first for the image itself."""
+        return self.of.loaded.head.target(self.logits["shift"][0, 0])
+
+    def shares(self, kind: str) -> Float[np.ndarray, "draw strength"]:
+        """Its probability."""
+        return self.of.loaded.head.values(self.logits[kind])[..., self.target].numpy()
+
+    def answers(self, kind: str) -> list[list[str]]:
+        """In words, draw by draw and strength by strength."""
+        head, label = self.of.loaded.head, self.of.loaded.label
+        return [
+            [" · ".join(map(label, head.answers(each))) or "nothing" for each in draw] for draw in self.logits[kind]
+        ]
+
+    def kept(self, kind: str) -> float:
+        """In how many of the changed pictures the answer stays, 0 to 1."""
+        return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
+
+    def sent(self, kind: str) -> dict[str, Any]:
+        """As the script reads it; answers are those to the picture that is drawn."""
+        shares = self.shares(kind)
+        ends = {"low": shares.min(0).tolist(), "high": shares.max(0).tolist()} if len(shares) > 1 else {}
+        return {"mean": shares.mean(0).tolist(), "answers": self.answers(kind)[0], **ends}
+
+
+def changed_pictures(rgb: RGB) -> dict[str, list[str]]:
+    """Of every change at all strengths, as a page loads them; of several draws the first."""
+    return {
+        name: [data_url(perturbed(rgb, name, strength), PICTURE_PX, EXACT_PX) for strength in kind.strengths]
+        for name, kind in PERTURBATIONS.items()
+    }
+
+
+# ---- what is said and saved ------------------------------------------------------------------------------------------
+def said(there: Sequence[Withstood]) -> str:
+    kept = {each.of.name: {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()} for each in there}
+    return withstood(kept).words
+
+
+def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
+    """The mean of every curve, and the numbers."""
+    if draws > 1:
+        yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")
+    yield Table(
+        tuple(
+            {
+                "Model": each.of.name,
+                "Answer": each.of.loaded.label(each.target),
+                "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
+                **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
+            }
+            for each in there
+        ),
+        "Mean probability of the first answer by change",
+        "Mean probability of the first answer over all strengths beyond 0.",
+    )
+    yield Numbers(
+        lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}
+    )
+    yield Download("Curves (CSV)", lambda: csv_rows(listed(there)).encode())
+
+
+def listed(there: Sequence[Withstood]) -> Iterator[Mapping[str, object]]:
+    """A line for each change, model, draw and strength."""
+    for (name, kind), each in product(PERTURBATIONS.items(), there):
+        which = {
+            "change": name,
+            "unit": kind.unit,
+            "model": each.of.name,
+            "first_class": each.of.loaded.label(each.target),
+        }
+        for draw, (shares, words) in enumerate(zip(each.shares(name), each.answers(name), strict=True)):
+            for strength, share, answer in zip(kind.strengths, shares, words, strict=True):
+                yield which | {"draw": draw, "strength": strength, "probability": float(share), "answer": answer}
