@@ -79,15 +79,15 @@ class Kinds(View):
         across = max(1, ACROSS // (1 + len(of.beside)))
         for start in range(0, len(chosen), across):
             part = chosen[start : start + across]
-            yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, maps[name])) for name in part))
+            yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, name, maps[name])) for name in part))
         yield Numbers(partial(numbers, maps, of.asked))
 
-    def over(self, of: Subject, rows: Rows) -> Map:
+    def over(self, of: Subject, name: str, rows: Rows) -> Map:
         said_by, shares = sentences(rows), rows.bounds is None
         return Map(
             rows if shares else replace(rows, low=lowest(of)),
             of.asked,
-            "Positions in",
+            f"Positions, {WORDS[name]}, in",
             "share" if shares else "cosine",
             said=said_by.get(rows.query_id(of.asked), ""),
             said_by=said_by,
