@@ -499,10 +499,6 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     positions.saturation: lambda: (positions.saturation(16 * row_of(p, 9).view(1, 3, 3)) for p in SHARES),
     positions.range_of: lambda: (positions.range_of(scale * torch.rand(3, 5, 5), 2) for scale in (0, 0.1, 2.0, 90.0)),
     positions.rotations: lambda: (positions.rotations(scale * torch.ones(1, 5, 5)) for scale in (-0.3, 0.0, 1.0)),
-    positions.fading: lambda: (
-        positions.fading(torch.exp(-(torch.arange(20) - at).abs() / width), at)
-        for at, width in product((0, 8), (0.1, 1, 5))
-    ),
     sequences.of_states: lambda: (
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),

@@ -12,18 +12,6 @@ LABELS = ("ant", "bee")
 STAYS, NEARLY, FLIPS = ([4.0, 1.0], [4.0, 1.0]), ([4.0, 1.0], [4.0, 1.5]), ([4.0, 1.0], [1.0, 2.0])
 
 
-def test_a_fixed_table_fades_with_distance():
-    likeness = torch.tensor([0.1, 0.8, 1.0, 0.6, 0.55, 0.2])
-    said = positions.fading(likeness, 2)
-    assert said is not None
-    assert said.words == (
-        "Position 3 has a cosine of 0.70 with its neighbours, and of less than a half with all that lie 3 positions "
-        "away or farther."
-    )
-    first = positions.fading(torch.tensor([1.0, 0.9, 0.6]), 0)
-    assert first.words == "Position 1 has a cosine of 0.90 with its neighbour, and of at least 0.60 with all others."
-
-
 def test_how_learned_positions_fade_beside_sinusoids():
     near = by_distance(torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))  # cosines .6 and .8 beside, 0 two away
     rising = by_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
@@ -206,8 +194,6 @@ def test_two_pictures_and_small_outputs():
         "change with positions": 0.75,
         "change without positions": 0.125,
     }
-    half = positions.fading(torch.tensor([0.6, 1.0, 0.6, 0.5]), 1)
-    assert half.numbers == pytest.approx({"neighbours": 0.6, "from": 2, "lowest": 0.5})
 
 
 def test_neighbours_and_the_farthest_place():

@@ -13,7 +13,6 @@ from vizkit.analysis.remarks.remark import Remark, counted, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
-HALF = 0.5  # of a cosine
 MOST_TOLD = math.log(1000)  # of a difference in logits
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
@@ -161,23 +160,6 @@ def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
     near, away = (f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in (step, far))
     words = f"Rotated by one step to the right, {near} of a product of equal vectors is left, at the farthest {away}."
     return Remark(words, {"one step": step, "farthest": far})
-
-
-def fading(likeness: Float[Tensor, " position"], position: int) -> Remark:
-    """How alike a row of the table, from 0, is to its neighbours, and from which distance on to none by more than a
-    half, if there is one; in words counted from 1. `likeness`: cosines with every row."""
-    distance = (torch.arange(len(likeness)) - position).abs()
-    near, alike = likeness[distance == 1], int(distance[likeness > HALF].max())
-    numbers = {"neighbours": float(near.mean()), "from": alike + 1, "lowest": float(likeness.min())}
-    others = (
-        f"less than a half with all that lie {counted(alike + 1, 'position')} away or farther"
-        if alike < int(distance.max())
-        else f"at least {numbers['lowest']:.2f} with all others"
-    )
-    beside = "its neighbours" if len(near) == 2 else "its neighbour"
-    return Remark(
-        f"Position {position + 1} has a cosine of {numbers['neighbours']:.2f} with {beside}, and of {others}.", numbers
-    )
 
 
 def fading_by_distance(kinds: Mapping[str, ByDistance]) -> Remark | None:

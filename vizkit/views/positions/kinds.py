@@ -80,7 +80,8 @@ class Kinds(View):
         for start in range(0, len(chosen), across):
             part = chosen[start : start + across]
             yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, name, maps[name])) for name in part))
-        yield Numbers(partial(numbers, maps, of.asked))
+        places = {name.replace(" ", "_"): rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
+        yield Numbers(partial(dict, places))
 
     def over(self, of: Subject, name: str, rows: Rows) -> Map:
         said_by, shares = sentences(rows), rows.bounds is None
@@ -150,7 +151,3 @@ def sentences(rows: Rows) -> dict[int, str]:
     return {
         query: first_said(told_apart(row, divmod(query - first, across), shares=shares)) for query, row in near.items()
     }
-
-
-def numbers(maps: dict[str, Rows], point: tuple[float, float]) -> dict[str, np.ndarray]:
-    return {name.replace(" ", "_"): rows.row_of(rows.query_id(point))[0] for name, rows in maps.items()}

@@ -77,7 +77,11 @@ class Learned(View):
             yield from fading
         else:
             yield Columns(((over,), colours, fading), (5, 4, 5))
-        yield Folded(f"All {rows * columns} positions at once", partial(all_tiles, table))
+        every = "Similarity of every position to every other"
+        yield Folded(
+            f"All {rows * columns} positions at once",
+            lambda: [Picture(tiles(cosine_grid(table).numpy()), every, "", 0.6)],
+        )
         near = kinds["learned positions"]
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
@@ -108,7 +112,3 @@ def by_distance_chart(kinds: dict[str, ByDistance]) -> Chart:
     figure = curves(lines, "distance in patches", "mean cosine", "Similarity by distance", mode="lines+markers")
     figure.update_yaxes(range=[min(0.0, *(float(line.min()) for _, line in lines.values())) - 0.03, 1.03])
     return Chart(figure, "Cosine of learned positions by distance")
-
-
-def all_tiles(table: Tensor) -> Iterator[Block]:
-    yield Picture(tiles(cosine_grid(table).numpy()), "Similarity of every position to every other", "", 0.6)

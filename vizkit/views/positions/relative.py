@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.palette import SIGNED, colours
-from vizkit.figure.saved.boxes import framed
+from vizkit.figure.palette import CLASSES, DARK, SIGNED, colours
+from vizkit.figure.saved.boxes import Frame, framed
 from vizkit.figure.sheet import enlarged, sheet
 from vizkit.models.probes.positions import biased_layers, kind, relative_bias, rope_similarity
 from vizkit.traces import NotApplicable
@@ -119,8 +119,10 @@ class Relative(View):
         tones, ramp = (255 * shares).round().astype(np.uint8), colours(SIGNED) if signed else colours()
         query = self.query - 1 if 0 < self.query <= most else rows // 2 * columns + columns // 2
         head, (row, column) = min(self.head, heads) - 1, divmod(query, columns)
-        window = (..., slice(rows - 1 - row, 2 * rows - 1 - row), slice(columns - 1 - column, 2 * columns - 1 - column))
+        top, left = rows - 1 - row, columns - 1 - column  # of the window in the table
+        window = slice(top, top + rows), slice(left, left + columns)
         key = self.key - 1 if 0 < self.key <= most else int(values.flip(1, 2)[head][window].argmax())
+        y, x = divmod(key, columns)
         gained, does, quantity = words
         table = f"Table of head {head + 1}"
         ends = f"{low:+.2g} {quantity}".replace("-", "−"), f"+{limit:.2g}"
@@ -137,7 +139,10 @@ class Relative(View):
             "ends": ends,
         }
         pictures = ramp[tones[:, ::-1, ::-1]]  # an entry stands where its key lies from the query
-        large = [framed(pictures[head][window[1:]], []), framed(pictures[head], [])]
+        large = [
+            outlined(pictures[head][window], (y, x, 1, 1), (row, column, 1, 1)),
+            outlined(pictures[head], (top + y, left + x, 1, 1), (top, left, rows, columns)),
+        ]
         small = sheet([enlarged(each, 80) for each in pictures], [f"head {n + 1}" for n in range(heads)], 8)
         place = whole(1, most)
         yield Line(f"{what} · window {rows} × {columns} · one scale for all heads{'' if signed else RANKED}")
@@ -148,10 +153,22 @@ class Relative(View):
             {"pair": (tuple_of(place, place), ("query", "key")), "head": (whole(1, heads), "head")},
             (
                 Picture(sheet(large, [gained, table]), table, f"colours from {ends[0]} to {ends[1]}"),
-                Picture(small, "The tables of all heads", "all heads, in the same colours"),
+                Picture(small, "The tables of all heads", "all heads, in the same colours", min(1.0, heads / 8)),
             ),
         )
         yield Said(" ".join(each.words for each in said if each))
+
+
+def outlined(
+    rgb: UInt8[np.ndarray, "down right 3"], *boxes: tuple[int, int, int, int]
+) -> UInt8[np.ndarray, "height width 3"]:
+    """Boxes (row, column, rows, columns): of the key in colour, and of the query, or its window, dark."""
+    down, right = rgb.shape[:2]
+    frames = [
+        Frame((x / right, y / down, (x + wide) / right, (y + tall) / down), ink)
+        for (y, x, tall, wide), ink in zip(boxes, (CLASSES[1], DARK), strict=True)
+    ]
+    return framed(rgb, frames)
 
 
 def ranks(values: Float[np.ndarray, "head down right"]) -> Float[np.ndarray, "head down right"]:

@@ -95,10 +95,10 @@ class Shuffle(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         answers = self.both(of)
-        seen: list[Block] = [self.pictures(of), *([Answered(of.loaded)] if of.loaded.head.probable else [])]
-        if of.loaded.head.exclusive and self.share:
-            seen.append(self.over_samples(of))
+        seen = [self.pictures(of), *([Answered(of.loaded)] if of.loaded.head.probable else [])]
         yield side_by_side(seen, self.answered(of, answers), widths=(3, 2))
+        if of.loaded.head.exclusive and self.share:
+            yield self.over_samples(of)
         yield Numbers(partial(numbers, answers, self.order(of)))
 
     def pictures(self, of: Subject) -> Canvas:
@@ -131,7 +131,8 @@ class Shuffle(View):
         if shown:
             yield Said(self.remark(of, answers))
         for kind, name in KINDS.items():
-            before, now = answers[kind].in_order, answers[kind].shuffled
+            orders = {"in order": answers[kind].in_order, "shuffled": answers[kind].shuffled}
+            before, now = orders.values()
             yield Heading(name.capitalize())
             if shown:
                 was, values = (head.values(logits)[shown].tolist() for logits in (before, now))
@@ -139,10 +140,9 @@ class Shuffle(View):
                 bars = ClassBars(names, values, self.tints(of, shown), was, title=axis)
                 yield Bars(bars, f"Shuffled, {name}: {axis}")
             else:
-                both = (dict(head.lines(each, of.loaded.label, 3)) for each in (before, now))
-                rows = tuple({"order": order} | row for order, row in zip(("in order", "shuffled"), both, strict=True))
+                rows = ({"order": order} | dict(head.lines(each, of.loaded.label, 3)) for order, each in orders.items())
                 change = float((before - now).abs().max())
-                yield Table(rows, name, f"{name}: largest change of a {head.number} {change:.2g}")
+                yield Table(tuple(rows), name, f"{name}: largest change of a {head.number} {change:.2g}")
 
     def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
         labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)

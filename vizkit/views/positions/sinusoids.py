@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from vizkit.analysis.attention.positions import similarity_to, sinusoidal, sinusoidal_2d, waves
-from vizkit.analysis.remarks.positions import fading, in_two_dimensions
+from vizkit.analysis.remarks.positions import in_two_dimensions
 from vizkit.figure.charts import curves, framed, heat_map
-from vizkit.views.blocks import Block, Chart, Numbers, Said, first_said, side_by_side
+from vizkit.views.blocks import Block, Chart, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -71,7 +71,7 @@ class Sinusoids(View):
             figure = heat_map(values.numpy(), "column", "row", f"{near}, {how}", **form)
             shown.append(Chart(framed(figure, cell[0] + 1, cell[1] + 1), f"{near}, {how}"))
         yield side_by_side(*shown)
-        yield Said(first_said(in_two_dimensions(one, two, cell)))
+        yield Said(in_two_dimensions(one, two, cell).words)
         places = torch.linspace(0, count - 1, FINE * (count - 1) + 1, dtype=torch.float64)
         fine, at, pairs = waves(places, dim).numpy(), places.numpy() + 1, np.arange(1, dim // 2 + 1)
         some = {f"channel {c + 1}": (at, fine[:, c]) for c in (0, 1, dim // 4, dim // 2)}
@@ -83,5 +83,4 @@ class Sinusoids(View):
             Chart(columns, "Four columns by position"),
             Chart(curves(halves, "pair of channels", "value", row, mode="lines+markers"), row),
         )
-        yield Said(first_said(fading(one.flatten(), position - 1)))
         yield Numbers(partial(dict, table=table, similarity=one.flatten(), similarity_2d=two.flatten()))
