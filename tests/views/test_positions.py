@@ -1,6 +1,7 @@
 """Positions: an order that is changed by hand, colours and scales that hold over the cards, and what a click reads."""
 
 import base64
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers, Picture, Said
 from vizkit.views.positions.kinds import Kinds, offered
 from vizkit.views.positions.learned import Learned
-from vizkit.views.positions.relative import Relative
+from vizkit.views.positions.relative import Relative, most_heads, most_places
 from vizkit.views.positions.shuffle import Shuffle
 from vizkit.views.positions.sinusoids import Sinusoids
 from vizkit.views.settled import flat, settled
@@ -99,6 +100,13 @@ def test_all_cosines_of_all_cards_have_one_scale():
     }
 
 
+def test_the_share_of_a_bias_is_on_no_scale_of_cosines():
+    maps = only(Map, shown(Kinds(), subject("digits_swin")))
+    lowest = min(float(each.rows.values.min()) for each in maps if each.rows.bounds)
+    assert [each.rows.low for each in maps] == [0, *3 * [pytest.approx(math.floor(10 * lowest) / 10)]]
+    assert lowest > 0.1
+
+
 def test_a_kind_that_a_model_does_not_have_is_no_other_kind():
     swin = subject("digits_swin")
     assert offered([swin]) == ["all", "sinusoids", "one row", "rotary", "relative"]
@@ -126,7 +134,7 @@ def test_the_two_ways_to_count_have_one_scale():
     charts = only(Chart, shown(Sinusoids(count="64", position=12), subject("digits_vit")))
     assert len(charts) == 5
     one, two = (chart.figure.data[0] for chart in charts[1:3])
-    assert (one.zmin, one.zmax) == (two.zmin, two.zmax)
+    assert (one.zmin, one.zmax) == (two.zmin, two.zmax) == (0, 1)
     assert (one.z[1][3], two.z[1][3]) == pytest.approx((1, 1)), (
         "position 12 of 8 × 8: the second row, the fourth column"
     )
@@ -171,3 +179,4 @@ def test_a_model_that_rotates_has_the_same_canvas(monkeypatch: pytest.MonkeyPatc
     assert canvas.data["pair"] == (63, 0)
     assert canvas.data["does"] == "is what is left of a product of equal vectors"
     assert canvas.tells["pair"][0]([64, 64]) == (64, 64)
+    assert (most_heads([of]), most_places([of])) == (2, 64), "so a click there is a setting"
