@@ -199,6 +199,16 @@ SAME_COLOURS = """canvas => {
 }"""
 
 
+# Whether the small table of the chosen head has the colours of the large one, of 7 × 7.
+SMALL_AND_LARGE = """canvas => {
+  const pen = canvas.getContext('2d'), ratio = devicePixelRatio, room = Math.min(380, (canvas.clientWidth - 40) / 2)
+  const small = canvas.getRootNode().querySelector('[aria-pressed=true] canvas').getContext('2d')
+  return Array.from({ length: 49 }, (_, at) => [Math.floor(at / 7), at % 7]).every(([row, column]) => String(
+    pen.getImageData(ratio * (room + 40 + (column + .5) * room / 7), ratio * (22 + (row + .5) * room / 7), 1, 1).data
+  ) === String(small.getImageData(column, row, 1, 1).data))
+}"""
+
+
 def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
     page.goto(f"{server}/positions?positions_view=Relative&models=bundled:digits_swin")
     ready(page)
@@ -216,4 +226,5 @@ def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str)
     expect(page.get_by_text("In head 2 the bias alone")).to_be_visible()
     expect(page).to_have_url(re.compile("rope_head=2"))
     expect(canvas).to_have_attribute("data-query", "0")  # the pair stays
+    assert page.evaluate(SMALL_AND_LARGE, canvas.element_handle())
     assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16
