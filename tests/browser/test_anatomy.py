@@ -44,6 +44,13 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     ready(page)
     expect(page.get_by_text("without positions the outputs are the same in both orders")).to_be_visible()
     expect(page.get_by_text("Positions removed").first).to_be_visible()
+    choose(page, "Kinds")
+    said, other = page.get_by_text("Neighbours in its row").first, page.get_by_label("Positions, rotary, in").first
+    before = said.inner_text()
+    other.hover(position={"x": 5, "y": 5})
+    expect(said).not_to_have_text(before)  # one pointer for all kinds, and each sentence follows it
+    page.get_by_text("How to read this").hover()
+    expect(said).to_have_text(before)
     choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
@@ -166,16 +173,17 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
     expect(page.get_by_text("exchange some patches").first).to_be_visible()
-    big = 0.62 * ((canvas.bounding_box() or {"width": 0})["width"] - 18)  # as order.js lays it out
-    cell = min(big, 430) / 8
+    width = (canvas.bounding_box() or {"width": 0})["width"]
+    cell = min(430, width if width < 400 else 0.62 * (width - 18)) / 8  # as order.js lays it out
     canvas.drag_to(
         canvas,
         source_position={"x": 0.5 * cell, "y": 0.5 * cell},
         target_position={"x": 3.5 * cell, "y": 2.5 * cell},
     )
-    expect(canvas).to_have_attribute("data-swaps", "0-19")
+    expect(canvas).to_have_attribute("data-swaps", "1-20")
+    expect(page.get_by_text("With 2 patches at other places").first).to_be_visible()
     expect(page.get_by_text("without positions the outputs are the same in both orders").first).to_be_visible()
-    assert "shuffle_swaps=0-19" in page.url
+    assert "shuffle_swaps=1-20" in page.url
     page.get_by_role("button", name="Undo").first.click()
     expect(page.get_by_text("exchange some patches").first).to_be_visible()
 
@@ -183,11 +191,21 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
 # Of a window of 4 × 4 whose query is its first: whether each place is coloured as the entry below and right of the
 # middle of the table, which has 7 × 7.
 SAME_COLOURS = """canvas => {
-  const pen = canvas.getContext('2d'), ratio = devicePixelRatio, room = Math.min(360, (canvas.clientWidth - 40) / 2)
+  const pen = canvas.getContext('2d'), ratio = devicePixelRatio, room = Math.min(380, (canvas.clientWidth - 40) / 2)
   const colour = (left, column, row, cells) => String(pen.getImageData(
     ratio * (left + (column + .5) * room / cells), ratio * (22 + (row + .5) * room / cells), 1, 1).data)
   return Array.from({ length: 16 }, (_, place) => [Math.floor(place / 4), place % 4]).map(
     ([row, column]) => colour(0, column, row, 4) === colour(room + 40, 3 + column, 3 + row, 7))
+}"""
+
+
+# Whether the small table of the chosen head has the colours of the large one, of 7 × 7.
+SMALL_AND_LARGE = """canvas => {
+  const pen = canvas.getContext('2d'), ratio = devicePixelRatio, room = Math.min(380, (canvas.clientWidth - 40) / 2)
+  const small = canvas.getRootNode().querySelector('[aria-pressed=true] canvas').getContext('2d')
+  return Array.from({ length: 49 }, (_, at) => [Math.floor(at / 7), at % 7]).every(([row, column]) => String(
+    pen.getImageData(ratio * (room + 40 + (column + .5) * room / 7), ratio * (22 + (row + .5) * room / 7), 1, 1).data
+  ) === String(small.getImageData(column, row, 1, 1).data))
 }"""
 
 
@@ -203,3 +221,10 @@ def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str)
     expect(canvas).to_have_attribute("data-entry", "23")  # the query lies one column left of the key
     assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16  # the outlined part is the window
     expect(page).to_have_url(re.compile("bias_query=1.*bias_key=2|bias_key=2.*bias_query=1"))
+    page.get_by_role("button", name="head 2").click()
+    expect(canvas).to_have_attribute("data-head", "2")  # at once; the sentence comes with Python's answer
+    expect(page.get_by_text("In head 2 the bias alone")).to_be_visible()
+    expect(page).to_have_url(re.compile("rope_head=2"))
+    expect(canvas).to_have_attribute("data-query", "0")  # the pair stays
+    assert page.evaluate(SMALL_AND_LARGE, canvas.element_handle())
+    assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16

@@ -6,7 +6,6 @@ import torch
 
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
-from vizkit.figure.attention.bias_map import bias_map, ranks
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.attention.product import square
 from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
@@ -16,6 +15,7 @@ from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
 from vizkit.traces import PADDING, Tokens
+from vizkit.views.positions.relative import ranks
 
 
 def test_patches_are_pulled_apart_in_reading_order():
@@ -134,13 +134,6 @@ def test_a_saturated_bias_is_coloured_by_rank():
     """Six numbers, most at the ends: on an even scale 0.1 would look like 0; the ranks tell them apart."""
     values = np.array([[[0.0, 0.1, 0.1], [15.0, 15.9, 16.0]]])
     assert ranks(values).round(3).tolist() == [[[0.0, 0.3, 0.3], [0.6, 0.8, 1.0]]]
-    names = {"x_names": ["-1", "0", "+1"], "y_names": ["0", "+1"]}
-    even, ranked = (bias_map(values, 0, ranked=ranked, **names).data[0] for ranked in (False, True))
-    assert (even.zmin, even.zmax) == (0.0, 16.0)
-    assert (ranked.zmin, ranked.zmax) == (0.0, 1.0)
-    assert np.asarray(ranked.customdata).tolist() == values[0].tolist()
-    assert ranked.colorbar.ticktext[0] == "0"
-    assert ranked.colorbar.ticktext[-1] == "16"
 
 
 def test_the_colours_of_a_patch_stand_on_one_scale():

@@ -41,10 +41,6 @@ EXAMPLES = {
     "charts.bars": [given(NAMES, LIST, "x")],
     "charts.paired_bars": [given(NAMES, {"one": LIST, "other": LIST}, "x")],
     "charts.laid_out": [given([], "x", "y")],
-    "attention.bias_map.bias_map": [
-        given(np.arange(9.0).reshape(1, 3, 3), 0, ranked=ranked, x_names=NAMES, y_names=NAMES)
-        for ranked in (False, True)
-    ],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
     "attention.layer_cost.layer_cost": [given({"4 px": (X, X), "4 px, windows": (X, X), "chosen": (X, X)})],

@@ -184,6 +184,17 @@ def test_columns_without_room_stand_below_one_another():
     assert (one[0], two[0], three[0]) == (MARGIN, MARGIN + 231, MARGIN)
 
 
+def test_four_maps_stand_two_by_two():
+    """Three need 320 points each, so they stand below one another; of four to compare 221 are enough."""
+
+    def rows(count: int) -> list[int]:
+        over = Map(Rows(HEAT.reshape(1, 4), (2, 2)), (0.5, 0.5), "", "quantity")
+        tops = [mark.y for mark in page(Columns(((over,),) * count)).marks if isinstance(mark, Overlay)]
+        return [tops.count(top) for top in sorted(set(tops))]
+
+    assert (rows(3), rows(4)) == ([1, 1, 1], [2, 2])
+
+
 def test_cells_stand_beside_one_another_where_their_names_can_be_read():
     """Six names of 30 points have no room in 221 less 74 for those of the rows; twelve have none below either."""
 

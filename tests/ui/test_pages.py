@@ -283,7 +283,7 @@ def test_removing_positions_makes_shuffling_invisible():
     test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
     assert not test.exception
     assert "without positions the outputs are the same in both orders" in texts(test)
-    assert "without positions on none of 5 pictures" in texts(at_rest(test))  # the digits
+    assert "without positions on none of 5 digits" in texts(at_rest(test))
 
 
 def test_what_has_no_classes_is_shuffled_too():

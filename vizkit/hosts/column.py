@@ -48,13 +48,14 @@ GAP = 10.0
 LEAST = {
     Bars: 110.0,
     Matrix: 190.0,
-    Map: 320.0,
+    Map: 320.0,  # of more than MOST_LARGE beside one another LEAST_SMALL
     Table: 200.0,
     Chart: 200.0,
     Tiles: 200.0,
     Grid: 320.0,
 }  # widths; of others:
 NARROWEST = 60.0
+MOST_LARGE, LEAST_SMALL = 3, 200.0
 Draw = tuple[float, float]
 
 
@@ -235,7 +236,7 @@ def _canvas(to: Column, block: Canvas) -> None:
 def _columns(to: Column, block: Columns) -> None:
     """Beside one another, as many as there is room for."""
     parts = [settled(part) for part in block.parts]
-    least = [max((_least(inner, to.width) for inner in flat(part)), default=0.0) for part in parts]
+    least = [max((_least(inner, to.width, len(parts)) for inner in flat(part)), default=0.0) for part in parts]
     shares_of = block.widths or (1.0,) * len(parts)
     wide = [(to.inner + GAP) * share / sum(shares_of) - GAP for share in shares_of]
     beside = len(parts)
@@ -252,10 +253,11 @@ def _columns(to: Column, block: Columns) -> None:
         to.y = lowest
 
 
-def _least(block: Block, width: float) -> float:
+def _least(block: Block, width: float, beside: int) -> float:
     """How wide a block has to be: cells so that their names can be read, where the sheet has room for them."""
     named = widest(panel_of(block.figure)) if isinstance(block, Chart) and not block.still else 0.0
-    return max(LEAST.get(type(block), NARROWEST), named if named <= width else 0.0)
+    least = LEAST_SMALL if isinstance(block, Map) and beside > MOST_LARGE else LEAST.get(type(block), NARROWEST)
+    return max(least, named if named <= width else 0.0)
 
 
 def _nothing(to: Column, block: Block) -> None:

@@ -53,10 +53,13 @@ def stage_for_browser(features: "Features") -> Rows:
     return Rows(row, features.tokens.grid, kind="features")
 
 
-def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") -> Rows:
-    """Cosine of every token's vector (token, channel) with every other's, −1 to 1; above MAX_MATRIX numbers only the
-    chosen token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB."""
-    if len(table) ** 2 > MAX_MATRIX:
+def similarity_for_browser(
+    table: "Tensor", tokens: "Tokens", query: "Query", low: float = -1.0, most: int = MAX_MATRIX
+) -> Rows:
+    """Cosine of every token's vector (token, channel) with every other's, −1 to 1; above `most` numbers only the chosen
+    token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB. `low`: the value of the
+    darkest colour."""
+    if len(table) ** 2 > most:
         at = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
         chosen = at or 0  # without a grid no place can be chosen, and none is drawn
         cosine, query_ids = similarity_to(table, chosen).numpy()[None], np.array([chosen])
@@ -71,7 +74,7 @@ def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query") ->
         tokens.special,
         tokens.special,
         bounds=(-1.0, 1.0),
-        low=-1.0,
+        low=low,
         top=1.0,
         kind="similarity",
     )

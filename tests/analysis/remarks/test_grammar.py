@@ -481,16 +481,16 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for p, q, r, area in product(SHARES, SHARES, SHARES, SHARES[1:])
     ),
     positions.told_apart: lambda: (
-        positions.told_apart(torch.linspace(-p, p, side * side).view(side, side), cell, "learned")
-        for p, side, cell in product(SHARES, (2, 3, 14), (None, (0, 0), (1, 1)))
+        positions.told_apart(torch.linspace(0 if shares else -p, p, side * side).view(side, side), cell, shares=shares)
+        for p, side, cell, shares in product(SHARES, (2, 3, 14), ((0, 0), (1, 1)), (False, True))
+    ),
+    positions.in_two_dimensions: lambda: (
+        positions.in_two_dimensions(p * torch.rand(side, side), torch.rand(side, side), (0, 1))
+        for p, side in product(SHARES, (2, 14))
     ),
     positions.fading_by_distance: lambda: (
-        positions.fading_by_distance(by_distance(torch.rand(count, 4)), other)
-        for count, other in product((1, 2, 9), (None, by_distance(torch.rand(5, 4))))
-    ),
-    positions.of_two_dimensions: lambda: (
-        positions.of_two_dimensions(torch.rand(side, 3, 4), scale * torch.ones(side, 3, 4))
-        for side, scale in product((2, 5), (0.01, 1.0))
+        positions.fading_by_distance({"learned positions": by_distance(torch.rand(count, 4) - p)} | more)
+        for p, count, more in product(SHARES, (1, 2, 9), ({}, {"sinusoids": by_distance(torch.rand(5, 4))}))
     ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
@@ -513,12 +513,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for sign, heads, near in product((-1, 1), (1, 2, 8), (0, 1, 2))
     ),
     positions.saturation: lambda: (positions.saturation(16 * row_of(p, 9).view(1, 3, 3)) for p in SHARES),
-    positions.range_of: lambda: (positions.range_of(scale * torch.rand(3, 5, 5)) for scale in (0, 0.1, 2.0, 90.0)),
+    positions.range_of: lambda: (positions.range_of(scale * torch.rand(3, 5, 5), 2) for scale in (0, 0.1, 2.0, 90.0)),
     positions.rotations: lambda: (positions.rotations(scale * torch.ones(1, 5, 5)) for scale in (-0.3, 0.0, 1.0)),
-    positions.fading: lambda: (
-        positions.fading(torch.exp(-(torch.arange(20) - at).abs() / width), at)
-        for at, width in product((0, 8), (0.1, 1, 5))
-    ),
     sequences.of_states: lambda: (
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),

@@ -12,36 +12,25 @@ LABELS = ("ant", "bee")
 STAYS, NEARLY, FLIPS = ([4.0, 1.0], [4.0, 1.0]), ([4.0, 1.0], [4.0, 1.5]), ([4.0, 1.0], [1.0, 2.0])
 
 
-def test_a_fixed_table_fades_with_distance():
-    likeness = torch.tensor([0.1, 0.8, 1.0, 0.6, 0.55, 0.2])
-    said = positions.fading(likeness, 2)
-    assert said is not None
-    assert said.words == (
-        "Position 3 has a cosine of 0.70 with its neighbours, and of less than a half with all that lie 3 positions "
-        "away or farther."
-    )
-    assert positions.fading(likeness, 0) is None  # one neighbour only
-    assert positions.fading(torch.ones(6), 2) is None
-
-
 def test_how_learned_positions_fade_beside_sinusoids():
     near = by_distance(torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))  # cosines .6 and .8 beside, 0 two away
-    assert positions.fading_by_distance(near, None).words == (
-        "From neighbours to the farthest places the cosine of learned positions falls from 0.70 to 0.00."
-    )
     rising = by_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
-    assert positions.fading_by_distance(rising, near).words == (
-        "The cosine of learned positions does not fall with the distance: 0.00, then 1.00."
+    assert positions.fading_by_distance({"learned positions": near, "sinusoids": rising}).words == (
+        "With the distance the cosine of learned positions falls from 0.70 to 0.00, of sinusoids from 0.00 to 1.00."
     )
-    assert positions.fading_by_distance(by_distance(torch.ones(1, 2)), None) is None
+    assert positions.fading_by_distance({"learned positions": rising}).words == (
+        "With the distance the cosine of learned positions does not fall, but goes from 0.00 to 1.00."
+    )
+    assert positions.fading_by_distance({"learned positions": by_distance(torch.ones(1, 2))}) is None
 
 
-def test_a_half_of_the_channels_for_each_dimension():
-    one = torch.eye(4).view(2, 2, 4)  # every place a vector of its own
-    two = torch.tensor([[[1.0, 0, 1, 0], [1, 0, 0, 1]], [[0, 1, 1, 0], [0, 1, 0, 1]]])  # a half in common with each
-    assert positions.of_two_dimensions(one, two).words == (
-        "Counted in one row, a patch has a cosine of 0.00 with the one beside it and of 0.00 with the one below; with "
-        "a half of the channels for the row and a half for the column, of 0.50 and 0.50."
+def test_what_a_second_dimension_keeps():
+    """A cross of 2 × 3 places, whose middle of the upper row is asked."""
+    one, two = torch.tensor([[0.9, 1.0, 0.7], [0.1, 0.2, 0.3]]), torch.tensor([[0.9, 1.0, 0.7], [0.6, 0.75, 0.5]])
+    said = positions.in_two_dimensions(one, two, (0, 1))
+    assert said.words == (
+        "In one row the places above and below lie 3 positions away: cosine 0.20, of those left and right 0.80. With "
+        "half of the channels for the row and half for the column it is 0.75 and 0.80."
     )
 
 
@@ -61,13 +50,14 @@ def answers(pair: tuple[list[float], list[float]]) -> Answers:
         (
             STAYS,
             NEARLY,
-            "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first answer.",
+            "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first answer, for "
+            "other parts of the model tell the order.",
         ),
         (
             FLIPS,
             FLIPS,
-            "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, so "
-            "more than positions tells the order.",
+            "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, "
+            "for other parts of the model tell the order.",
         ),
     ],
 )
@@ -132,8 +122,6 @@ def test_a_bias_that_favours_neighbours():
 
 def test_saturation():
     at_ends = torch.tensor([0.0, 16.0, 16.0, 8.0]).view(1, 2, 2)
-    assert positions.saturated(at_ends) == 0.75
-    assert positions.saturated(torch.ones(3)) == 0
     said = positions.saturation(at_ends)
     assert said
     assert said.words == "50 % of the entries are near 16, an end of the range of 16·sigmoid."
@@ -189,9 +177,6 @@ def test_a_bias_of_both_signs_and_at_the_threshold():
 
 
 def test_ends_of_a_range():
-    assert positions.saturated(torch.tensor([4.0, 6.0, 8.0])) == pytest.approx(2 / 3)
-    assert positions.saturated(torch.tensor([0.0, 4.0, 96.0, 100.0])) == 1
-    assert positions.saturated(torch.tensor([0.0, 6.0, 94.0, 100.0])) == 0.5
     said = positions.saturation(torch.tensor([15.3, 15.2, 0.7, 0.8]).view(1, 2, 2))
     assert said
     assert said.numbers == {"near 16": 0.25, "near 0": 0.25}
@@ -209,21 +194,43 @@ def test_two_pictures_and_small_outputs():
         "change with positions": 0.75,
         "change without positions": 0.125,
     }
-    half = positions.fading(torch.tensor([0.6, 1.0, 0.6, 0.5]), 1)
-    assert half
-    assert half.numbers == pytest.approx({"neighbours": 0.6, "from": 2})
 
 
 def test_neighbours_and_the_farthest_place():
-    """Of the middle of 3 × 4: the four neighbours 1, 2, 3 and 4, the last corner −0.5."""
-    near = torch.tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 9.0, 3.0, 0.0], [0.0, 4.0, 0.0, -0.5]])
-    said = positions.told_apart(near, (1, 1), "learned")
+    """Of the middle of 3 × 4: left and right 2 and 3, above and below 1 and 4, of two corners as far away the first."""
+    near = torch.tensor([[0.0, 1.0, 0.0, -0.25], [2.0, 9.0, 3.0, 0.0], [0.0, 4.0, 0.0, -0.5]])
+    said = positions.told_apart(near, (1, 1))
     assert said is not None
-    assert said.numbers == {"neighbours": 2.5, "farthest": 0.0}  # of two corners as far away the first
-    assert said.words.startswith("With learned positions the direct neighbours of the chosen patch have 2.5 on average")
-    assert positions.told_apart(near, None, "learned") is None
+    assert said.numbers == {"row": 2.5, "column": 2.5, "farthest": -0.25}
+    assert said.words == (
+        "Neighbours in its row have a cosine of 2.50 with it, in its column 2.50, the farthest place −0.25."
+    )
+    shares = positions.told_apart(near.abs() / 100, (0, 0), shares=True)
+    assert shares is not None
+    assert shares.words == (
+        "Row 2, column 2 gets most, 9 % of the weight; each neighbour in its row 1 %, in its column 2 %."
+    )
+    assert positions.told_apart(near[:1], (0, 1)) is None
+
+
+def test_where_a_bias_is_strongest():
+    """3 × 5 offsets, the query in the middle: e^2 from 1 up and 2 to the right to the query itself."""
+    around = torch.zeros(2, 3, 5)
+    around[1, 0, 4], around[1, 1, 2] = 1.5, -0.5
+    said = positions.range_of(around, 1)
+    assert said.words == (
+        "In head 2 the bias alone gives a key 1 row above and 2 columns right of the query 7.4 times the weight of one "
+        "at the query's own place."
+    )
+    around[1, 2, 2] = 9.0
+    assert "a key 1 row below the query over 1,000 times" in positions.range_of(around, 1).words
+    assert positions.range_of(around, 0).words == "In head 1 the bias is the same at every offset."
 
 
 def test_what_else_tells_the_order_is_said():
-    said = positions.shuffled(Answers(*map(torch.tensor, FLIPS)), Answers(*map(torch.tensor, FLIPS)), LABELS, "x tells")
-    assert said.words.endswith("so x tells the order.")
+    said = positions.shuffled(answers(FLIPS), answers(FLIPS), LABELS, "windows", "With 2 patches at other places")
+    assert said.words.startswith("With 2 patches at other places, the answer changes")
+    assert said.words.endswith("for windows tell the order.")
+    counted_in = positions.over_pictures([answers(FLIPS)] * 3, [answers(STAYS)] * 3, "digit")
+    assert counted_in is not None
+    assert "on all 3 digits when" in counted_in.words

@@ -30,9 +30,9 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_transfer": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
-    "vizkit_order": lambda data: {"swaps": "0-5"},
+    "vizkit_order": lambda data: {"swaps": "1-6"},
     "vizkit_block": lambda data: {"part": "query"},
-    "vizkit_bias": lambda data: {"pair": [2, 3]},
+    "vizkit_bias": lambda data: {"pair": [2, 3], "head": 2},
     "vizkit_switches": lambda data: {
         "switched": {
             "number": 1,

@@ -90,9 +90,9 @@ TELL = {
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
     "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
-    "vizkit_order": Told("positions", "Shuffle", {"swaps": "0-5"}),
+    "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Block", {"part": "query"}),
-    "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3]}, steps=False),
+    "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3], "head": 2}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told(
         "rollout",

@@ -53,9 +53,9 @@ def waves(position: Float[Tensor, " position"], dim: int, base: float = 10000.0)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
 
 
-def similarity(table: Float[Tensor, "position channel"], *, cosine: bool = True) -> Float[Tensor, "position position2"]:
-    """Dot product, or cosine (−1 to 1), of every position's vector with every other's."""
-    table = torch.nn.functional.normalize(table.float(), dim=-1) if cosine else table.float()
+def similarity(table: Float[Tensor, "position channel"]) -> Float[Tensor, "position position2"]:
+    """Cosine, −1 to 1, of every position's vector with every other's."""
+    table = torch.nn.functional.normalize(table.float(), dim=-1)
     return table @ table.T
 
 
@@ -77,29 +77,26 @@ def cosine_grid(table: Float[Tensor, "row column channel"]) -> Float[Tensor, "ro
 
 @dataclass(frozen=True)
 class ByDistance:
-    """Similarity of pairs that lie `distance` apart (in steps of the grid): their mean, lowest and highest."""
+    """Cosine of pairs that lie `distance` apart (in steps of the grid): their mean and the highest."""
 
     distance: Float[Tensor, " distance"]
     mean: Float[Tensor, " distance"]
-    low: Float[Tensor, " distance"]
     high: Float[Tensor, " distance"]
 
 
-def by_distance(
-    table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"], *, cosine: bool = True
-) -> ByDistance:
-    """Similarity against distance: |i − j| for a sequence, Euclidean in steps for a grid; each distance that occurs."""
+def by_distance(table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"]) -> ByDistance:
+    """Cosine against distance, |i − j| for a sequence, Euclidean for a grid, where pairs whose distance rounds to the
+    same number of steps stand together."""
     axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
     places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
-    # Squared and rounded: whole numbers, so that equal distances compare equal.
-    squared = ((places[:, None] - places[None]) ** 2).sum(-1).round().long().flatten()
-    values = similarity(table.flatten(0, -2), cosine=cosine).flatten()
-    squares, which, counts = squared.unique(return_inverse=True, return_counts=True)
+    steps = ((places[:, None] - places[None]) ** 2).sum(-1).sqrt().round().flatten()
+    values = similarity(table.flatten(0, -2)).flatten()
+    distance, which, counts = steps.unique(return_inverse=True, return_counts=True)
 
     def reduced(how: str) -> Tensor:
-        return values.new_zeros(len(squares)).scatter_reduce_(0, which, values, how, include_self=False)
+        return values.new_zeros(len(distance)).scatter_reduce_(0, which, values, how, include_self=False)
 
-    return ByDistance(squares.float().sqrt(), reduced("sum") / counts, reduced("amin"), reduced("amax"))
+    return ByDistance(distance, reduced("sum") / counts, reduced("amax"))
 
 
 @dataclass(frozen=True)

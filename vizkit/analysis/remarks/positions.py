@@ -1,7 +1,7 @@
 """What positions do: answers after the patches were shuffled, learned rows and columns, and the reach of a bias."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,11 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.positions import ByDistance, cosine_grid
-from vizkit.analysis.remarks.remark import Remark, of_all, percent
+from vizkit.analysis.remarks.remark import Remark, counted, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
-HALF = 0.5  # of a cosine
 MOST_TOLD = math.log(1000)  # of a difference in logits
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
@@ -37,31 +36,35 @@ class Answers:
 
 
 def shuffled(
-    own: Answers, without: Answers, labels: Sequence[str], others: str = "more than positions tells"
+    own: Answers,
+    without: Answers,
+    labels: Sequence[str],
+    others: str = "other parts of the model",
+    moved: str = "Shuffled",
 ) -> Remark:
     """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs;
-    `others`: what else "tells" the order."""
+    `others`: what else can tell the order; `moved`: what was done to it."""
     before, after = labels[int(own.in_order.argmax())], labels[int(own.shuffled.argmax())]
     seen = f"the answer stays “{before}”" if own.kept else f"the answer changes from “{before}” to “{after}”"
     if without.change <= SAME:
         blind = "without positions the outputs are the same in both orders"
     elif without.kept:
-        blind = "without positions the outputs change too, but not the first answer"
+        blind = f"without positions the outputs change too, but not the first answer, for {others} tell the order"
     else:
-        blind = f"without positions the answer changes too, so {others} the order"
+        blind = f"without positions the answer changes too, for {others} tell the order"
     numbers = {"change with positions": own.change, "change without positions": without.change}
-    return Remark(f"Shuffled, {seen}; {blind}.", numbers)
+    return Remark(f"{moved}, {seen}; {blind}.", numbers)
 
 
-def over_pictures(own: Sequence[Answers], without: Sequence[Answers]) -> Remark | None:
+def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> Remark | None:
     """Several pictures, in the same order both times; None for less than two."""
     count = len(own)
     if count < 2:
         return None
     changed = [sum(not answers.kept for answers in kind) for kind in (own, without)]
     words = (
-        f"With its positions the answer changes on {of_all(changed[0], count, 'picture')} when the patches are "
-        f"shuffled, without positions on {of_all(changed[1], count, 'picture')}."
+        f"With its positions the answer changes on {of_all(changed[0], count, noun)} when the patches are shuffled, "
+        f"without positions on {of_all(changed[1], count, noun)}."
     )
     return Remark(words, {"changed with positions": changed[0], "changed without positions": changed[1]})
 
@@ -117,15 +120,6 @@ def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     return Remark(words, {"near": near, "far": far, "largest gain": float(gain[most])})
 
 
-def saturated(values: Tensor) -> float:
-    """The share of values within 5 % of either end of their range, 0 to 1: on an even scale these are two colours."""
-    low, high = float(values.min()), float(values.max())
-    if high <= low:
-        return 0.0
-    at = (values - low) / (high - low)
-    return float(((at < 0.05) | (at > 0.95)).float().mean())
-
-
 def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     """Of a bias that is 16·sigmoid(…), so between 0 and 16: how much stands at an end; None for less than half."""
     ends = {"near 16": float((by_offset > 15.2).float().mean()), "near 0": float((by_offset < 0.8).float().mean())}
@@ -135,13 +129,27 @@ def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     return Remark(f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid.", ends)
 
 
-def range_of(by_offset: Float[Tensor, "head down right"]) -> Remark:
-    """Where no head favours near or far keys: how much the bias can change a weight at all."""
-    heads = by_offset.flatten(1)
-    spread = float((heads.amax(1) - heads.amin(1)).max())
-    times = f"at most {math.exp(spread):.1f}" if spread < MOST_TOLD else "over 1,000"
-    words = f"By itself the bias makes one offset {times} times as heavy as another of its head."
+def range_of(around: Float[Tensor, "head down right"], head: int) -> Remark:
+    """How much the bias of a head, from 0, can change a weight at all, and where. `around`: by where the key lies, the
+    query in the middle."""
+    flat, (down, right) = around[head].flatten(), around.shape[1:]
+    most, least = (
+        at_offset(*divmod(int(end), right), (down // 2, right // 2)) for end in (flat.argmax(), flat.argmin())
+    )
+    spread = float(flat.max() - flat.min())
+    if not spread:
+        return Remark(f"In head {head + 1} the bias is the same at every offset.", {"spread": spread})
+    times = f"{math.exp(spread):.1f}" if spread < MOST_TOLD else "over 1,000"
+    words = f"In head {head + 1} the bias alone gives a key {most} {times} times the weight of one {least}."
     return Remark(words, {"spread": spread})
+
+
+def at_offset(row: int, column: int, middle: tuple[int, int]) -> str:
+    """Where a cell lies, seen from the query in the middle."""
+    down, right = row - middle[0], column - middle[1]
+    parts = [f"{counted(abs(down), 'row')} {'below' if down > 0 else 'above'}"] if down else []
+    parts += [f"{counted(abs(right), 'column')} {'right' if right > 0 else 'left'} of"] if right else []
+    return f"{' and '.join(parts)} the query" if parts else "at the query's own place"
 
 
 def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
@@ -154,68 +162,61 @@ def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
     return Remark(words, {"one step": step, "farthest": far})
 
 
-def fading(likeness: Float[Tensor, " position"], position: int) -> Remark | None:
-    """How alike a row of the table, from 0, is to its neighbours, and from which distance on to none by more than a
-    half; in words counted from 1. `likeness`: cosines with every row. None where some far row stays alike, or there are
-    no two neighbours."""
-    distance = (torch.arange(len(likeness)) - position).abs()
-    near = likeness[distance == 1]
-    alike = distance[likeness > HALF].max()
-    if len(near) < 2 or int(alike) == int(distance.max()):
+def fading_by_distance(kinds: Mapping[str, ByDistance]) -> Remark | None:
+    """How alike the vectors of neighbours are, and of the farthest places, of each kind by its name, beside that of the
+    first; None for one place."""
+    ends = {name: (float(each.mean[1]), float(each.mean[-1])) for name, each in kinds.items() if len(each.mean) > 1}
+    if not ends:
         return None
-    numbers = {"neighbours": float(near.mean()), "from": int(alike) + 1}
-    words = (
-        f"Position {position + 1} has a cosine of {numbers['neighbours']:.2f} with its neighbours, and of less than a "
-        f"half with all that lie {numbers['from']} positions away or farther."
+    (first, (near, far)), *others = ends.items()
+    how = "falls" if far < near else "does not fall, but goes"
+    beside = "".join(f", of {name} from {one:.2f} to {other:.2f}" for name, (one, other) in others)
+    words = f"With the distance the cosine of {first} {how} from {near:.2f} to {far:.2f}{beside}."
+    return Remark(words.replace("-", "−"), {"neighbours": near, "farthest": far})
+
+
+def in_two_dimensions(
+    one: Float[Tensor, "row column"], two: Float[Tensor, "row column"], cell: tuple[int, int]
+) -> Remark:
+    """Cosines of a place of a grid with all others: `one` with its index in one row, `two` with halves for row and
+    column. At least 2 × 2."""
+    flat, halves = neighbours(one, cell), neighbours(two, cell)
+    return Remark(
+        f"In one row the places above and below lie {one.shape[1]} positions away: cosine {flat['column']:.2f}, of "
+        f"those left and right {flat['row']:.2f}. With half of the channels for the row and half for the column it is "
+        f"{halves['column']:.2f} and {halves['row']:.2f}.".replace("-", "−"),
+        {f"1-D {name}": value for name, value in flat.items()}
+        | {f"2-D {name}": value for name, value in halves.items()},
     )
-    return Remark(words, numbers)
 
 
-def fading_by_distance(learned: ByDistance, waves: ByDistance | None) -> Remark | None:
-    """How alike the learned vectors of neighbours are, and of the farthest places, beside sinusoids; None for one
-    place."""
-    near = learned.mean[learned.distance > 0]
-    if not len(near):
+def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shares: bool = False) -> Remark | None:
+    """How near the neighbours of a cell are, and the farthest place, or, of `shares` of the weight, which has most.
+    None with no place that is far. `near`: cosines of positions, or those shares."""
+    if min(near.shape) < 2 or max(near.shape) < 3:
         return None
-    ends = [(each.mean[each.distance > 0][0], each.mean[-1]) for each in (learned, waves) if each is not None]
-    parts = [f"{float(first):.2f} to {float(last):.2f}" for first, last in ends]
-    beside = f"; of sinusoids, for which nothing was learned, from {parts[1]}" if waves is not None else ""
-    words = f"From neighbours to the farthest places the cosine of learned positions falls from {parts[0]}{beside}."
-    if float(ends[0][1]) >= float(ends[0][0]):
+    row, column = (torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True))
+    numbers = neighbours(near, cell)
+    if shares:
+        beside, below, most = (f"{float(f'{100 * value:.2g}'):g} %" for value in (*numbers.values(), near.max()))
+        at_row, at_column = divmod(int(near.argmax()), near.shape[1])
         words = (
-            f"The cosine of learned positions does not fall with the distance: {parts[0].replace(' to ', ', then ')}."
+            f"Row {at_row + 1}, column {at_column + 1} gets most, {most} of the weight; each neighbour in its row "
+            f"{beside}, in its column {below}."
         )
-    return Remark(words.replace("-", "−"), {"neighbours": float(ends[0][0]), "farthest": float(ends[0][1])})
-
-
-def of_two_dimensions(one: Float[Tensor, "row column channel"], two: Float[Tensor, "row column channel"]) -> Remark:
-    """How alike a place is to the one beside it and the one below it: with one index for all places, and with a half of
-    the channels for the row and one for the column."""
-    means = {}
-    for name, table in (("one", one), ("two", two)):
-        unit = torch.nn.functional.normalize(table, dim=-1)
-        means[f"{name}, beside"] = float((unit[:, 1:] * unit[:, :-1]).sum(-1).mean())
-        means[f"{name}, below"] = float((unit[1:] * unit[:-1]).sum(-1).mean())
-    return Remark(
-        f"Counted in one row, a patch has a cosine of {means['one, beside']:.2f} with the one beside it and of "
-        f"{means['one, below']:.2f} with the one below; with a half of the channels for the row and a half for the "
-        f"column, of {means['two, beside']:.2f} and {means['two, below']:.2f}.".replace("-", "−"),
-        means,
+        return Remark(words, numbers | {"most": float(near.max())})
+    far = near.flatten()[(row[:, None] ** 2 + column**2).flatten().argmax()]
+    beside, below, last = (f"{value:.2f}" for value in (*numbers.values(), far))
+    words = (
+        f"Neighbours in its row have a cosine of {beside} with it, in its column {below}, the farthest place {last}."
     )
+    return Remark(words.replace("-0.00", "0.00").replace("-", "−"), numbers | {"farthest": float(far)})
 
 
-def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int] | None, which: str) -> Remark | None:
-    """How much nearer the neighbours of a cell are than the farthest place, in whatever unit `near` has; None without a
-    cell or with no place that is far."""
-    if cell is None or max(near.shape) < 3:
-        return None
-    row, column = torch.meshgrid(
-        *(torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True)), indexing="ij"
-    )
-    beside, far = row.abs() + column.abs() == 1, (row**2 + column**2).flatten().argmax()
-    first, last = float(near[beside].mean()), float(near.flatten()[far])
-    return Remark(
-        f"With {which} positions the direct neighbours of the chosen patch have {first:.2g} on average, the farthest "
-        f"place {last:.2g}.".replace("-", "−"),
-        {"neighbours": first, "farthest": last},
-    )
+def neighbours(near: Float[Tensor, "row column"], cell: tuple[int, int]) -> dict[str, float]:
+    """The mean of those in the same row, and of those in the same column."""
+    row, column = (torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True))
+    return {
+        "row": float(near[row == 0][:, column.abs() == 1].mean()),
+        "column": float(near[row.abs() == 1][:, column == 0].mean()),
+    }

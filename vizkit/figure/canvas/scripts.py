@@ -125,8 +125,8 @@ SCRIPTS = {
         (SHORT, _POSITIONS / "order.js"),
     ),
     "vizkit_bias": Script(
-        "<section><canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
-        "<output aria-live='polite'></output></section>\n",
+        "<section><div><canvas tabindex='0' role='application'></canvas><nav></nav></div>"
+        "<p><span></span><i></i><span></span></p><output aria-live='polite'></output></section>\n",
         _POSITIONS / "bias.css",
         (SHORT, _POSITIONS / "bias.js"),
     ),

@@ -165,6 +165,19 @@ def rope_similarity(loaded: Loaded, block: int = 0) -> Float[Tensor, "head down 
     when both are the same vector. One head where all heads and layers rotate alike (EVA-02, DINOv3); mixed RoPE learns
     it for each layer and head.
     """
+    waves = rope_waves(loaded, block)
+    (rows, columns), channels = waves.shape[1:3], waves.shape[3] // 2
+    out = waves.new_zeros(len(waves), 2 * rows - 1, 2 * columns - 1)
+    # cos a·cos b + sin a·sin b = cos(a − b); from two corners every offset downwards is met, and the rest mirrors it.
+    out[:, rows - 1 :, columns - 1 :] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, 0]) / channels
+    out[:, rows - 1 :, :columns] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, -1]) / channels
+    out[:, :rows] = out[:, rows - 1 :].flip(1, 2)
+    return out
+
+
+def rope_waves(loaded: Loaded, block: int = 0) -> Float[Tensor, "head row column channel"]:
+    """Sines and cosines of the angles by which every place is rotated: the cosine of two of these vectors is how alike
+    the rotations are."""
     rope = getattr(loaded.model, "rope", None)
     if rope is None:
         raise NotApplicable(f"{loaded.name} does not rotate its queries and keys.")
@@ -173,14 +186,7 @@ def rope_similarity(loaded: Loaded, block: int = 0) -> Float[Tensor, "head down 
         angles = precise(rope.get_embed(shape=list(grid))).cpu()  # pyright: ignore[reportCallIssue]
     if angles.dim() == 4:  # layer head place …
         angles = angles[min(max(block, 0), len(angles) - 1)]
-    waves = angles.view(-1, *grid, angles.shape[-1])  # head row column (sine, cosine)
-    (rows, columns), channels = grid, waves.shape[-1] // 2
-    out = waves.new_zeros(len(waves), 2 * rows - 1, 2 * columns - 1)
-    # cos a·cos b + sin a·sin b = cos(a − b); from two corners every offset downwards is met, and the rest mirrors it.
-    out[:, rows - 1 :, columns - 1 :] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, 0]) / channels
-    out[:, rows - 1 :, :columns] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, -1]) / channels
-    out[:, :rows] = out[:, rows - 1 :].flip(1, 2)
-    return out
+    return angles.view(-1, *grid, angles.shape[-1])
 
 
 def without_positions(loaded: Loaded) -> Loaded:

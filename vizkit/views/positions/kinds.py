@@ -1,22 +1,24 @@
 """Kinds: what four ways to tell places say of one patch, on one grid: learned, sinusoidal, relative, rotary."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import floor
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from vizkit.analysis.attention.positions import similarity, sinusoidal, sinusoidal_2d
+from vizkit.analysis.attention.positions import sinusoidal, sinusoidal_2d
 from vizkit.analysis.remarks.positions import told_apart
+from vizkit.analysis.remarks.remark import begun, joined
 from vizkit.figure.canvas.rows import Rows
-from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_similarity
+from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_waves
 from vizkit.traces import Attention, NotApplicable
-from vizkit.views.blocks import Block, Line, Map, Numbers, Tile, Tiles, first_said
+from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Numbers, first_said
 from vizkit.views.controls import choice
+from vizkit.views.rows_of import MAX_MATRIX, similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -27,26 +29,32 @@ WORDS = {
     "rotary": "rotary",
     "relative": "relative, of layer 1",
 }
-QUANTITY = "cosine with the position of the chosen patch"
-SHARE = "weight that the bias alone would give, mean of the heads"
+ACROSS = 4  # maps in a row of the page
+
+
+def offered(of: Sequence[Subject]) -> list[str]:
+    """Those that one of the models has, or that are computed for it."""
+    return ["all", *(name for name in WORDS if any(name in maps_of(each) for each in of))]
 
 
 @dataclass(frozen=True)
 class Kinds(View):
     """How near two patches are for four ways to tell places: learned, sinusoidal, relative and rotary."""
 
-    kind: Literal["learned", "sinusoids", "one row", "rotary", "relative"] = choice(
+    kind: str = choice(
         "Positions",
-        tuple(WORDS),
-        "Of a model that has none of it the first kind that it has.",
-        words=WORDS,
+        offered,
+        "All under one cursor, or one of them alone.",
+        default="all",
+        words={"all": "all side by side"} | WORDS,
         key="positions_kind",
     )
 
     how: ClassVar = How(
-        "Every map is of the chosen patch: bright places have a similar position. Click a patch, or a small map to see "
-        "it large. A learned table and a relative bias are the model's own; sinusoids, and rotations where the model "
-        "has none, are computed for its grid and its number of channels.",
+        "Every map is of the patch under the cursor: the cosine of its position with that of every other place, of a "
+        "relative bias the share of the weight that it would give by itself, as the mean of the heads. Click a patch "
+        "to keep it. A learned table and a bias are the model's own; sinusoids, and rotations where the model has "
+        "none, are computed for its grid and its number of channels.",
         r"\cos(e_i, e_j), \qquad \tfrac{2}{d}\sum_k \cos\!\big((p_i - p_j)\,\omega_k\big), \qquad "
         r"\mathrm{softmax}(B)_{ij}",
         "what attention makes of it: the product of query and key comes first.",
@@ -54,66 +62,76 @@ class Kinds(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Positions: {WORDS[self.kind]}"
+        return f"Positions: {WORDS.get(self.kind, 'all kinds')}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        first = next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
-        if first is None:
+        maps = maps_of(of)
+        if not maps:
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")
-        maps: dict[str, Rows] = dict(of.kept("position kinds", lambda: tuple(every(of, first))))
-        chosen = self.kind if self.kind in maps else next(iter(maps))
-        low = min(rows.low for rows in maps.values() if rows.kind == "similarity")  # one scale for all cosines
-        maps = {name: replace(rows, low=low) if rows.kind == "similarity" else rows for name, rows in maps.items()}
-        drawn = {name: rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
-        yield Line(f"{WORDS[chosen]} · {first.query.grid[0]} × {first.query.grid[1]} places")  # pyright: ignore
-        yield Map(
-            maps[chosen],
+        own = [name for name in maps if any(name in each for each in kind(of.loaded))]
+        named = joined([WORDS[name] for name in own]) if own else "none of these"
+        if self.kind not in ("all", *maps):
+            raise NotApplicable(f"{of.name} has no {self.kind} positions. Its own: {named}.")
+        chosen = [*dict.fromkeys((*own, *maps))] if self.kind == "all" else [self.kind]
+        rows, columns = next(iter(maps.values())).query_grid or (0, 0)
+        others = " · the others: computed for it" if len(chosen) > 1 else ""
+        yield Line(f"{rows} × {columns} places · its own: {named}{others}")
+        across = max(1, ACROSS // (1 + len(of.beside)))
+        for start in range(0, len(chosen), across):
+            part = chosen[start : start + across]
+            yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, name, maps[name])) for name in part))
+        places = {name.replace(" ", "_"): rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
+        yield Numbers(partial(dict, places))
+
+    def over(self, of: Subject, name: str, rows: Rows) -> Map:
+        said_by, shares = sentences(rows), rows.bounds is None
+        return Map(
+            rows if shares else replace(rows, low=lowest(of)),
             of.asked,
-            "Positions in",
-            SHARE if chosen == "relative" else QUANTITY,
-            said=first_said(told_apart(torch.from_numpy(drawn[chosen]), of.cell(first.query), WORDS[chosen])),
+            f"Positions, {WORDS[name]}, in",
+            "share" if shares else "cosine",
+            said=said_by.get(rows.query_id(of.asked), ""),
+            said_by=said_by,
+            instead=of.seen_rgb if self.kind == "all" else None,  # nothing but what is compared
         )
-        yield Tiles(
-            "The same patch in each kind: cosines on one scale, the share of a bias on its own",
-            tuple(Tile(WORDS[name], row, unit="%" if name == "relative" else "") for name, row in drawn.items()),
-            tuple((0, float(row.max())) if name == "relative" else (low, 1) for name, row in drawn.items()),
-            "The same patch. Click to see it large.",
-            "kind",
-            tuple(drawn),
-            chosen,
-            100,
-        )
-        yield Numbers(partial(numbers, drawn))
 
 
-def every(of: Subject, first: Attention) -> Iterator[tuple[str, Rows]]:
+def maps_of(of: Subject) -> dict[str, Rows]:
+    return of.kept(("position kinds", of.asked), lambda: dict(every(of)))
+
+
+def lowest(of: Subject) -> float:
+    """The darkest colour: of all cosines of this model and of those beside it, rounded down to a tenth."""
+    maps = (rows for each in (of, *of.beside) for rows in maps_of(each).values() if rows.bounds)
+    return math.floor(10 * min((float(rows.values.min()) for rows in maps), default=-1)) / 10
+
+
+def every(of: Subject) -> Iterator[tuple[str, Rows]]:
     """What there is for this model, on the grid of its first layer."""
-    tokens = first.query
-    assert tokens.grid is not None
-    rows, columns = tokens.grid
-    table = learned_table(of.loaded)
-    if table is not None and table.shape[:2] == tokens.grid:
-        yield "learned", cosines(similarity(table.flatten(0, 1)), tokens.grid)
-    channels = 4 * max(1, (table.shape[-1] if table is not None else 64 * first.heads) // 4)
-    yield "sinusoids", cosines(similarity(sinusoidal_2d(tokens.grid, channels).flatten(0, 1)), tokens.grid)
-    yield "one row", cosines(similarity(sinusoidal(rows * columns, channels)), tokens.grid)
-    if "rotary" in kind(of.loaded):
-        offsets = rope_similarity(of.loaded).mean(0)
-        row, column = torch.arange(rows), torch.arange(columns)
-        down, right = (each[:, None] - each + len(each) - 1 for each in (row, column))
-        alike = offsets[down[:, None, :, None], right[None, :, None, :]].reshape(rows * columns, -1)
-    else:
-        width = 4 * max(1, channels // first.heads // 4)
-        alike = similarity(sinusoidal_2d(tokens.grid, width).flatten(0, 1))
-    yield "rotary", cosines(alike, tokens.grid)
+    first = next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
+    if first is None:
+        return
+    places = replace(first.query, special=())
+    for name, table in tables(of, first):
+        yield name, similarity_for_browser(table.flatten(0, 1), places, of.asked, most=MAX_MATRIX // ACROSS)
     if biased_layers(of.loaded.model):
         yield "relative", by_bias(relative_bias(of.loaded, 0).bias, first)
 
 
-def cosines(alike: Tensor, grid: tuple[int, int]) -> Rows:
-    """From the lowest of this kind, in tenths, to 1."""
-    low = floor(10 * float(alike.min())) / 10
-    return Rows(alike.numpy(), grid, grid, bounds=(-1.0, 1.0), low=low, top=1.0, kind="similarity")
+def tables(of: Subject, first: Attention) -> Iterator[tuple[str, Tensor]]:
+    """Vectors (row, column, channel) whose cosine says how near two places are."""
+    grid = first.query.grid
+    assert grid is not None
+    learned = learned_table(of.loaded)
+    if learned is not None and learned.shape[:2] == grid:
+        yield "learned", learned
+    channels = 4 * max(1, (learned.shape[-1] if learned is not None else 64 * first.heads) // 4)
+    yield "sinusoids", sinusoidal_2d(grid, channels)
+    yield "one row", sinusoidal(math.prod(grid), channels).unflatten(0, grid)
+    if "rotary" in kind(of.loaded):
+        yield "rotary", rope_waves(of.loaded).permute(1, 2, 0, 3).flatten(2)  # all heads: the mean of their cosines
+    else:
+        yield "rotary", sinusoidal_2d(grid, 4 * max(1, channels // first.heads // 4))
 
 
 def by_bias(bias: Tensor, first: Attention) -> Rows:
@@ -124,5 +142,12 @@ def by_bias(bias: Tensor, first: Attention) -> Rows:
     return Rows(groups, first.key.grid, first.query.grid, first.query_ids.numpy(), first.key_ids.numpy(), *own)
 
 
-def numbers(drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.replace(" ", "_"): row for name, row in drawn.items()}
+def sentences(rows: Rows) -> dict[int, str]:
+    """What is said of every patch that can ask, by its id."""
+    asking = np.arange(rows.values.shape[-2]) if rows.query_ids is None else rows.query_ids.ravel()
+    first, (_, across) = len(rows.query_special), rows.query_grid or (0, 1)
+    near = {query: torch.from_numpy(rows.row_of(query)[0]) for query in asking.tolist() if query >= first}
+    shares = rows.bounds is None
+    return {
+        query: first_said(told_apart(row, divmod(query - first, across), shares=shares)) for query, row in near.items()
+    }

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from math import floor
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,17 +10,21 @@ from torch import Tensor
 
 from vizkit.analysis.attention.positions import ByDistance, by_distance, cosine_grid, pca_rgb, sinusoidal_2d
 from vizkit.analysis.remarks import positions
+from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import curves
+from vizkit.figure.sheet import enlarged, sheet
 from vizkit.figure.tiles import tiles
 from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice
+from vizkit.views.positions.kinds import lowest
 from vizkit.views.rows_of import similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 TIMES = {"own": 1.0, "half": 0.5, "double": 2.0}
+SIDE_PX = 280
 
 
 @dataclass(frozen=True)
@@ -53,65 +56,59 @@ class Learned(View):
         if table is None:
             raise NotApplicable(f"{of.name} has no learned table of positions.")
         rows, columns, channels = table.shape
-        other = {
-            "own": (rows, columns),
-            "half": (max(1, rows // 2), max(1, columns // 2)),
-            "double": (2 * rows, 2 * columns),
-        }
-        grid = other[self.grid]
-        shown = table if self.grid == "own" else resampled(of.loaded, grid)
-        said = f"{table.shape[0]} × {table.shape[1]} positions of {channels} channels"
-        yield Line(said if self.grid == "own" else f"{said}, resampled to {rows} × {columns}")
-        rows_of = similarity_for_browser(shown.flatten(0, 1), Tokens("positions", (), grid, stride=1.0), of.asked)
-        likeness = Map(
-            replace(rows_of, low=floor(10 * float(rows_of.values.min())) / 10),
+        grid = (max(1, int(rows * TIMES[self.grid])), max(1, int(columns * TIMES[self.grid])))
+        tables = {"as learned": table} | ({} if self.grid == "own" else {"resampled": resampled(of.loaded, grid)})
+        *_, shown = tables.values()
+        places = Tokens("positions", (), grid, stride=1.0)
+        words = "" if shown is table else f" · resampled from {rows} × {columns}"
+        yield Line(f"{grid[0]} × {grid[1]} positions of {channels} channels{words}")
+        over = Map(
+            similarity_for_browser(shown.flatten(0, 1), places, of.asked, lowest(of)),
             of.asked,
             "Similarity of positions in",
             "cosine with the position of the chosen patch",
             said=first_said(positions.learned(shown)),
         )
-        main = pca_rgb(shown)
-        share = f"three main components as red, green and blue: {float(main.explained.sum()):.0%} of the variance"
-        colours = Picture(
-            enlarged(main.rgb.numpy()), "Learned positions as colours", f"Like colours, like positions: {share}."
+        kinds = distances(table, shown)
+        colours = Heading("The table as colours"), coloured(tables)
+        fading = Said(first_said(positions.fading_by_distance(kinds))), by_distance_chart(kinds)
+        if of.beside:
+            yield Columns(((over,), colours), (5, 4))
+            yield from fading
+        else:
+            yield Columns(((over,), colours, fading), (5, 4, 5))
+        every = "Similarity of every position to every other"
+        yield Folded(
+            f"All {rows * columns} positions at once",
+            lambda: [Picture(tiles(cosine_grid(table).numpy()), every, "", 0.6)],
         )
-        yield Columns(((likeness,), (Heading("The table as colours"), colours)), (5, 4))
-        yield Said(first_said(positions.fading_by_distance(*distances(table))))
-        yield Chart(by_distance_of(table), "Cosine of learned positions by distance")
-        yield Folded(f"All {len(table.flatten(0, 1))} positions at once", partial(all_tiles, table))
-        yield Numbers(partial(numbers, table))
+        near = kinds["learned positions"]
+        yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
 
-def distances(table: Tensor) -> tuple[ByDistance, ByDistance | None]:
-    """By distance, and that of sinusoids of as many channels, for which nothing was learned."""
+def coloured(tables: dict[str, Tensor]) -> Picture:
+    """In three main components; a resampled table beside the learned one."""
+    mains = [pca_rgb(each) for each in tables.values()]
+    rgb = [enlarged((each.rgb.numpy() * 255).round().astype(np.uint8), SIDE_PX) for each in mains]
+    share = percent(float(mains[-1].explained.sum()))
+    words = f"Like colours, like positions: three main components as red, green and blue, {share} of the variance."
+    return Picture(sheet(rgb, [*tables]) if len(rgb) > 1 else rgb[0], "Learned positions as colours", words)
+
+
+def distances(table: Tensor, shown: Tensor) -> dict[str, ByDistance]:
+    """Of the table, of what it is resampled to, in its own steps, and of sinusoids, for which nothing was learned."""
     rows, columns, channels = table.shape
-    return by_distance(table), by_distance(sinusoidal_2d((rows, columns), channels)) if channels % 4 == 0 else None
+    kinds = {"learned positions": by_distance(table)}
+    if shown is not table:
+        other = by_distance(shown)
+        kinds["resampled ones"] = replace(other, distance=other.distance * rows / len(shown))
+    if channels % 4 == 0:
+        kinds["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels))
+    return kinds
 
 
-def by_distance_of(table: Tensor):  # noqa: ANN201 - a figure of plotly, which views do not import
-    near, waves = distances(table)
-    lines = {"learned": (near.distance.numpy(), near.mean.numpy())}
-    if waves is not None:
-        lines["sinusoids, nothing learned"] = (waves.distance.numpy(), waves.mean.numpy())
-    figure = curves(lines, "distance in patches", "mean cosine", "Similarity by distance")
-    low = min(0.0, *(float(line.min()) for _, line in lines.values()))
-    return figure.update_yaxes(range=[low - 0.03, 1.03])
-
-
-def all_tiles(table: Tensor) -> Iterator[Block]:
-    yield Picture(tiles(cosine_grid(table).numpy()), "Similarity of every position to every other", "", 0.6)
-
-
-def enlarged(rgb: np.ndarray, side_px: int = 280) -> np.ndarray:
-    zoom = max(1, side_px // max(rgb.shape[:2]))
-    return (rgb * 255).round().astype(np.uint8).repeat(zoom, 0).repeat(zoom, 1)
-
-
-def numbers(table: Tensor) -> dict[str, np.ndarray]:
-    near = by_distance(table)
-    return {
-        "table": table.numpy(),
-        "distance": near.distance.numpy(),
-        "mean": near.mean.numpy(),
-        "highest": near.high.numpy(),
-    }
+def by_distance_chart(kinds: dict[str, ByDistance]) -> Chart:
+    lines = {name: (each.distance.numpy(), each.mean.numpy()) for name, each in kinds.items()}
+    figure = curves(lines, "distance in patches", "mean cosine", "Similarity by distance", mode="lines+markers")
+    figure.update_yaxes(range=[min(0.0, *(float(line.min()) for _, line in lines.values())) - 0.03, 1.03])
+    return Chart(figure, "Cosine of learned positions by distance")

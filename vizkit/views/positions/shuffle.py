@@ -2,41 +2,43 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import UInt8
+from jaxtyping import Int, UInt8
+from torch import Tensor
 
 from vizkit.analysis.attention.patches import exchanged, patchify, permutation, shuffle
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.positions import Answers
+from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets import samples
-from vizkit.figure.charts import bars
 from vizkit.figure.class_bars import ClassBars
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import class_colours
 from vizkit.figure.patches import beside
-from vizkit.image import data_url, prepare, unprepare
+from vizkit.image import data_url
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.positions import first_grid, logits_shuffled
+from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Answered,
     Bars,
     Block,
     Canvas,
-    Chart,
-    Columns,
     Heading,
     Job,
     Later,
-    Line,
     Numbers,
     Picture,
     Said,
     Table,
     first_said,
+    side_by_side,
 )
 from vizkit.views.controls import number, text
 from vizkit.views.rules import words
@@ -44,10 +46,11 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 KINDS = {True: "with its positions", False: "positions removed"}
-SHOWN_CLASSES = 3
 AT_ONCE = 10_000_000  # parameters; above, 48 passes take more than a few seconds and are made when wanted
 MOST_EXCHANGED = 400  # characters of the pairs that somebody has exchanged
+PAIR = re.compile(r"\b([1-9]\d{0,4})-([1-9]\d{0,4})\b")
 RGB = UInt8[np.ndarray, "_row _column 3"]
+Order = Int[Tensor, " patch"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Shuffle(View):
     swaps: str = text(
         "Exchanged",
         "",
-        "Pairs of places that are exchanged afterwards, counted from 0 row by row: “0-17 5-9”.",
+        "Pairs of places that are exchanged afterwards, counted from 1 row by row: “1-18 6-10”.",
         longest=MOST_EXCHANGED,
         key="shuffle_swaps",
         runs=True,
@@ -91,149 +94,142 @@ class Shuffle(View):
         return f"Shuffled patches: {self.share} % in order {self.seed}{by_hand}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        grid = first_grid(of.loaded, of.loaded.preprocessing.size_hw)
-        before, order = self.order(grid[0] * grid[1], exchange=False), self.order(grid[0] * grid[1])
-        answers = {kind: self.answers(of, [of.rgb], kind, "own", order)[0] for kind in KINDS}
-        shuffled = Picture(shuffled_beside(of, order, grid), "Shuffled, and in order", "left shuffled, right in order")
-        seen = of.seen_rgb
-        patches = patchify(torch.from_numpy(seen).permute(2, 0, 1).float(), seen.shape[0] // grid[0])
-        richest = (before == patches.std(1).argmax()).int().argmax()  # where the patch with the most in it stands
-        data = {"seen": data_url(seen), "order": before.tolist(), "swaps": self.swaps, "at": int(richest)}
-        yield Canvas(
+        answers = self.both(of)
+        seen = [self.pictures(of), *([Answered(of.loaded)] if of.loaded.head.probable else [])]
+        yield side_by_side(seen, self.answered(of, answers), widths=(3, 2))
+        if of.loaded.head.exclusive and self.share:
+            yield self.over_samples(of)
+        yield Numbers(partial(numbers, answers, self.order(of)))
+
+    def pictures(self, of: Subject) -> Canvas:
+        """The model's input as it is now, and in order."""
+        (rows, columns), before, seen = grid_of(of), self.order(of, exchange=False), of.seen_rgb
+        pixels, patch = torch.from_numpy(seen).permute(2, 0, 1), seen.shape[0] // rows
+        richest = (before == patchify(pixels.float(), patch).std(1).argmax()).int().argmax()  # where it stands now
+        data = {
+            "seen": data_url(seen),
+            "order": before.tolist(),
+            "swaps": self.swaps,
+            "at": int(richest),
+            "rows": rows,
+            "columns": columns,
+            "alone": False,
+        }
+        moved = beside(shuffle(pixels, patch, self.order(of)).permute(1, 2, 0).numpy(), seen)
+        return Canvas(
             "vizkit_order",
-            data | {"rows": grid[0], "columns": grid[1], "alone": False},
+            data,
             f"The patches that {of.name} gets. Arrow keys choose a place, Enter a patch to exchange.",
             {"swaps": (words(MOST_EXCHANGED), "swaps")},
-            (shuffled,),
+            (Picture(moved, "Shuffled, and in order", "left shuffled, right in order"),),
         )
-        loaded = of.loaded
-        if loaded.head.probable:
-            labels = [loaded.label(output) for output in range(len(of.seen.logits))]
-            some = order.tolist() != list(range(len(order)))
-            yield Said(
-                first_said(positions.shuffled(answers[True], answers[False], labels, *others(of)))
-                if some
-                else f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
-            )
-            yield Columns(tuple(probabilities(of, answers)))
-            yield Line("Bars: as they stand here. Ticks: in order.")
-            yield Answered(loaded)
-        else:
-            yield from values(of, answers)
-        if loaded.head.exclusive and self.share:
-            yield self.over_samples(of, grid)
-        yield Numbers(partial(numbers, answers))
+
+    def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:
+        """The answers with and without positions, and what they tell."""
+        head, axis = of.loaded.head, "probability; the tick: in order"
+        shown = self.classes(of) if head.probable else []
+        if shown:
+            yield Said(self.remark(of, answers))
+        for kind, name in KINDS.items():
+            orders = {"in order": answers[kind].in_order, "shuffled": answers[kind].shuffled}
+            before, now = orders.values()
+            yield Heading(name.capitalize())
+            if shown:
+                was, values = (head.values(logits)[shown].tolist() for logits in (before, now))
+                names = [of.loaded.label(output) for output in shown]
+                bars = ClassBars(names, values, self.tints(of, shown), was, title=axis)
+                yield Bars(bars, f"Shuffled, {name}: {axis}")
+            else:
+                rows = ({"order": order} | dict(head.lines(each, of.loaded.label, 3)) for order, each in orders.items())
+                change = float((before - now).abs().max())
+                yield Table(tuple(rows), name, f"{name}: largest change of a {head.number} {change:.2g}")
+
+    def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
+        labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)
+        moved = int((order != torch.arange(len(order))).sum())
+        if not moved:
+            return f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
+        how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
+        others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
+        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how).words
+
+    def classes(self, of: Subject) -> list[int]:
+        """Every class that comes first somewhere, and the runner-up where that is one alone."""
+        answers = self.both(of)
+        firsts = {int(logits.argmax()): 0 for kind in answers.values() for logits in vars(kind).values()}
+        second = of.loaded.head.top(answers[True].in_order, 2) if len(firsts) == 1 else []
+        return [*(firsts | dict(second))]
+
+    def tints(self, of: Subject, shown: list[int]) -> list[str]:
+        """The colours of these classes, also on the cards of models beside it that know the same."""
+        every: dict[int, None] = {}
+        for each in sorted((of, *of.beside), key=lambda each: each.name):
+            with suppress(NotApplicable):
+                every |= dict.fromkeys(self.classes(each) if each.loaded.labels == of.loaded.labels else [])
+        colours = dict(zip(every, class_colours([*every], len(of.seen.logits)), strict=True))
+        return [colours[output] for output in shown]
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Those that were exchanged by hand."""
-        found = re.findall(r"(\d{1,5})-(\d{1,5})", self.swaps)
-        return [(int(first), int(second)) for first, second in found]
+        """Those that were exchanged by hand, counted from 0."""
+        return [(int(first) - 1, int(second) - 1) for first, second in PAIR.findall(self.swaps)]
 
-    def order(self, count: int, *, exchange: bool = True) -> torch.Tensor:
+    def order(self, of: Subject, *, exchange: bool = True) -> Order:
         """Which patch stands at every place: some of them shuffled, then pairs exchanged."""
+        count = prod(grid_of(of))
         shuffled = permutation(count, self.seed)[: round(count * self.share / 100)]
         order = torch.arange(count)
         order[shuffled.sort().values] = shuffled
         return exchanged(order, self.pairs) if exchange else order
 
-    def answers(
-        self, of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: torch.Tensor
-    ) -> list[Answers]:
-        """What the model says of every picture in order and shuffled. `name`: of the pictures, for what is kept."""
-        in_order, shuffled = (
-            of.kept(
-                ("shuffled", name, tuple(each.tolist()), positioned),
-                partial(logits_in, of, pictures, each, positioned),
-            )
-            for each in (torch.arange(len(order)), order)
-        )
-        return [Answers(*logits) for logits in zip(in_order, shuffled, strict=True)]
+    def both(self, of: Subject) -> dict[bool, Answers]:
+        """The answers to the picture, with and without positions."""
+        return {kind: answers_of(of, [of.rgb], kind, "own", self.order(of))[0] for kind in KINDS}
 
-    def over_samples(self, of: Subject, grid: tuple[int, int]) -> Later:
+    def over_samples(self, of: Subject) -> Later:
         """On how many samples the first answer is another one after shuffling, none exchanged by hand."""
-        names, order = samples_for(of.loaded.labels), self.order(grid[0] * grid[1], exchange=False)
+        names, order = samples_for(of.loaded.labels), self.order(of, exchange=False)
+        noun = "digit" if names[0].startswith("digit") else "drawn insect"
 
-        def work(progress: Callable[[int, int], None]) -> tuple[list[Answers], list[Answers]]:
-            pictures = [samples.picture(name) for name in names]
-            both = []
+        def work(progress: Callable[[int, int], None]) -> list[list[Answers]]:
+            pictures, both = [samples.picture(name) for name in names], []
             for done, kind in enumerate(KINDS):
                 progress(done, len(KINDS))
-                both.append(self.answers(of, pictures, kind, "samples", order))
-            return both[0], both[1]
+                both.append(answers_of(of, pictures, kind, "samples", order))
+            return both
 
         def show(results: Mapping[Any, Any]) -> Iterator[Block]:
             for own, without in results.values():
-                yield Said(first_said(positions.over_pictures(own, without)))
-                changed = [float(sum(not each.kept for each in kind)) for kind in (own, without)]
-                title = f"Another answer after shuffling, of {len(names)} samples"
-                figure = bars(list(KINDS.values()), changed, "samples", title)
-                figure.update_xaxes(range=[0, len(names)])
-                yield Chart(figure, title)
+                yield Said(first_said(positions.over_pictures(own, without, noun)))
 
-        job = Job(("over samples", self.seed, self.share), f"Shuffling {len(names)} samples", work)
-        return Later(of, (job,), show, f"Also on {len(names)} samples" if of.loaded.parameters > AT_ONCE else "")
+        job = Job(("over samples", self.seed, self.share), f"Shuffling {len(names)} {noun}s", work)
+        return Later(of, (job,), show, f"Also on {len(names)} {noun}s" if of.loaded.parameters > AT_ONCE else "")
 
 
-def others(of: Subject) -> Iterator[str]:
-    """What tells the order without positions, where that is known."""
-    if family_of(of.loaded.model) == "swin":
-        yield "which patches share a window and are merged tells"
+def grid_of(of: Subject) -> tuple[int, int]:
+    return first_grid(of.loaded, of.loaded.preprocessing.size_hw)
 
 
-def logits_in(of: Subject, pictures: Sequence[RGB], order: torch.Tensor, positioned: bool) -> torch.Tensor:
-    """(picture, output) with the patches in this order."""
-    return logits_shuffled(of.loaded, torch.cat([pixels_of(of.loaded, rgb) for rgb in pictures]), order, positioned)
+def answers_of(of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: Order) -> list[Answers]:
+    """What the model says of every picture in order and shuffled. `name`: of the pictures, for what is kept."""
 
+    def logits(order: Order) -> Tensor:
+        return logits_shuffled(of.loaded, torch.cat([pixels_of(of.loaded, rgb) for rgb in pictures]), order, positioned)
 
-def shuffled_beside(of: Subject, order: torch.Tensor, grid: tuple[int, int]) -> RGB:
-    """The model's input shuffled, and in order beside it."""
-    preprocessing = of.loaded.preprocessing
-    pixels = prepare(of.rgb, preprocessing)[0]
-    image = shuffle(torch.from_numpy(pixels), preprocessing.size_hw[0] // grid[0], order).numpy()
-    return beside(unprepare(image, preprocessing), unprepare(pixels, preprocessing))
+    both = (
+        of.kept(("shuffled", name, tuple(each.tolist()), positioned), partial(logits, each))
+        for each in (torch.arange(len(order)), order)
+    )
+    return [Answers(*each) for each in zip(*both, strict=True)]
 
 
 def samples_for(labels: tuple[str, ...]) -> list[str]:
     """The samples that show a class of the model, or, where it knows none of them, the drawn insects."""
-    known = set(labels)
-    return [name for name in samples.names() if name.removeprefix("digit ") in known] or list(samples.INSECTS)
+    return [name for name in samples.names() if name.removeprefix("digit ") in {*labels}] or list(samples.INSECTS)
 
 
-def probabilities(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[tuple[Block, ...]]:
-    """Every class that comes first somewhere, and the runner-up where that is one alone; one axis for all."""
-    head, label = of.loaded.head, of.loaded.label
-    firsts = [int(logits.argmax()) for kind in answers.values() for logits in (kind.in_order, kind.shuffled)]
-    second = [output for output, _ in head.top(answers[True].in_order, 2)] if len(set(firsts)) == 1 else []
-    classes = list(dict.fromkeys([*firsts, *second]))
-    for kind, name in KINDS.items():
-        before, now = (
-            head.values(logits)[classes].tolist() for logits in (answers[kind].in_order, answers[kind].shuffled)
-        )
-        bars = ClassBars(
-            [label(output) for output in classes], now, CLASSES[: len(classes)], before, title="probability"
-        )
-        yield Heading(name.capitalize()), Bars(bars, f"Shuffled, {name}: probabilities; the tick: in order")
-
-
-def values(of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:
-    """What a model gives that has no classes."""
-    head, label = of.loaded.head, of.loaded.label
-    for kind, name in KINDS.items():
-        rows = [
-            dict(head.lines(logits, label, SHOWN_CLASSES))
-            for logits in (answers[kind].in_order, answers[kind].shuffled)
-        ]
-        named = tuple({"order": order} | row for order, row in zip(("in order", "shuffled"), rows, strict=True))
-        change = float((answers[kind].in_order - answers[kind].shuffled).abs().max())
-        yield Table(named, name.capitalize(), f"{name}: largest change of a {head.number} {change:.2g}")
-    yield Line("A model without classes gives its own numbers.")
-
-
-def numbers(answers: Mapping[bool, Answers]) -> dict[str, np.ndarray]:
+def numbers(answers: Mapping[bool, Answers], order: Order) -> dict[str, Tensor]:
+    """Logits, and which patch stands at every place, counted from 0."""
     names = {True: "with_positions", False: "without_positions"}
-    return {
-        f"{names[kind]}_{order}": logits.numpy()
-        for kind, each in answers.items()
-        for order, logits in (("in_order", each.in_order), ("shuffled", each.shuffled))
-    }
+    every = {f"{names[kind]}_{which}": each for kind in KINDS for which, each in vars(answers[kind]).items()}
+    return {"order": order} | every

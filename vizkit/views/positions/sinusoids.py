@@ -1,24 +1,26 @@
-"""Sinusoids: the fixed table of waves, its rows and columns, and how similar two positions are."""
+"""Sinusoids: the fixed table of waves, and how similar two positions are when counted in one row and on a grid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from math import isqrt
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from vizkit.analysis.attention.positions import by_distance, similarity, sinusoidal, sinusoidal_2d, waves
-from vizkit.analysis.remarks.positions import fading, of_two_dimensions
-from vizkit.figure.charts import curves, heat_map
-from vizkit.views.blocks import Block, Chart, Columns, Numbers, Said, first_said
+from vizkit.analysis.attention.positions import similarity_to, sinusoidal, sinusoidal_2d, waves
+from vizkit.analysis.remarks.positions import in_two_dimensions
+from vizkit.figure.charts import curves, framed, heat_map
+from vizkit.views.blocks import Block, Chart, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 COUNTS = ("16", "49", "64", "100", "196")
 MOST = int(COUNTS[-1])
-FINE = 20  # points of a wave between two positions
+FINE = 12  # points of a wave between two positions
+HEIGHT = 380
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,10 @@ class Sinusoids(View):
         key="sin_dim",
     )
     count: Literal["16", "49", "64", "100", "196"] = choice(
-        "Positions", COUNTS, "How many places there are.", default="64", key="sin_count"
+        "Positions", COUNTS, "How many places there are, on a square grid.", default="196", key="sin_count"
     )
     position: int = number(
-        "Position", 1, MOST, 11, "Counted from 1; in the formula from 0.", key="sin_position", plays=True
+        "Position", 1, MOST, 46, "Counted from 1, row by row; in the formula from 0.", key="sin_position", plays=True
     )
 
     overlays: ClassVar = False
@@ -54,61 +56,31 @@ class Sinusoids(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         count, dim = int(self.count), int(self.dim)
-        position = min(self.position, count) - 1
-        table = sinusoidal(count, dim)
-        # All rows of the table have the same length, so both similarities are one curve.
-        alike = similarity(table)[position]
-        yield Said(first_said(fading(alike, position)))
-        places, positions = np.arange(1, count + 1), np.linspace(0, count - 1, FINE * (count - 1) + 1)
-        whole = heat_map(
-            table.numpy(),
-            "channel",
-            "position",
-            "One row is added to one patch",
-            signed=True,
-            square=False,
-            quantity="value",
-            x_names=[str(channel + 1) for channel in range(dim)],
-            y_names=[str(place) for place in places],
+        side, position = isqrt(count), min(self.position, count)
+        cell, table = divmod(position - 1, side), sinusoidal(count, dim)
+        one, two = (
+            similarity_to(each, position - 1).view(side, side)
+            for each in (table, sinusoidal_2d((side, side), dim).flatten(0, 1))
         )
-        whole.add_hrect(position - 0.5, position + 0.5, line_width=2)
-        fine = waves(torch.from_numpy(positions), dim)
-        here = {position + 1.0: "dot"}
-        named = {f"channel {c + 1}": (positions + 1, fine[:, c].numpy()) for c in (0, 1, dim // 4, dim // 2)}
-        columns = curves(named, "position", "value", "Some columns: fast waves first", marked=here)
-        pairs = np.arange(1, dim // 2 + 1)
-        halves = {"sine": (pairs, table[position, 0::2].numpy()), "cosine": (pairs, table[position, 1::2].numpy())}
-        row = curves(halves, "pair of channels", "value", f"The row of position {position + 1}")
-        cosine = {f"cosine = dot product ÷ {dim // 2}": (places, alike.numpy())}
-        like = curves(cosine, "position", "similarity", f"Similarity to position {position + 1}", marked=here)
-        yield Columns(
-            (
-                (
-                    Chart(whole, "Table of positions and channels"),
-                    Chart(row, f"The row of position {position + 1}: sine and cosine of every pair"),
-                ),
-                (
-                    Chart(columns, "Four columns by position"),
-                    Chart(like, f"Similarity to position {position + 1}"),
-                ),
-            )
+        form: Any = {"signed": True, "height": HEIGHT, "first": 1}
+        added, near = "The table: one row is added to one patch", f"Similarity to position {position}"
+        whole = heat_map(table.numpy(), "channel", "position", added, quantity="value", square=False, **form)
+        shown = [Chart(framed(whole, position, 1, 1, dim), added)]
+        form |= {"signed": bool(min(one.min(), two.min()) < 0), "limit": 1.0, "quantity": "cosine"}  # one scale
+        for values, how in ((one, "counted in one row"), (two, "half row, half column")):
+            figure = heat_map(values.numpy(), "column", "row", f"{near}, {how}", **form)
+            shown.append(Chart(framed(figure, cell[0] + 1, cell[1] + 1), f"{near}, {how}"))
+        yield side_by_side(*shown)
+        yield Said(in_two_dimensions(one, two, cell).words)
+        places = torch.linspace(0, count - 1, FINE * (count - 1) + 1, dtype=torch.float64)
+        fine, at, pairs = waves(places, dim).numpy(), places.numpy() + 1, np.arange(1, dim // 2 + 1)
+        some = {f"channel {c + 1}": (at, fine[:, c]) for c in (0, 1, dim // 4, dim // 2)}
+        columns = curves(some, "position", "value", "Some columns: fast waves first", marked={float(position): "dot"})
+        mine = table[position - 1].numpy()
+        halves = {"sine": (pairs, mine[::2]), "cosine": (pairs, mine[1::2])}
+        row = f"The row of position {position}: sine and cosine of every pair"
+        yield side_by_side(
+            Chart(columns, "Four columns by position"),
+            Chart(curves(halves, "pair of channels", "value", row, mode="lines+markers"), row),
         )
-        side = max(2, round(count**0.5))
-        one, two = sinusoidal(side * side, dim).view(side, side, dim), sinusoidal_2d((side, side), dim)
-        flat, separate = by_distance(one), by_distance(two)
-        lines = {
-            "1-D, patches in a row": (flat.distance.numpy(), flat.mean.numpy()),
-            "2-D, half row, half column": (separate.distance.numpy(), separate.mean.numpy()),
-        }
-        article = "an" if side == 8 else "a"
-        name = f"Similarity by distance on {article} {side} × {side} grid"
-        yield Said(first_said(of_two_dimensions(one, two)))
-        yield Chart(curves(lines, "distance in patches", "mean cosine", name), name)
-        arrays = {
-            "table": table.numpy(),
-            "similarity": alike.numpy(),
-            "distance": flat.distance.numpy(),
-            "mean_1d": flat.mean.numpy(),
-            "mean_2d": separate.mean.numpy(),
-        }
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(partial(dict, table=table, similarity=one.flatten(), similarity_2d=two.flatten()))

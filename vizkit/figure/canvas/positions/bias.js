@@ -1,21 +1,26 @@
 // Which entry of a table of relative positions is added to the score of a pair. Left a window: the framed query, and what each
-// key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key marks its entry.
+// key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key marks its entry. Beside them
+// the small tables of all heads, of which a click makes one the large one.
 
 const BIASES = new WeakMap()
-const QUERY = '#fff', KEY = '#f59e0b', GAP = 40, TOP = 22, STACKED_PX = 480, MOST_PX = 360
+const QUERY = '#fff', KEY = '#f59e0b', GAP = 40, TOP = 22, STACKED_PX = 480, MOST_PX = 380
 
 export default function ({ data, parentElement, setStateValue }) {
-  const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output'), legend = parentElement.querySelector('p')
+  const canvas = parentElement.querySelector('canvas[role]'), nav = parentElement.querySelector('nav'), said = parentElement.querySelector('output'), legend = parentElement.querySelector('p')
   const state = BIASES.get(parentElement) || {}
   BIASES.set(parentElement, state)
-  const [rows, columns] = data.window, across = 2 * columns - 1, colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values)
-  if (state.server !== String(data.pair)) Object.assign(state, { server: String(data.pair), query: data.pair[0], key: data.pair[1] })
+  const [rows, columns] = data.window, across = 2 * columns - 1, entries = (2 * rows - 1) * across, last = entries - 1
+  const colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values), server = String([data.pair, data.head])
+  if (state.server !== server) Object.assign(state, { server, query: data.pair[0], key: data.pair[1], head: data.head })
   const cell = place => [Math.floor(place / columns), place % columns]
   const entryOf = key => {
     const [y, x] = cell(state.query), [row, column] = cell(key)
     return (y - row + rows - 1) * across + x - column + columns - 1
   }
-  const colour = entry => `rgb(${colours.slice(3 * tones[entry], 3 * tones[entry] + 3).join(' ')})`
+  const colour = (entry, head = state.head) => {
+    const at = 3 * tones[head * entries + entry]
+    return `rgb(${colours.slice(at, at + 3).join(' ')})`
+  }
   const named = place => `row ${cell(place)[0] + 1}, column ${cell(place)[1] + 1}`
   const layout = () => {
     const width = canvas.clientWidth, stacked = width < STACKED_PX, room = stacked ? width : Math.min(MOST_PX, (width - GAP) / 2)
@@ -42,8 +47,9 @@ export default function ({ data, parentElement, setStateValue }) {
       for (const [stroke, thick] of [['rgb(0 0 0 / .75)', 5], [tint, 2.5]]) { pen.strokeStyle = stroke; pen.lineWidth = thick; pen.strokeRect(...box) }
     }
     pen.fillStyle = ink; pen.font = '600 13px ' + getComputedStyle(said).fontFamily; pen.textBaseline = 'top'
-    pen.fillText(data.titles[0], left.x, left.y - TOP, room); pen.fillText(data.titles[1], right.x, right.y - TOP, room)
-    const inWindow = paint(left, rows, columns, entryOf), last = tones.length - 1
+    const title = `Table of head ${state.head + 1}, ${2 * rows - 1} × ${across} offsets`
+    pen.fillText(data.gained, left.x, left.y - TOP, room); pen.fillText(title, right.x, right.y - TOP, room)
+    const inWindow = paint(left, rows, columns, entryOf)
     // Turned by half: an entry stands where its key lies from the query, which is in the middle, so the outlined part is the window.
     const inTable = paint(right, 2 * rows - 1, across, place => last - place)
     const [y, x] = cell(state.query), key = state.hovered ?? state.key, entry = entryOf(key)
@@ -51,11 +57,12 @@ export default function ({ data, parentElement, setStateValue }) {
     frame(inWindow(y, x), QUERY)
     frame(inWindow(...cell(key)), KEY)
     frame(inTable(Math.floor((last - entry) / across), (last - entry) % across), KEY)
-    const value = values[entry], [down, right_] = [y - cell(key)[0], x - cell(key)[1]]
+    const value = values[state.head * entries + entry], [down, right_] = [y - cell(key)[0], x - cell(key)[1]]
     const apart = [down && `${Math.abs(down)} ${Math.abs(down) > 1 ? 'rows' : 'row'} ${down > 0 ? 'below' : 'above'}`,
       right_ && `${Math.abs(right_)} ${Math.abs(right_) > 1 ? 'columns' : 'column'} ${right_ > 0 ? 'right of' : 'left of'}`].filter(Boolean).join(' and ')
-    said.textContent = `Query ${named(state.query)}, key ${named(key)}: the query lies ${apart ? `${apart} it` : 'on it'}, so entry ${entry + 1} of ${tones.length} is added to the score: ${value < 0 ? '' : '+'}${number(value, 2)}.`
-    Object.assign(canvas.dataset, { query: state.query, key, entry })
+    said.textContent = `Query ${named(state.query)}, key ${named(key)}: the query lies ${apart ? `${apart} it` : 'on it'}, so entry ${entry + 1} of ${entries} ${data.does}: ${value < 0 ? '' : '+'}${number(value, 2)}.`
+    Object.assign(canvas.dataset, { query: state.query, key, entry, head: state.head + 1 })
+    nav.querySelectorAll('button').forEach((button, head) => button.setAttribute('aria-pressed', head === state.head))
   }
   legend.firstElementChild.textContent = data.ends[0]
   legend.lastElementChild.textContent = data.ends[1]
@@ -85,6 +92,18 @@ export default function ({ data, parentElement, setStateValue }) {
     event.preventDefault()
     choose(event.shiftKey ? 'query' : 'key', (event.shiftKey ? state.query : state.key) + step)
   }
+  nav.hidden = data.heads < 2
+  nav.replaceChildren(...Array.from({ length: data.heads }, (_, head) => {
+    const button = document.createElement('button'), small = Object.assign(document.createElement('canvas'), { width: across, height: 2 * rows - 1 })
+    const pen = small.getContext('2d')
+    for (let place = 0; place < entries; place++) {
+      pen.fillStyle = colour(last - place, head)
+      pen.fillRect(place % across, Math.floor(place / across), 1, 1)
+    }
+    button.append(small, `head ${head + 1}`)
+    button.onclick = () => { state.head = head; setStateValue('head', head + 1); draw() }
+    return button
+  }))
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()
   state.observer = new ResizeObserver(() => draw())

@@ -20,7 +20,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const order = () => {
     const now = [...data.order]
     for (const pair of state.swaps.split(' ').filter(Boolean)) {
-      const [a, b] = pair.split('-').map(Number)
+      const [a, b] = pair.split('-').map(place => place - 1)  // counted from 1
       if (a < now.length && b < now.length) [now[a], now[b]] = [now[b], now[a]]
     }
     return now
@@ -30,7 +30,7 @@ export default function ({ data, parentElement, setStateValue }) {
     setStateValue('swaps', swaps)
     draw()
   }
-  const exchange = (a, b) => tell(`${state.swaps} ${a}-${b}`.trim())
+  const exchange = (a, b) => tell(`${state.swaps} ${a + 1}-${b + 1}`.trim())
   const layout = () => {
     const width = canvas.clientWidth, stacked = width < STACKED_PX
     const big = Math.min(MOST_PX, stacked ? width : .62 * (width - GAP)), small = stacked ? .6 * width : Math.min(big, width - big - GAP)
