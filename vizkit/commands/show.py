@@ -54,7 +54,10 @@ class _OfView(Parser):
         cls = class_of(self.entry.name)
         self.description, self.epilog = cls.how.read, f"It does not show {cls.how.not_shown} Source: {cls.how.source}."
         if "picture" in self.entry.reads:
-            self.add_argument("image", metavar="IMAGE", help="a picture file, or sample:NAME for one of vizkit's own")
+            how: Any = {"nargs": "?"} if self.entry.only else {}
+            self.add_argument(
+                "image", metavar="IMAGE", help="a picture file, or sample:NAME for one of vizkit's own", **how
+            )
             self.add_argument("--at", type=_point, metavar="X,Y", help="a point of it, as a click there: 0.5,0.5")
             self.add_argument(
                 "--edit",
@@ -125,7 +128,7 @@ def _show(arguments: argparse.Namespace) -> None:
     for output in arguments.output:
         refuse_output(output, SUFFIXES)
     settings = _settings(arguments)  # first, with the path: a model takes longer
-    if "picture" in arguments.entry.reads:
+    if "picture" in arguments.entry.reads and (arguments.image or not arguments.entry.only):
         opened(arguments.image, arguments.entry)
     models = [load(arguments, name) for name in arguments.model]
     shown = show(arguments.entry.name, models, arguments.image, at=arguments.at, edits=arguments.edit, **settings)

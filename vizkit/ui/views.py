@@ -77,7 +77,7 @@ def open_page(stem: str) -> None:
         title = choose_view(key, titles, preset=hasattr(package, "opening"))
         view = package.VIEWS[titles.index(title)]
         st.caption(view.line)
-    if "picture" in reads(view, package) and linked_picture.awaited():
+    if "picture" in reads_now(view) and linked_picture.awaited():
         return
     below = waiting() if (waiting := getattr(package, "waiting", None)) else None
     if view.answers:
@@ -107,20 +107,21 @@ def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:
     return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
 
 
-def reads(view: View, package: ModuleType | SimpleNamespace) -> Reads:
-    """What the view reads now; a package may say in its own `reads(view)` that this depends on what is chosen."""
-    own = getattr(package, "reads", None)
-    return own(view) if own else view.reads
+def reads_now(view: View) -> Reads:
+    """What a view reads as it will be set, known before it is drawn."""
+    if view.only is None:
+        return view.reads
+    now = st.session_state.get(view.only.key) or st.query_params.get(view.only.key)
+    return view.reads if now in (view.only.option, view.only.words) else "nothing"
 
 
 def read_now(stem: str) -> Reads:
-    """What the open view of a page reads, known before it is drawn."""
-    package, view = _opened(stem)
-    return reads(view, package)
+    """The same of the open view of a page."""
+    return reads_now(_opened(stem)[1])
 
 
 def draw(view: View, package: str) -> None:
-    now = reads(view, package_of(package.rpartition(".")[2]))
+    now = reads_now(view)
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
     sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)

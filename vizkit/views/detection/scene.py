@@ -1,0 +1,210 @@
+"""What the views of Detection share: a drawn scene with its truth or the picture of the sidebar, the model that finds
+things in it, and the panels that both are drawn in."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+
+from vizkit.analysis.detection.boxes import corners, duplicates
+from vizkit.analysis.remarks.detection import Boxes as Counted
+from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
+from vizkit.figure.on_picture import RGB, Frame, Panel, Panels
+from vizkit.figure.palette import class_colours
+from vizkit.image import data_url
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Canvas, Line, Paper
+from vizkit.views.controls import choice, detector, number
+from vizkit.views.detection import OF, PICTURE, SCENE
+from vizkit.views.of_model import OfModel
+from vizkit.views.rules import whole
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models.detection.matching import Things
+    from vizkit.models.detection.opening import Detector
+    from vizkit.models.detection.seen import Seen, Sure
+
+__all__ = ["Given", "OfScene", "boxes_of", "judged", "opened", "seen", "things_frames"]
+
+BUNDLED, SHARP_PX, THUMBNAIL_PX, SCENES = "scenes_detr", 480, 64, 1_000
+OFFERED = (6, 1, 2, 3, 4, 9, 12, 15)
+"""Scenes of the test split. In the first every insect is found and none twice, in the second not; scene 4 has none."""
+DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other pictures."
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """`rgb`: what the model is given; `shown`: the same, sharper. `number`: of a drawn scene, 0 for another picture;
+    `truth`: what is in it, in pixels of `rgb`. `key`: the source of the model, and when it was written."""
+
+    of: Subject
+    model: "Detector"
+    key: tuple[str, int]
+    rgb: RGB
+    shown: RGB
+    title: str
+    number: int = 0
+    truth: Scene | None = None
+
+    @property
+    def things(self) -> "Things | None":
+        """What there is to find, where it is known."""
+        from vizkit.models.detection.assignments import things_of
+
+        height, width = self.rgb.shape[:2]
+        return None if self.truth is None else things_of(self.truth.boxes_xyxy, self.truth.labels, (height, width))
+
+    def kept(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What is made of this picture by this model, once."""
+        key = what, self.key, self.number
+        return self.of.kept(OfModel(key) if self.number else key, make)
+
+    def names(self, labels: "Tensor | np.ndarray") -> list[str]:
+        return [self.model.labels[label] for label in labels.tolist()]
+
+    def tints(self, labels: "Tensor | np.ndarray") -> list[str]:
+        """A colour for each: a class keeps its own."""
+        return class_colours(labels.tolist(), len(self.model.labels))
+
+
+@dataclass(frozen=True)
+class OfScene:
+    """Views of one picture and what is found in it."""
+
+    source: Literal["scene", "picture"] = choice("Picture", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
+    scene: int = number(
+        "Scene",
+        0,
+        SCENES,
+        0,
+        "Of those that no model of ours has learned from; 0 for the one that this view opens with.",
+        key="det_scene",
+        more=True,
+        typed=True,
+        when=lambda view: view.source == SCENE,
+    )
+    detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
+
+    overlays: ClassVar = False
+    usual: ClassVar = OFFERED[0]
+
+    @property
+    def number(self) -> int:
+        """Of the scene, 0 for another picture."""
+        return (self.scene or self.usual) if self.source == SCENE else 0
+
+    def given(self, of: Subject) -> Given:
+        """Raises NotApplicable where the model cannot be opened."""
+        model, key = opened(of, self.detector)
+        if not self.number:
+            return Given(of, model, key, of.rgb, of.rgb, of.image or "this picture")
+        small, sharp = (scene(of, self.number, side) for side in (model.preprocessing.size_hw[0], SHARP_PX))
+        return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, small)
+
+    def canvas(
+        self,
+        given: Given,
+        panels: Sequence[Panel],
+        alt: str,
+        tells: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Iterator[Block]:
+        """The panels with scenes to choose from, and what is to be known of another picture. `more`: of `Panels`."""
+        drawn = Panels(given.shown, panels, **more)
+        strip = [{"scene": each, "picture": thumbnail(given.of, each)} for each in OFFERED] if given.number else []
+        data = drawn.pack() | {"strip": strip, "scene": given.number}
+        told = {"scene": (whole(1, SCENES), "scene"), **(tells or {})}
+        yield Canvas("vizkit_panels", data, alt, told, (Paper(drawn.marks),))
+        if not given.number and self.detector == BUNDLED:
+            yield Line(DRAWN_ONLY)
+
+
+def scene(of: Subject, number: int, side_px: int) -> Scene:
+    """Scene 1, 2, … of the test split."""
+    side = min(max(side_px, SIZES_PX[0]), SIZES_PX[1])
+    return of.kept(OfModel(("scene", number, side)), lambda: draw_scene(number - 1, split="test", size_px=side))
+
+
+def thumbnail(of: Subject, number: int) -> str:
+    return of.kept(OfModel(("thumbnail", number)), lambda: data_url(scene(of, number, 160).picture, THUMBNAIL_PX))
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+def opened(of: Subject, name: str) -> "tuple[Detector, tuple[str, int]]":
+    """(a model that finds things by its name in the picker, its source and when that was written: another training may
+    have replaced the weights). NotApplicable with a sentence where it cannot be opened."""
+    from vizkit.models import ModelError
+    from vizkit.models.detection.opening import open_detector
+
+    source, written = f"bundled:{name}", 0
+    try:
+        if name != BUNDLED:
+            source = of.texts[name]
+            written = max((file.stat().st_mtime_ns for file in Path(source).glob("*.safetensors")), default=0)
+        return of.kept(OfModel(("detector", source, written)), lambda: open_detector(source)), (source, written)
+    except (KeyError, OSError):
+        raise NotApplicable(f"{name} is not here: choose another model.") from None
+    except ModelError as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def depth(of: Sequence[Subject], view: Any) -> int:
+    """Of the decoder."""
+    return len(opened(of[0], view.detector)[0].model.decoder)
+
+
+def heads(of: Sequence[Subject], view: Any) -> int:
+    return int(opened(of[0], view.detector)[0].model.sizes["heads"])
+
+
+def last_query(of: Sequence[Subject], view: Any) -> int:
+    return opened(of[0], view.detector)[0].queries - 1
+
+
+def seen(given: Given, *, self_attention: bool = True) -> "Seen":
+    from vizkit.models.detection.seen import look
+
+    make = partial(look, given.model, given.rgb, self_attention=self_attention)
+    return given.kept(("seen", self_attention), make)
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+def judged(given: Given, said: "Sure") -> tuple[Counted, list[str]]:
+    """How many boxes are right and how many too many, where the truth is known; and of each what is wrong with it."""
+    from vizkit.models.detection.matching import Things
+    from vizkit.models.detection.precision import which_right
+
+    again = duplicates(said.labels, said.boxes_cxcywh)
+    if given.things is None:
+        return Counted(len(again), int(again.sum())), ["again" if each else "" for each in again]
+    right = which_right(Things(said.labels, said.boxes_cxcywh), given.things)
+    wrong = [
+        "" if fits else "again" if double else "too many"
+        for fits, double in zip(right.tolist(), again.tolist(), strict=True)
+    ]
+    return Counted(len(wrong), wrong.count("again"), int(right.sum()), len(given.things.labels)), wrong
+
+
+def boxes_of(given: Given, said: "Sure", wrong: Sequence[str]) -> list[Frame]:
+    """What was found, with class and score, and what is `wrong` with it; the id is the query."""
+    words = [
+        " · ".join(filter(None, (f"{name} {score:.2f}", note)))
+        for name, score, note in zip(given.names(said.labels), said.scores.tolist(), wrong, strict=True)
+    ]
+    rows = zip(corners(said.boxes_cxcywh).tolist(), given.tints(said.labels), words, said.queries.tolist(), strict=True)
+    return [Frame(box, tint, word, id=query) for box, tint, word, query in rows]
+
+
+def things_frames(given: Given, things: "Things", **more: Any) -> list[Frame]:
+    """What there is to find; `more`: of each frame."""
+    rows = zip(
+        corners(things.boxes_cxcywh).tolist(), given.tints(things.labels), given.names(things.labels), strict=True
+    )
+    return [Frame(box, tint, name, **more) for box, tint, name in rows]

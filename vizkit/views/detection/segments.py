@@ -1,0 +1,115 @@
+"""Masks: which pixels belong to which thing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from vizkit.analysis.remarks.detection import of_masks
+from vizkit.figure.detection.segments import segments_over
+from vizkit.figure.on_picture import Frame, Panel
+from vizkit.figure.palette import CLASSES
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Numbers, Said, Table
+from vizkit.views.detection.boxes import least_score
+from vizkit.views.detection.scene import Given, OfScene
+from vizkit.views.of_model import OfModel
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+if TYPE_CHECKING:
+    from vizkit.models.detection.segmenting import Segments
+
+
+@dataclass(frozen=True)
+class SegmentMasks(OfScene, View):
+    """Every pixel goes to the query whose mask is surest there."""
+
+    score: float = least_score()
+
+    how: ClassVar = How(
+        "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
+        "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
+        "the right class.",
+        r"\mathrm{PQ} = \frac{\sum_{(p, g) \in TP} \mathrm{IoU}(p, g)}{|TP| + \frac12 |FP| + \frac12 |FN|}",
+        "finer edges than the masks have: they are made at a quarter of the model's input.",
+        "Carion et al. 2020, § 4.4; Kirillov et al. 2019",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Masks of things in {self.given(of).title}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        from vizkit.models.detection.panoptic import matches, partners, quality
+        from vizkit.models.detection.segmenting import Segments
+
+        given = self.given(of)
+        said = segments(given, self.score)
+        truth = None if given.truth is None else Segments(given.truth.instances, given.truth.labels)
+        found = [] if truth is None else partners(said, truth)
+        panels = [painted(given, said, places(said, truth), f"Found in {given.title}")]
+        if truth is not None:
+            panels.append(painted(given, truth, list(range(len(truth.labels))), "What is there"))
+        names = given.names(said.labels)
+        yield from self.canvas(given, panels, f"Masks of {', '.join(names) or 'nothing'}.")
+        things = None if truth is None else given.names(truth.labels)
+        right = [] if truth is None else matches(said, truth)
+        pq = 0.0 if truth is None else quality([said], [truth], len(given.model.labels)).pq
+        hits = [(given.names(said.labels)[mine], iou) for mine, _, iou in right]
+        yield Said(of_masks(given.title, names, things, hits, pq).words)
+        if things:
+            rows = (
+                {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
+                for thing, (at, iou) in zip(things, found, strict=True)
+            )
+            yield Table(tuple(rows), "Each thing, what its largest part was called, and their overlap")
+        blank = np.zeros((0, 0), np.uint8)
+        yield Numbers(
+            lambda: {
+                "picture": given.rgb,
+                "instances": said.instances,
+                "labels": said.labels,
+                "true_instances": blank if truth is None else truth.instances,
+            }
+        )
+
+
+def segments(given: Given, score: float) -> "Segments":
+    """NotApplicable where the model has no masks."""
+    from vizkit.models import ModelError
+    from vizkit.models.detection.opening import detector_folder
+    from vizkit.models.detection.opening_masks import has_masks, open_masks
+    from vizkit.models.detection.segmenting import segment
+
+    source = given.key[0]
+    try:
+        if not has_masks(source):
+            raise NotApplicable(
+                f"{given.model.name} finds boxes and has no masks yet: train them with the recipe detr-masks into the "
+                "folder masks of its run."
+            )
+        written = (detector_folder(source)[0] / "masks" / "config.json").stat().st_mtime_ns
+        head = given.of.kept(OfModel(("masks", given.key, written)), lambda: open_masks(source))
+    except ModelError as sentence:
+        raise NotApplicable(str(sentence)) from None
+    return given.kept(("segments", written, score), lambda: segment(given.model, head, given.rgb, score))
+
+
+def places(said: "Segments", truth: "Segments | None") -> list[int]:
+    """Of each segment the place of its colour: that of the thing which it overlaps most, where there is one."""
+    from vizkit.models.detection.panoptic import partners
+
+    if truth is None:
+        return list(range(len(said.labels)))
+    return [at if at is not None else len(truth.labels) + place for place, (at, _) in enumerate(partners(truth, said))]
+
+
+def painted(given: Given, shown: "Segments", places: list[int], title: str) -> Panel:
+    """Each mask in its colour, and its name there."""
+    (rows, columns), frames = shown.instances.shape, list[Frame]()
+    for thing, (name, place) in enumerate(zip(given.names(shown.labels), places, strict=True), 1):
+        y, x = np.nonzero(shown.instances == thing)
+        middle = float(np.median(x)) / columns, float(np.median(y)) / rows
+        frames.append(Frame((*middle, *middle), CLASSES[place % len(CLASSES)], name, bare=True))
+    return Panel(title, frames, rgb=segments_over(given.shown, shown.instances, places))
