@@ -317,7 +317,10 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         detection.of_places("scene 6", [Own(p, q, 1.0)] * count)
         for p, q, count in product(SHARES, (None, *SHARES), COUNTS)
     ),
-    detection.of_near: lambda: (detection.of_near("digit 3", p, q) for p, q in product(SHARES, SHARES)),
+    detection.of_strongest: lambda: (
+        detection.of_strongest("digit 3", place, torch.tensor([[p, 0.0], [0.0, q]]))
+        for place, p, q in product((0, 3), SHARES, SHARES)
+    ),
     detection.of_many_doubles: lambda: (
         detection.of_many_doubles(count, p, q) for count, p, q in product((1, 1000), SHARES, SHARES)
     ),

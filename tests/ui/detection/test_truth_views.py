@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
+from vizkit.ui.pages.detection import keeping, masks, queries
 
 from tests.ui.conftest import fine, opened, sent_to, texts
 from vizkit.evaluation.query_habits import Habits
 from vizkit.report.item import from_json, to_json
 from vizkit.report.making import made
-from vizkit.ui.pages.detection import keeping, masks, queries
 
 pytestmark = pytest.mark.skipif(not queries.sources(), reason="no model that finds things")
 
@@ -105,8 +105,9 @@ def test_masks_say_what_they_need(monkeypatch):
 
 
 def test_masks_are_drawn_and_measured(monkeypatch):
-    from vizkit.models.detection.segmenting import Segments
     from vizkit.ui.pages.detection.given import drawn
+
+    from vizkit.models.detection.segmenting import Segments
 
     scene = drawn(2, 160)
     truth = Segments(scene.instances, scene.labels)

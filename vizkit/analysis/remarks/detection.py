@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from jaxtyping import Float
+from torch import Tensor
+
 from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks.remark import Remark, begun, counted, joined, percent
@@ -16,11 +19,11 @@ __all__ = [
     "of_many_doubles",
     "of_masks",
     "of_matching",
-    "of_near",
     "of_own",
     "of_place",
     "of_places",
     "of_published",
+    "of_strongest",
 ]
 
 
@@ -72,27 +75,26 @@ def of_place(name: str, seen: Own) -> Remark:
     return Remark(f"The place lies on the {name}, which gets {_beside(seen)}.", _numbers(seen))
 
 
-def of_places(where: str, seen: Sequence[Own]) -> Remark | None:
-    """Of all cells that lie on things; None where there are none."""
+def of_places(where: str, seen: Sequence[Own]) -> Remark:
+    """Of all cells that lie on things."""
     if not seen:
-        return None
+        return Remark(f"{begun(where)} holds no insect that a place could look at.", {"places": 0})
     own, ground = (sum(getattr(each, name) for each in seen) / len(seen) for name in ("own", "ground"))
-    there = [each.others for each in seen if each.others is not None]
-    mean = Own(own, sum(there) / len(there) if there else None, ground)
-    words = (
-        f"{begun(where)}: the insect on which a place lies gets {_beside(mean)}, over {counted(len(seen), 'place')}."
-    )
+    others = None if seen[0].others is None else sum(each.others or 0.0 for each in seen) / len(seen)
+    mean, count = Own(own, others, ground), counted(len(seen), "place")
+    words = f"{begun(where)}: the insect on which a place lies gets {_beside(mean)}, over {count}."
     return Remark(words, _numbers(mean) | {"places": len(seen)})
 
 
-def of_near(where: str, share: float, even: float) -> Remark:
-    """Of all cells: the mean share of attention that stays with a cell and those around it, and what it would be if all
-    cells got the same."""
-    words = (
-        f"{begun(where)}: a place gives {percent(share)} of its attention to itself and the places around it, on "
-        f"average; alike everywhere it would be {percent(even)}."
-    )
-    return Remark(words, {"share": share, "even": even})
+def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -> Remark:
+    """Of one cell, counted row by row, and where it looks most."""
+    most, columns = int(weights.argmax()), weights.shape[1]
+
+    def named(cell: int) -> str:
+        return f"row {cell // columns + 1}, column {cell % columns + 1}"
+
+    at, share = "itself" if most == place else named(most), float(weights.max())
+    return Remark(f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of it all.", {"share": share})
 
 
 def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> Remark:

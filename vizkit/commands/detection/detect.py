@@ -1,11 +1,9 @@
-"""`python -m vizkit detect`: the things in pictures, with class, score and box.
+"""`python -m vizkit detect`: the things in pictures, with class, score and box. `vizkit show boxes` draws them.
 
-python -m vizkit detect pond.jpg -o found.png
 python -m vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
 """
 
 import argparse
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,6 @@ from vizkit.commands.output import refuse_output, write_output
 if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.models.detection.detecting import Detection
-    from vizkit.models.detection.opening import Detector
 
 __all__ = ["add"]
 
@@ -24,7 +21,7 @@ __all__ = ["add"]
 def add(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     command = commands.add_parser("detect", help="find things in pictures: their classes, scores and boxes")
-    command.add_argument("images", metavar="IMAGE", nargs="+", help="picture files; several only into a .json")
+    command.add_argument("images", metavar="IMAGE", nargs="+", help="picture files")
     command.add_argument(
         "--model",
         default="bundled:scenes_detr",
@@ -39,17 +36,14 @@ def add(commands: Any) -> None:
         "--output",
         required=True,
         type=Path,
-        metavar="OUT.png|json",
-        help="the picture with its boxes, or everything as numbers",
+        metavar="OUT.json",
+        help="everything as numbers; `vizkit show boxes` draws the boxes of a picture",
     )
     command.set_defaults(run=_detect)
 
 
 def _detect(arguments: argparse.Namespace) -> None:
-    refuse_output(arguments.output, (".png", ".json"))
-    drawn = arguments.output.suffix.lower() == ".png"
-    if drawn and len(arguments.images) > 1:
-        raise ValueError(f"{len(arguments.images)} pictures do not fit into one .png: give a name that ends in .json.")
+    refuse_output(arguments.output, (".json",))
     from vizkit.image import ImageError, open_image
     from vizkit.models.detection.detecting import detect
     from vizkit.models.detection.opening import open_detector
@@ -64,11 +58,8 @@ def _detect(arguments: argparse.Namespace) -> None:
         detections = detect(detector, picture, arguments.threshold)
         content.append(_numbers(name, picture, detections))
         print(f"{name}: {_said(detections, arguments.threshold)}")
-        if drawn:
-            write_output(arguments.output, _drawn(detector, picture, detections))
-    if not drawn:
-        facts = {"model": detector.name, "licence": detector.licence, "threshold": arguments.threshold}
-        write_output(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
+    facts = {"model": detector.name, "licence": detector.licence, "threshold": arguments.threshold}
+    write_output(arguments.output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
     print(f"{arguments.output}: by {detector.name}, licence {detector.licence}")
 
 
@@ -85,19 +76,3 @@ def _numbers(name: str, picture: "RGB", detections: "Sequence[Detection]") -> di
         for each in detections
     ]
     return {"image": name, "width": picture.shape[1], "height": picture.shape[0], "found": found}
-
-
-def _drawn(detector: "Detector", picture: "RGB", detections: "Sequence[Detection]") -> bytes:
-    from PIL import Image
-
-    from vizkit.figure.palette import class_colours
-    from vizkit.figure.saved.boxes import boxes
-
-    classes = [detector.labels.index(each.label) for each in detections]
-    shown = list(dict.fromkeys(classes))
-    colour = dict(zip(shown, class_colours(shown, len(detector.labels)), strict=True))
-    words = [f"{each.label} {each.score:.0%}" for each in detections]
-    drawn = boxes(picture, [each.box_xyxy for each in detections], words, [colour[each] for each in classes])
-    buffer = io.BytesIO()
-    Image.fromarray(drawn).save(buffer, "PNG")
-    return buffer.getvalue()

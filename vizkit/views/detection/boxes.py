@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
 from vizkit.analysis.detection.boxes import best_overlap
 from vizkit.analysis.detection.instances import own_and_others
@@ -14,24 +15,9 @@ from vizkit.figure.on_picture import Panel
 from vizkit.views.blocks import Block, Link, Numbers, Said
 from vizkit.views.controls import head, layer, number, switch
 from vizkit.views.detection import SCENE
-from vizkit.views.detection.scene import (
-    OFFERED,
-    Given,
-    OfScene,
-    boxes_of,
-    depth,
-    heads,
-    judged,
-    last_query,
-    seen,
-    things_frames,
-)
-from vizkit.views.rules import whole
+from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, heads, last_query
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
-
-if TYPE_CHECKING:
-    from vizkit.models.detection.seen import Seen, Sure
 
 SURE = 0.5  # from here on relevance is there before anybody asks
 
@@ -80,56 +66,32 @@ class Boxes(OfScene, View):
         from vizkit.models.detection.seen import sure
 
         given = self.given(of)
-        made = seen(given)
+        made, things = given.seen(), given.things
         said = sure(made.layers[-1], self.score)
-        counts, wrong = judged(given, said)
-        found, queries = boxes_of(given, said, wrong), said.queries.tolist()
+        (found, counts), queries = given.found(said), said.queries.tolist()
         query = self.query if self.query in queries else next(iter(queries), -1)
         panels = [Panel(f"Found in {given.title}", found)]
-        if self.truth and given.things is not None:
-            panels.append(Panel("What is there", things_frames(given, given.things)))
-        at, by = (self.layer or len(made.cross)) - 1, self.head and self.head - 1
-        looked = {each: made.of_query(at, each, by).numpy() for each in queries}
-        speaks = {
-            each: relevance(given, each, label)
-            for each, label, score in zip(queries, said.labels.tolist(), said.scores.tolist(), strict=True)
-            if score >= SURE or each == query
-        }
+        panels += [Panel("What is there", given.true_frames())] if self.truth and things is not None else []
+        at, words, speaks, looked = self.at(made.cross), dict[int, str](), {}, {}
+        for each, label, score, box in zip(queries, said.labels.tolist(), said.scores, said.boxes_cxcywh, strict=True):
+            weights = made.of_query(at, each, self.head and self.head - 1)
+            looked[each] = weights.numpy()
+            if score >= SURE or each == query:
+                speaks[each] = given.kept(("relevance", each, label), partial(relevance, given, each, label))
+            if given.truth and things and (on := best_overlap(box, things.boxes_cxcywh)) is not None:
+                own = own_and_others(weights, given.truth.instances, on[0] + 1)
+                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own).words
         if queries:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
-            panels.append(Panel(crossed, found, heats=looked, quantity="attention", unit="%", own=True))
-            panels.append(Panel("Relevance for its class", found, heats=speaks, quantity="relevance", own=True))
-        tells = {"box": (whole(0, given.model.queries - 1), "query")}
-        says = self.sentences(given, said, looked)
-        yield from self.canvas(given, panels, "Arrow keys choose a box.", tells, chosen=query, says=says)
+            panels.append(Panel(crossed, found, (), looked, "attention", "%", own=True))
+            panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
+        yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
         yield Said(of_found(counts, self.score, given.title).words)
         if given.number == self.usual:
             yield Link("A scene where it fails", replace(self, scene=OFFERED[1]))
-        yield Numbers(partial(self.numbers, given, made, said, speaks.get(query, np.zeros(made.grid))))
-
-    def sentences(self, given: Given, said: "Sure", looked: dict[int, np.ndarray]) -> dict[int, str]:
-        """On a drawn scene, of each box: how much attention goes to the insect on which it lies."""
-        import torch
-
-        if given.truth is None or given.things is None:
-            return {}
-        words, names = dict[int, str](), given.names(given.things.labels)
-        for query, box in zip(said.queries.tolist(), said.boxes_cxcywh, strict=True):
-            if (on := best_overlap(box, given.things.boxes_cxcywh)) is not None:
-                own = own_and_others(torch.from_numpy(looked[query]), given.truth.instances, on[0] + 1)
-                words[query] = of_own(names[on[0]], on[1], own).words
-        return words
-
-    def numbers(self, given: Given, made: "Seen", said: "Sure", speaks: np.ndarray) -> dict[str, np.ndarray]:
-        return {
-            "picture": given.rgb,
-            "queries": said.queries.numpy(),
-            "labels": said.labels.numpy(),
-            "scores": said.scores.numpy(),
-            "boxes_cxcywh": said.boxes_cxcywh.numpy(),
-            "cross": np.stack([each.numpy() for each in made.cross]),
-            "relevance": speaks,
-        }
+        arrays = {name: getattr(said, name).numpy() for name in said._fields}
+        spoken = speaks.get(query, np.zeros(made.grid))
+        yield Numbers(partial(dict, arrays, picture=given.rgb, cross=torch.stack(made.cross), relevance=spoken))
 
 
 def named(head: int | None) -> str:
@@ -141,8 +103,5 @@ def relevance(given: Given, query: int, label: int) -> np.ndarray:
     from vizkit.analysis.detection.relevance import encoder_decoder_relevance
     from vizkit.models.detection.tracing import Answer, trace_picture
 
-    def make() -> np.ndarray:
-        trace = trace_picture(given.model, given.rgb, Answer(query, label))
-        return encoder_decoder_relevance(trace)[query].view(seen(given).grid).numpy()
-
-    return given.kept(("relevance", query, label), make)
+    trace = trace_picture(given.model, given.rgb, Answer(query, label))
+    return encoder_decoder_relevance(trace)[query].view(given.seen().grid).numpy()

@@ -3,20 +3,19 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import ClassVar
 
 from vizkit.analysis.remarks.detection import of_doubles, of_many_doubles
 from vizkit.figure.on_picture import Panel, Track
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import layer
 from vizkit.views.detection.boxes import least_score, true_boxes
-from vizkit.views.detection.scene import BUNDLED, Given, OfScene, boxes_of, depth, judged, seen, things_frames
+from vizkit.views.detection.scene import BUNDLED, OfScene, depth
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-if TYPE_CHECKING:
-    from vizkit.analysis.remarks.detection import Boxes
-    from vizkit.models.detection.seen import Seen
+WAYS = {"together": "Queries look at each other", "alone": "Each looks at itself alone"}
 
 
 @dataclass(frozen=True)
@@ -43,45 +42,26 @@ class Decoder(OfScene, View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         from vizkit.models.detection.opening import detector_folder
-
-        given = self.given(of)
-        ways = {
-            "Queries look at each other": seen(given),
-            "Each looks at itself alone": seen(given, self_attention=False),
-        }
-        made = {title: self.panel(given, title, each) for title, each in ways.items()}
-        panels, counts = [panel for panel, _ in made.values()], [count for _, count in made.values()]
-        if self.truth and given.things is not None:
-            panels.append(Panel("What is there", things_frames(given, given.things)))
-        yield from self.canvas(given, panels, "Boxes and the way that their middles took.")
-        at = self.layer or len(ways[panels[0].title].layers)
-        yield Said(of_doubles(at, counts[0], counts[1], given.title).words)
-        if self.detector == BUNDLED:
-            measured = json.loads((detector_folder(f"bundled:{BUNDLED}")[0] / "measured.json").read_text("utf-8"))
-            yield Said(
-                of_many_doubles(
-                    measured["scenes"], measured["whole"]["duplicates"], measured["alone"]["duplicates"]
-                ).words
-            )
-        yield Numbers(
-            lambda: (
-                {"picture": given.rgb}
-                | {
-                    f"{name}_{what}": [getattr(answers, what)[0].numpy() for answers in each.layers]
-                    for name, each in zip(("together", "alone"), ways.values(), strict=True)
-                    for what in ("logits", "boxes_cxcywh")
-                }
-            )
-        )
-
-    def panel(self, given: Given, title: str, made: "Seen") -> "tuple[Panel, Boxes]":
-        """The boxes after a layer, and how many of them are right and too many."""
         from vizkit.models.detection.seen import sure
 
-        layers = made.layers[: self.layer]
-        said = sure(layers[-1], self.score)
-        counts, wrong = judged(given, said)
-        boxes = boxes_of(given, said, wrong)
-        steps = [answers.boxes_cxcywh[0, said.queries, :2].tolist() for answers in layers]
-        tracks = [Track([points[place] for points in steps], box.colour) for place, box in enumerate(boxes)]
-        return Panel(title, boxes, tracks), counts
+        given, panels, counts, arrays = self.given(of), [], [], {}
+        for name, title in WAYS.items():
+            made = given.seen(self_attention=name == "together")
+            layers = made.layers[: self.at(made.layers) + 1]
+            said = sure(layers[-1], self.score)
+            boxes, count = given.found(said)
+            steps = [answers.boxes_cxcywh[0, said.queries, :2].tolist() for answers in layers]
+            tracks = [Track([points[place] for points in steps], box.colour) for place, box in enumerate(boxes)]
+            panels.append(Panel(title, boxes, tracks))
+            counts.append(count)
+            for what in ("logits", "boxes_cxcywh"):
+                arrays[f"{name}_{what}"] = [getattr(answers, what)[0].numpy() for answers in made.layers]
+        panels += [Panel("What is there", given.true_frames())] if self.truth and given.number else []
+        yield from self.canvas(given, panels, "Boxes and the way that their middles took.")
+        yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title).words)
+        if self.detector == BUNDLED:
+            file = detector_folder(f"bundled:{BUNDLED}")[0] / "measured.json"
+            measured = json.loads(file.read_text(encoding="utf-8"))
+            over = (measured[name]["duplicates"] for name in ("whole", "alone"))
+            yield Said(of_many_doubles(measured["scenes"], *over).words)
+        yield Numbers(partial(dict, arrays, picture=given.rgb))

@@ -1,8 +1,9 @@
 """Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,15 +15,11 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Link, Numbers, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, OfScene, depth, seen
+from vizkit.views.detection.scene import BUNDLED, OfScene, depth
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-if TYPE_CHECKING:
-    from vizkit.models.detection.assignments import Chosen
-    from vizkit.models.detection.matching import Things
-    from vizkit.models.networks.detr import Answers
-
+TITLES = "Hungarian, least in all", "Greedy, cheapest pair first"
 DIFFERING, AFTER = 335, 2
 """A scene and a decoder layer in which the cheapest pair first costs clearly more (docs/detection.md)."""
 
@@ -73,32 +70,26 @@ class Matching(OfScene, View):
             raise NotApplicable(
                 "What is really in this picture is not known, so nothing can be matched with it: choose a drawn scene."
             )
-        answers = seen(given).layers[(self.layer or 0) - 1]
+        layers, labels = given.seen().layers, given.names(things.labels)
+        answers = layers[self.at(layers)]
         made = assigned(costs_of(answers, things), Weights(self.label, self.distance, self.overlap))
-        names = [f"{thing + 1} {name}" for thing, name in enumerate(given.names(things.labels))]
-        ways = {"Least in all": made.optimal, "Cheapest pair first": made.greedy}
-        panels = [matched(f"{title}: cost {way.cost:.3f}", way, answers, things, names) for title, way in ways.items()]
-        words = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
-        yield from self.canvas(given, panels, words)
-        differ = set(made.optimal.pairs) != set(made.greedy.pairs)
-        costs = made.optimal.cost, made.greedy.cost
-        yield Said(of_matching(given.title, len(names), *costs, same=not differ).words)
-        if not differ and self.detector == BUNDLED:
+        names = [f"{thing + 1} {name}" for thing, name in enumerate(labels)]
+        said, true = answers.boxes_cxcywh[0], things.boxes_cxcywh
+        boxes, panels, arrays = corners(said).tolist(), [], {}
+        for title, (name, way) in zip(TITLES, (("optimal", made.optimal), ("greedy", made.greedy)), strict=True):
+            frames = [Frame(box, CLASSES[at], names[at]) for at, box in enumerate(corners(true).tolist())]
+            frames += [Frame(boxes[query], CLASSES[at], f"query {query}", dashed=True) for query, at in way.pairs]
+            ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in way.pairs]
+            lines = [Track(both, tint) for *both, tint in ends]
+            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, lines))
+            arrays[name] = np.array(way.pairs, int).reshape(-1, 2)
+        pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
+        yield from self.canvas(given, panels, pairs)
+        same = set(made.optimal.pairs) == set(made.greedy.pairs)
+        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same).words)
+        if same and self.detector == BUNDLED:
             yield Link("A scene where they differ", Matching())
         if names:
             figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)
-            yield Chart(figure, f"Cost of {len(made.total)} queries for {', '.join(names)}", "What each pair costs")
-        ways = {"optimal": made.optimal, "greedy": made.greedy}
-        pairs = {name: np.array(way.pairs, int).reshape(-1, 2) for name, way in ways.items()}
-        yield Numbers(lambda: {"costs": made.total, **pairs})
-
-
-def matched(title: str, chosen: "Chosen", answers: "Answers", things: "Things", names: Sequence[str]) -> Panel:
-    said, true = answers.boxes_cxcywh[0], things.boxes_cxcywh
-    boxes, frames = corners(said).tolist(), corners(true).tolist()
-    own = [Frame(box, CLASSES[thing], names[thing]) for thing, box in enumerate(frames)]
-    theirs = [Frame(boxes[query], CLASSES[thing], f"query {query}", dashed=True) for query, thing in chosen.pairs]
-    lines = [
-        Track((said[query, :2].tolist(), true[thing, :2].tolist()), CLASSES[thing]) for query, thing in chosen.pairs
-    ]
-    return Panel(title, [*own, *theirs], lines)
+            yield Chart(figure, f"Cost of {len(boxes)} queries for {', '.join(names)}", "What each pair costs")
+        yield Numbers(partial(dict, arrays, costs=made.total))

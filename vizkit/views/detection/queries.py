@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from vizkit.analysis.remarks.detection import of_habits
+from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.detection.query_habits import sizes
 from vizkit.views.blocks import Block, Chart, Job, Later, Line, Numbers, Said, side_by_side
@@ -59,39 +60,21 @@ class Queries(View):
             yield Later(of, (job,), lambda done: [block for each in done.values() for block in self.drawn(model, each)])
 
     def drawn(self, model: "Detector", measured: "Habits") -> Iterator[Block]:
-        parts = [measured.of(each) for each in range(measured.all_queries)]
-        middles, areas = ([each(part.boxes_cxcywh) for part in parts] for each in (middles_of, areas_of))
-        own = parts[self.query]
-        counts = ", ".join(str(len(part.queries)) for part in parts)
-        count = len(own.queries)
-        title = f"Query {self.query}: size and class of its {count} boxes"
+        boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]
+        own = measured.of(min(self.query, len(boxes) - 1))
+        counts = ", ".join(str(len(each)) for each in boxes)
+        title = f"Query {self.query}: size and class of its {counted(len(own.queries), 'box', 'boxes')}"
         habits = Chart(
-            habits_figure(middles, areas, self.query),
+            habits_figure([each[:, :2] for each in boxes], [each[:, 2:].prod(1) for each in boxes], self.query),
             f"Middles of the boxes of each query; boxes by query: {counts}",
             "Where their boxes lie",
             "query",
         )
         beside = Chart(sizes(own.boxes_cxcywh, own.labels, model.labels), title, title)
-        yield side_by_side(
-            habits, beside if count else Line("This query said nothing that was sure enough."), widths=(3, 2)
-        )
+        yield side_by_side(habits, beside if len(own.queries) else Line(f"{title}."), widths=(3, 2))
         yield Said(of_habits(measured.apart(), measured.pictures).words)
-        yield Numbers(
-            lambda: {
-                "queries": measured.queries,
-                "labels": measured.labels,
-                "scores": measured.scores,
-                "boxes_cxcywh": measured.boxes_cxcywh,
-            }
-        )
-
-
-def middles_of(boxes_cxcywh: Any) -> Any:
-    return boxes_cxcywh[:, :2]
-
-
-def areas_of(boxes_cxcywh: Any) -> Any:
-    return boxes_cxcywh[:, 2:].prod(1)
+        names = ("queries", "labels", "scores", "boxes_cxcywh")
+        yield Numbers(lambda: {name: getattr(measured, name) for name in names})
 
 
 def ask(model: "Detector", progress: "Callable[[int, int], None]") -> "Habits":

@@ -1,7 +1,7 @@
 """What the views of Detection share: a drawn scene with its truth or the picture of the sidebar, the model that finds
 things in it, and the panels that both are drawn in."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from vizkit.models.detection.opening import Detector
     from vizkit.models.detection.seen import Seen, Sure
 
-__all__ = ["Given", "OfScene", "boxes_of", "judged", "opened", "seen", "things_frames"]
-
-BUNDLED, SHARP_PX, THUMBNAIL_PX, SCENES = "scenes_detr", 480, 64, 1_000
+BUNDLED, SHARP_PX, THUMBNAIL_PX, SCENES, MOST = "scenes_detr", 480, 64, 1_000, 99_999
 OFFERED = (6, 1, 2, 3, 4, 9, 12, 15)
 """Scenes of the test split. In the first every insect is found and none twice, in the second not; scene 4 has none."""
 DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other pictures."
@@ -66,12 +64,44 @@ class Given:
         key = what, self.key, self.number
         return self.of.kept(OfModel(key) if self.number else key, make)
 
+    def seen(self, *, self_attention: bool = True) -> "Seen":
+        from vizkit.models.detection.seen import look
+
+        make = partial(look, self.model, self.rgb, self_attention=self_attention)
+        return self.kept(("seen", self_attention), make)
+
     def names(self, labels: "Tensor | np.ndarray") -> list[str]:
         return [self.model.labels[label] for label in labels.tolist()]
 
-    def tints(self, labels: "Tensor | np.ndarray") -> list[str]:
-        """A colour for each: a class keeps its own."""
-        return class_colours(labels.tolist(), len(self.model.labels))
+    def frames(self, labels: "Tensor", boxes_cxcywh: "Tensor", ids: "Tensor", notes: Sequence[str]) -> list[Frame]:
+        """In the colours of their classes, by name and with a note."""
+        tints = class_colours(labels.tolist(), len(self.model.labels))
+        words = (f"{name} {note}".strip() for name, note in zip(self.names(labels), notes, strict=True))
+        rows = zip(corners(boxes_cxcywh).tolist(), tints, words, ids.tolist(), strict=True)
+        return [Frame(box, tint, word, id=id) for box, tint, word, id in rows]
+
+    def true_frames(self) -> list[Frame]:
+        """What there is to find; none where nobody knows."""
+        if (things := self.things) is None:
+            return []
+        nothing = things.labels * 0 - 1
+        return self.frames(things.labels, things.boxes_cxcywh, nothing, [""] * len(nothing))
+
+    def found(self, said: "Sure") -> tuple[list[Frame], Counted]:
+        """(boxes with class and score, and what is wrong with them, by their queries; how many are right and how many
+        too many, where the truth is known)."""
+        from vizkit.models.detection.matching import Things
+        from vizkit.models.detection.precision import which_right
+
+        again, things = duplicates(said.labels, said.boxes_cxcywh), self.things
+        right = again * 0 > 0 if things is None else which_right(Things(said.labels, said.boxes_cxcywh), things)
+        wrong = [
+            "" if fits else " · again" if double else "" if things is None else " · too many"
+            for fits, double in zip(right.tolist(), again.tolist(), strict=True)
+        ]
+        notes = [f"{score:.2f}{note}" for score, note in zip(said.scores.tolist(), wrong, strict=True)]
+        counts = Counted(len(wrong), wrong.count(" · again"), int(right.sum()), things and len(things.labels))
+        return self.frames(said.labels, said.boxes_cxcywh, said.queries, notes), counts
 
 
 @dataclass(frozen=True)
@@ -108,19 +138,18 @@ class OfScene:
         small, sharp = (scene(of, self.number, side) for side in (model.preprocessing.size_hw[0], SHARP_PX))
         return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, small)
 
-    def canvas(
-        self,
-        given: Given,
-        panels: Sequence[Panel],
-        alt: str,
-        tells: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> Iterator[Block]:
-        """The panels with scenes to choose from, and what is to be known of another picture. `more`: of `Panels`."""
+    def at(self, layers: Sequence[Any]) -> int:
+        """The place of the chosen layer among them."""
+        return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
+
+    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: Any = "", **more: Any) -> Iterator[Block]:
+        """The panels with scenes to choose from, and what is to be known of another picture. A click on a frame or a
+        place sets the field `picks` to its id, or to what a rule makes of it. `more`: of `Panels`."""
         drawn = Panels(given.shown, panels, **more)
         strip = [{"scene": each, "picture": thumbnail(given.of, each)} for each in OFFERED] if given.number else []
         data = drawn.pack() | {"strip": strip, "scene": given.number}
-        told = {"scene": (whole(1, SCENES), "scene"), **(tells or {})}
+        told = {"scene": (whole(1, SCENES), "scene")}
+        told |= {"pick": (whole(0, MOST), picks) if isinstance(picks, str) else picks} if picks else {}
         yield Canvas("vizkit_panels", data, alt, told, (Paper(drawn.marks),))
         if not given.number and self.detector == BUNDLED:
             yield Line(DRAWN_ONLY)
@@ -166,45 +195,3 @@ def heads(of: Sequence[Subject], view: Any) -> int:
 
 def last_query(of: Sequence[Subject], view: Any) -> int:
     return opened(of[0], view.detector)[0].queries - 1
-
-
-def seen(given: Given, *, self_attention: bool = True) -> "Seen":
-    from vizkit.models.detection.seen import look
-
-    make = partial(look, given.model, given.rgb, self_attention=self_attention)
-    return given.kept(("seen", self_attention), make)
-
-
-# ---- boxes -----------------------------------------------------------------------------------------------------------
-def judged(given: Given, said: "Sure") -> tuple[Counted, list[str]]:
-    """How many boxes are right and how many too many, where the truth is known; and of each what is wrong with it."""
-    from vizkit.models.detection.matching import Things
-    from vizkit.models.detection.precision import which_right
-
-    again = duplicates(said.labels, said.boxes_cxcywh)
-    if given.things is None:
-        return Counted(len(again), int(again.sum())), ["again" if each else "" for each in again]
-    right = which_right(Things(said.labels, said.boxes_cxcywh), given.things)
-    wrong = [
-        "" if fits else "again" if double else "too many"
-        for fits, double in zip(right.tolist(), again.tolist(), strict=True)
-    ]
-    return Counted(len(wrong), wrong.count("again"), int(right.sum()), len(given.things.labels)), wrong
-
-
-def boxes_of(given: Given, said: "Sure", wrong: Sequence[str]) -> list[Frame]:
-    """What was found, with class and score, and what is `wrong` with it; the id is the query."""
-    words = [
-        " · ".join(filter(None, (f"{name} {score:.2f}", note)))
-        for name, score, note in zip(given.names(said.labels), said.scores.tolist(), wrong, strict=True)
-    ]
-    rows = zip(corners(said.boxes_cxcywh).tolist(), given.tints(said.labels), words, said.queries.tolist(), strict=True)
-    return [Frame(box, tint, word, id=query) for box, tint, word, query in rows]
-
-
-def things_frames(given: Given, things: "Things", **more: Any) -> list[Frame]:
-    """What there is to find; `more`: of each frame."""
-    rows = zip(
-        corners(things.boxes_cxcywh).tolist(), given.tints(things.labels), given.names(things.labels), strict=True
-    )
-    return [Frame(box, tint, name, **more) for box, tint, name in rows]

@@ -1,7 +1,8 @@
 """Masks: which pixels belong to which thing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -46,33 +47,31 @@ class SegmentMasks(OfScene, View):
 
         given = self.given(of)
         said = segments(given, self.score)
-        truth = None if given.truth is None else Segments(given.truth.instances, given.truth.labels)
-        found = [] if truth is None else partners(said, truth)
-        panels = [painted(given, said, places(said, truth), f"Found in {given.title}")]
-        if truth is not None:
-            panels.append(painted(given, truth, list(range(len(truth.labels))), "What is there"))
-        names = given.names(said.labels)
-        yield from self.canvas(given, panels, f"Masks of {', '.join(names) or 'nothing'}.")
-        things = None if truth is None else given.names(truth.labels)
-        right = [] if truth is None else matches(said, truth)
-        pq = 0.0 if truth is None else quality([said], [truth], len(given.model.labels)).pq
-        hits = [(given.names(said.labels)[mine], iou) for mine, _, iou in right]
-        yield Said(of_masks(given.title, names, things, hits, pq).words)
-        if things:
-            rows = (
-                {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
-                for thing, (at, iou) in zip(things, found, strict=True)
+        names, blank = given.names(said.labels), np.zeros((0, 0), np.uint8)
+        if given.truth is None:
+            yield from self.canvas(
+                given, [painted(given, said, range(len(names)), f"Found in {given.title}")], "Masks."
             )
-            yield Table(tuple(rows), "Each thing, what its largest part was called, and their overlap")
-        blank = np.zeros((0, 0), np.uint8)
-        yield Numbers(
-            lambda: {
-                "picture": given.rgb,
-                "instances": said.instances,
-                "labels": said.labels,
-                "true_instances": blank if truth is None else truth.instances,
-            }
-        )
+            yield Said(of_masks(given.title, names, None, [], 0.0).words)
+        else:
+            truth = Segments(given.truth.instances, given.truth.labels)
+            things, mine, true = given.names(truth.labels), partners(truth, said), partners(said, truth)
+            tints = [at if at is not None else len(things) + place for place, (at, _) in enumerate(mine)]
+            panels = [painted(given, said, tints, f"Found in {given.title}")]
+            panels.append(painted(given, truth, range(len(things)), "What is there"))
+            yield from self.canvas(given, panels, "Masks.")
+            hits = [(names[at], iou) for at, _, iou in matches(said, truth)]
+            pq = quality([said], [truth], len(given.model.labels)).pq
+            yield Said(of_masks(given.title, names, things, hits, pq).words)
+            rows = [
+                {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
+                for thing, (at, iou) in zip(things, true, strict=True)
+            ]
+            if rows:
+                yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
+            blank = truth.instances
+        own = {"instances": said.instances, "labels": said.labels, "true_instances": blank}
+        yield Numbers(partial(dict, own, picture=given.rgb))
 
 
 def segments(given: Given, score: float) -> "Segments":
@@ -90,23 +89,14 @@ def segments(given: Given, score: float) -> "Segments":
                 "folder masks of its run."
             )
         written = (detector_folder(source)[0] / "masks" / "config.json").stat().st_mtime_ns
-        head = given.of.kept(OfModel(("masks", given.key, written)), lambda: open_masks(source))
+        head = given.of.kept(OfModel(("masks", given.key, written)), partial(open_masks, source))
     except ModelError as sentence:
         raise NotApplicable(str(sentence)) from None
-    return given.kept(("segments", written, score), lambda: segment(given.model, head, given.rgb, score))
+    return given.kept(("segments", written, score), partial(segment, given.model, head, given.rgb, score))
 
 
-def places(said: "Segments", truth: "Segments | None") -> list[int]:
-    """Of each segment the place of its colour: that of the thing which it overlaps most, where there is one."""
-    from vizkit.models.detection.panoptic import partners
-
-    if truth is None:
-        return list(range(len(said.labels)))
-    return [at if at is not None else len(truth.labels) + place for place, (at, _) in enumerate(partners(truth, said))]
-
-
-def painted(given: Given, shown: "Segments", places: list[int], title: str) -> Panel:
-    """Each mask in its colour, and its name there."""
+def painted(given: Given, shown: "Segments", places: Sequence[int], title: str) -> Panel:
+    """Each mask in the colour of its place, and its name there."""
     (rows, columns), frames = shown.instances.shape, list[Frame]()
     for thing, (name, place) in enumerate(zip(given.names(shown.labels), places, strict=True), 1):
         y, x = np.nonzero(shown.instances == thing)

@@ -87,7 +87,7 @@ export default function ({ data, parentElement, setStateValue }) {
     return inside.sort((a, b) => (a.box[2] - a.box[0]) * (a.box[3] - a.box[1]) - (b.box[2] - b.box[0]) * (b.box[3] - b.box[1]))[0]?.id ?? null
   }
   const over = id => { if (state.over !== id) { state.over = id; draw() } }
-  const choose = id => { state.chosen = id; state.over = null; draw(); setStateValue(data.pick, id) }
+  const choose = id => { state.chosen = id; state.over = null; draw(); setStateValue('pick', id) }
   const step = key => ({ ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] })[key]
   data.panels.forEach((panel, i) => {
     const [title, canvas] = row.children[i].children
