@@ -4,7 +4,6 @@ A classifier was only ever told that an insect of one kind is in a picture. In a
 each of them; chance is the share of the picture that the boxes cover.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from vizkit.image import RGB, seen_box
 from vizkit.models import Loaded, trace
 from vizkit.traces import NotApplicable
 
-__all__ = ["InBoxes", "in_boxes", "mean_share", "relevance_in_boxes", "relevance_of"]
+__all__ = ["InBoxes", "in_boxes", "relevance_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +32,6 @@ class InBoxes:
     share: float
     others: float
     area: float
-
-
-def relevance_in_boxes(
-    loaded: Loaded, picture: RGB, boxes_xyxy: Float[np.ndarray, "thing 4"], labels: Int[np.ndarray, " thing"]
-) -> list[InBoxes]:
-    """Of every class that occurs, in the order of their first thing, as `relevance_of`."""
-    return [relevance_of(label, loaded, picture, boxes_xyxy, labels) for label in dict.fromkeys(labels.tolist())]
 
 
 def relevance_of(
@@ -69,14 +61,6 @@ def in_boxes(heat: Float[Tensor, "row column"], covered: Float[Tensor, "row colu
     weights = heat.clamp(min=0)
     total = float(weights.sum())
     return float((weights * covered).sum()) / total if total > 0 else float("nan")
-
-
-def mean_share(found: Sequence[InBoxes]) -> tuple[float, float]:
-    """The mean share in the boxes, and that of the picture which they cover; NaN where no class has relevance."""
-    known = [each for each in found if each.heat is not None]
-    if not known:
-        return float("nan"), float("nan")
-    return float(np.mean([each.share for each in known])), float(np.mean([each.area for each in known]))
 
 
 def _inside(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[Tensor, "_height _width"]:
