@@ -71,6 +71,7 @@ def saved(tmp_path_factory) -> Path:
     """A folder as it was saved, one picture of every kind."""
     assert {type(shows) for _, shows in ALL} == {
         *KINDS.values(),
+        Boxes,
         Explore,
         Explorer,
         FeatureMaps,
