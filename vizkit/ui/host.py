@@ -15,10 +15,10 @@ from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, asked_there, show
 from vizkit.ui.session import saved
+from vizkit.ui.session.chosen import reads_now
 from vizkit.ui.session.shown import cursor
 from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
-from vizkit.ui.views import reads_now
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of, reads

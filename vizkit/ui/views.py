@@ -19,6 +19,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
 from vizkit.ui.session.address import drop_infinite, settle
+from vizkit.ui.session.chosen import reads_now
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
@@ -107,16 +108,8 @@ def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:
     return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
 
 
-def reads_now(view: View) -> Reads:
-    """What a view reads as it will be set, known before it is drawn."""
-    if view.only is None:
-        return view.reads
-    now = st.session_state.get(view.only.key) or st.query_params.get(view.only.key)
-    return view.reads if now in (view.only.option, view.only.words) else "nothing"
-
-
 def read_now(stem: str) -> Reads:
-    """The same of the open view of a page."""
+    """What the open view of a page reads, known before it is drawn."""
     return reads_now(_opened(stem)[1])
 
 

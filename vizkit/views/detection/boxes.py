@@ -11,7 +11,7 @@ import torch
 from vizkit.analysis.detection.boxes import best_overlap
 from vizkit.analysis.detection.instances import own_and_others
 from vizkit.analysis.remarks.detection import of_found, of_own
-from vizkit.figure.on_picture import Panel
+from vizkit.figure.detection.on_picture import Panel
 from vizkit.views.blocks import Block, Link, Numbers, Said
 from vizkit.views.controls import head, layer, number, switch
 from vizkit.views.detection import SCENE

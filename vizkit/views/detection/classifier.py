@@ -9,7 +9,7 @@ import numpy as np
 
 from vizkit.analysis.detection.boxes import corners
 from vizkit.analysis.remarks.detection import of_classifiers
-from vizkit.figure.on_picture import Frame, Panel
+from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.detection.boxes import least_score

@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from vizkit.analysis.remarks.detection import of_doubles, of_many_doubles
-from vizkit.figure.on_picture import Panel, Track
+from vizkit.figure.detection.on_picture import Panel, Track
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import layer
 from vizkit.views.detection.boxes import least_score, true_boxes

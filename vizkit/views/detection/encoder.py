@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vizkit.analysis.detection.instances import Own, instance_at, own_and_others
 from vizkit.analysis.remarks.detection import of_place, of_places, of_strongest
-from vizkit.figure.on_picture import Panel
+from vizkit.figure.detection.on_picture import Panel
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Numbers, Said

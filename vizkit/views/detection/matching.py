@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.detection.boxes import corners
 from vizkit.analysis.remarks.detection import of_matching
 from vizkit.figure.detection.cost_matrix import cost_matrix
-from vizkit.figure.on_picture import Frame, Panel, Track
+from vizkit.figure.detection.on_picture import Frame, Panel, Track
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Chart, Link, Numbers, Said

@@ -12,7 +12,7 @@ import numpy as np
 from vizkit.analysis.detection.boxes import corners, duplicates
 from vizkit.analysis.remarks.detection import Boxes as Counted
 from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
-from vizkit.figure.on_picture import RGB, Frame, Panel, Panels
+from vizkit.figure.detection.on_picture import RGB, Frame, Panel, Panels
 from vizkit.figure.palette import class_colours
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable

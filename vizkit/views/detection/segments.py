@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from vizkit.analysis.remarks.detection import of_masks
+from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.segments import segments_over
-from vizkit.figure.on_picture import Frame, Panel
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Numbers, Said, Table

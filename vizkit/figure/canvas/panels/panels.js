@@ -1,5 +1,5 @@
 // One picture in several panels, each with frames, lines, or a map laid over it. What is pointed at, a frame or a place, is
-// shown in all of them; a click keeps it. figure/on_picture.py draws the same on paper.
+// shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 
 const STORE = new WeakMap()
 const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)'
