@@ -329,8 +329,8 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
     detection.of_masks: lambda: (
-        detection.of_masks("scene 6", LABELS[:masks], things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
-        for masks, things, hits, p, q in product((0, 1, 2), (None, [], LABELS[:2]), (0, 1, 2), SHARES, SHARES)
+        detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
+        for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
     ),
     detection.of_classifiers: lambda: (
         detection.of_classifiers("scene 6", name, {"ViT": own, "Swin": (p, q, 0.1)})

@@ -94,7 +94,9 @@ def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -
         return f"row {cell // columns + 1}, column {cell % columns + 1}"
 
     at, share = "itself" if most == place else named(most), float(weights.max())
-    return Remark(f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of it all.", {"share": share})
+    return Remark(
+        f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of its attention.", {"share": share}
+    )
 
 
 def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> Remark:
@@ -126,26 +128,18 @@ def of_matching(where: str, things: int, optimal: float, greedy: float, *, same:
     return Remark(words, {"things": things, "optimal": optimal, "greedy": greedy})
 
 
-def of_masks(
-    where: str, names: Sequence[str], things: Sequence[str] | None, hits: Sequence[tuple[str, float]], quality: float
-) -> Remark:
-    """Of the masks by what they are called; of `things` that are there, None where nobody knows, those of the right
-    class with an IoU above .5: `hits` are (name, IoU). `quality`: panoptic."""
-    masks = counted(len(names), "mask")
-    if things is None:
-        words = f"{begun(where)}: {masks}{f', {joined(names)}' if names else ''}."
-    elif not things:
-        words = f"{begun(where)}: no insect is there; {masks}."
-    else:
-        words = (
-            f"{begun(where)}: {len(hits)} of {counted(len(things), 'insect')} with a mask of the right class, panoptic "
-        )
-        words += f"quality {quality:.2f} of 1."
-        if len(hits) > 1:
-            low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
-            words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
-    known = {} if things is None else {"things": len(things), "hits": len(hits), "quality": quality}
-    return Remark(words, {"masks": len(names)} | known)
+def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> Remark:
+    """Of the masks and, where it is known, of the `things` that are there: `hits` are those of the right class with an
+    IoU above .5, (name, IoU). `quality`: panoptic."""
+    words, numbers = f"{begun(where)}: {counted(masks, 'mask')}.", {"masks": masks}
+    if things is not None:
+        words = f"{words[:-1]}, {len(hits)} of {counted(things, 'insect')} with one of the right class; "
+        words += f"panoptic quality {quality:.2f} of 1."
+        numbers |= {"things": things, "hits": len(hits), "quality": quality}
+    if len(hits) > 1:
+        low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
+        words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
+    return Remark(words, numbers)
 
 
 def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, float, float] | None]) -> Remark:

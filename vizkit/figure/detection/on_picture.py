@@ -1,7 +1,7 @@
 """Frames, lines and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,6 @@ class Frame:
     dashed: bool = False
     bare: bool = False
     id: int = -1
-
-    def pack(self) -> dict[str, Any]:
-        box, more = [round(float(side), 5) for side in self.box_xyxy], {"dashed": self.dashed, "bare": self.bare}
-        return {"box": box, "colour": self.colour, "word": self.word, "id": self.id, **more}
 
 
 @dataclass(frozen=True)
@@ -80,8 +76,8 @@ class Panel:
             }
         return {
             "title": self.title,
-            "frames": [frame.pack() for frame in self.frames],
-            "tracks": [{"points": np.round(each.points, 5).tolist(), "colour": each.colour} for each in self.tracks],
+            "frames": [asdict(frame) for frame in self.frames],
+            "tracks": [asdict(track) for track in self.tracks],
             "heats": heats,
             "own": self.own,
             "image": "" if self.rgb is None else data_url(self.rgb),

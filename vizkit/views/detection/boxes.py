@@ -15,7 +15,7 @@ from vizkit.figure.detection.on_picture import Panel
 from vizkit.views.blocks import Block, Link, Numbers, Said
 from vizkit.views.controls import head, layer, number, switch
 from vizkit.views.detection import SCENE
-from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, heads, last_query
+from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, last_query, size
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -28,7 +28,7 @@ def least_score() -> Any:
 
 
 def chosen_head(key: str) -> Any:
-    return head(high=heads, follows=True, key=key)
+    return head(high=partial(size, "heads"), follows=True, key=key)
 
 
 def true_boxes(key: str, *, default: bool) -> Any:
@@ -63,11 +63,8 @@ class Boxes(OfScene, View):
         return f"Boxes in {self.given(of).title}, and where one of them looks"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        from vizkit.models.detection.seen import sure
-
         given = self.given(of)
-        made, things = given.seen(), given.things
-        said = sure(made.layers[-1], self.score)
+        made, things, said = given.seen(), given.things, given.sure(self.score)
         (found, counts), queries = given.found(said), said.queries.tolist()
         query = self.query if self.query in queries else next(iter(queries), -1)
         panels = [Panel(f"Found in {given.title}", found)]

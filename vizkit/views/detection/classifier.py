@@ -13,7 +13,7 @@ from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.detection.boxes import least_score
-from vizkit.views.detection.scene import MOST, Given, OfScene
+from vizkit.views.detection.scene import Given, OfScene
 from vizkit.views.of_model import OfModel
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -51,39 +51,37 @@ class BesideClassifier(OfScene, View):
         return f"A detector and classifiers, asked for each class of {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        from vizkit.models.detection.seen import sure
-
         given = self.given(of)
-        said, things, names = sure(given.seen().layers[-1], self.score), things_in(given), given.model.labels
+        said, things, names = given.sure(self.score), things_in(given), given.model.labels
         known = classes([of], self)
         asked = self.asked if self.asked in known else known[0]
         chosen = names.index(asked) if asked else -1
         found = [replace(frame, id=at) for frame, at in zip(given.found(said)[0], said.labels.tolist(), strict=True)]
         boxes = corners(things.boxes_cxcywh[things.labels == chosen]).tolist()
-        own = [Frame(box, "#ffffff", dashed=True) for box in boxes]
-        panels, shares, arrays = [Panel(f"DETR, found in {given.title}", found)], {}, {}
+        own, shares = [Frame(box, "#ffffff", dashed=True) for box in boxes], {}
+        panels, maps = [Panel(f"DETR, found in {given.title}", found)], dict.fromkeys(CLASSIFIERS, np.zeros((1, 1)))
         for title, source in CLASSIFIERS.items() if asked else ():
-            key = "relevance of a classifier", source, chosen
-            one = given.kept(key, partial(relevance, given, things, source, chosen))
+            make = partial(relevance, given, things, source, chosen)
+            one = given.kept(("relevance of a classifier", source, chosen), make)
             shares[title] = None if one.heat is None else (one.share, one.others, one.area)
-            heat = np.zeros((1, 1)) if one.heat is None else one.heat.clamp(min=0).numpy()
-            heats = {chosen: heat / heat.sum().clip(1e-12)}
+            maps[title] = maps[title] if one.heat is None else one.heat.clamp(min=0).numpy()
+            heats = {chosen: maps[title] / maps[title].sum().clip(1e-12)}
             panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance", "%"))
-            arrays[title] = heat
-        told = lambda label: names[whole(0, min(len(names), MOST) - 1)(label)]  # noqa: E731
-        yield from self.canvas(given, panels, "Arrow keys choose a class.", (told, "asked"), chosen=chosen)
+        told = partial(name_of, names), "asked"
+        yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
         yield Said(of_classifiers(given.title, asked, shares).words)
-        maps = {f"{title.lower()}_relevance": arrays.get(title, np.zeros((0, 0))) for title in CLASSIFIERS}
-        more = {"labels": things.labels, "boxes_cxcywh": things.boxes_cxcywh}
-        yield Numbers(partial(dict, maps, picture=given.rgb, **more))
+        yield Numbers(partial(dict, maps, picture=given.rgb, labels=things.labels, boxes_cxcywh=things.boxes_cxcywh))
+
+
+def name_of(names: Sequence[str], told: object) -> str:
+    return names[whole(0, len(names) - 1)(told)]
 
 
 def things_in(given: Given) -> "Things":
     """What is in the picture: known of drawn scenes, found by the DETR in others."""
     from vizkit.models.detection.matching import Things
-    from vizkit.models.detection.seen import sure
 
-    found = sure(given.seen().layers[-1], 0.5)
+    found = given.sure(0.5)
     return given.things or Things(found.labels, found.boxes_cxcywh)
 
 

@@ -1,6 +1,5 @@
 """Decoder: the boxes after each layer, and what becomes of them when queries do not look at each other."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from vizkit.figure.detection.on_picture import Panel, Track
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import layer
 from vizkit.views.detection.boxes import least_score, true_boxes
-from vizkit.views.detection.scene import BUNDLED, OfScene, depth
+from vizkit.views.detection.scene import BUNDLED, OfScene, depth, shipped
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -41,14 +40,11 @@ class Decoder(OfScene, View):
         return f"Boxes in {given.title} after decoder layer {self.layer or len(given.model.model.decoder)}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        from vizkit.models.detection.opening import detector_folder
-        from vizkit.models.detection.seen import sure
-
         given, panels, counts, arrays = self.given(of), [], [], {}
         for name, title in WAYS.items():
             made = given.seen(self_attention=name == "together")
             layers = made.layers[: self.at(made.layers) + 1]
-            said = sure(layers[-1], self.score)
+            said = given.sure(self.score, len(layers) - 1, self_attention=name == "together")
             boxes, count = given.found(said)
             steps = [answers.boxes_cxcywh[0, said.queries, :2].tolist() for answers in layers]
             tracks = [Track([points[place] for points in steps], box.colour) for place, box in enumerate(boxes)]
@@ -60,8 +56,7 @@ class Decoder(OfScene, View):
         yield from self.canvas(given, panels, "Boxes and the way that their middles took.")
         yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title).words)
         if self.detector == BUNDLED:
-            file = detector_folder(f"bundled:{BUNDLED}")[0] / "measured.json"
-            measured = json.loads(file.read_text(encoding="utf-8"))
+            measured = shipped("measured")
             over = (measured[name]["duplicates"] for name in ("whole", "alone"))
             yield Said(of_many_doubles(measured["scenes"], *over).words)
         yield Numbers(partial(dict, arrays, picture=given.rgb))

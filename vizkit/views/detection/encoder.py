@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,13 +16,11 @@ from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Numbers, Said
 from vizkit.views.controls import layer, number
 from vizkit.views.detection.boxes import chosen_head, named
-from vizkit.views.detection.scene import Given, OfScene, opened
+from vizkit.views.detection.scene import Given, OfScene, size
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
-
-def depth(of: Any, view: Any) -> int:
-    return len(opened(of[0], view.detector)[0].model.encoder)
+depth = partial(size, "encoder_depth")
 
 
 @dataclass(frozen=True)
@@ -53,13 +51,12 @@ class Encoder(OfScene, View):
         return f"Self-attention of the encoder in {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        from vizkit.models.detection.seen import sure
-
         given = self.given(of)
-        made, title = given.seen(), f"Self-attention, layer {self.at(given.seen().encoder) + 1}, {named(self.head)}"
-        weights = made.encoder[self.at(made.encoder)]
+        made = given.seen()
+        at = self.at(made.encoder)
+        weights, title = made.encoder[at], f"Self-attention, layer {at + 1}, {named(self.head)}"
         looked = (weights.mean(0) if self.head is None else weights[self.head - 1]).unflatten(1, made.grid)
-        x, y = of.point if of.point != CENTRE else sure(made.layers[-1], 0.0).boxes_cxcywh[0, :2].tolist()
+        x, y = of.point if of.point != CENTRE else given.sure(0.0).boxes_cxcywh[0, :2].tolist()
         place = self.place if 0 <= self.place < len(looked) else id_at(Tokens("cells", grid=made.grid), (x, y)) or 0
         says, said = given.kept(("places", title), partial(sentences, given, looked))
         maps = dict(enumerate(looked.numpy()))

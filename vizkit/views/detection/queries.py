@@ -1,6 +1,5 @@
 """Queries: what each object query tends to answer, over many pictures."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.detection.query_habits import sizes
 from vizkit.views.blocks import Block, Chart, Job, Later, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import detector, number
-from vizkit.views.detection.scene import BUNDLED, last_query, opened
+from vizkit.views.detection.scene import BUNDLED, last_query, opened, shipped
 from vizkit.views.of_model import OfModel
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -48,13 +47,10 @@ class Queries(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         from vizkit.evaluation.query_habits import habits_from
-        from vizkit.models.detection.opening import detector_folder
 
         model, key = opened(of, self.detector)
         if self.detector == BUNDLED:
-            file = detector_folder(f"bundled:{BUNDLED}")[0] / "queries.json"
-            read = partial(json.loads, file.read_text(encoding="utf-8"))
-            yield from self.drawn(model, of.kept(OfModel(("habits", key)), lambda: habits_from(read())))
+            yield from self.drawn(model, habits_from(shipped("queries")))
         else:
             job = Job(OfModel(("habits", key)), f"Asking all queries of {SCENES} scenes", partial(ask, model))
             yield Later(of, (job,), lambda done: [block for each in done.values() for block in self.drawn(model, each)])

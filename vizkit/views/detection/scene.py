@@ -1,6 +1,7 @@
 """What the views of Detection share: a drawn scene with its truth or the picture of the sidebar, the model that finds
 things in it, and the panels that both are drawn in."""
 
+import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -69,6 +70,12 @@ class Given:
 
         make = partial(look, self.model, self.rgb, self_attention=self_attention)
         return self.kept(("seen", self_attention), make)
+
+    def sure(self, score: float, layer: int = -1, *, self_attention: bool = True) -> "Sure":
+        """What queries say after a decoder layer with a score of at least that, the surest first."""
+        from vizkit.models.detection.seen import sure
+
+        return sure(self.seen(self_attention=self_attention).layers[layer], score)
 
     def names(self, labels: "Tensor | np.ndarray") -> list[str]:
         return [self.model.labels[label] for label in labels.tolist()]
@@ -184,14 +191,21 @@ def opened(of: Subject, name: str) -> "tuple[Detector, tuple[str, int]]":
         raise NotApplicable(str(sentence)) from None
 
 
-def depth(of: Sequence[Subject], view: Any) -> int:
-    """Of the decoder."""
-    return len(opened(of[0], view.detector)[0].model.decoder)
+def shipped(name: str) -> dict[str, Any]:
+    """What was measured of the model that comes with vizkit."""
+    from vizkit.models.detection.opening import detector_folder
+
+    file = detector_folder(f"bundled:{BUNDLED}")[0] / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
-def heads(of: Sequence[Subject], view: Any) -> int:
-    return int(opened(of[0], view.detector)[0].model.sizes["heads"])
+def size(name: str, of: Sequence[Subject], view: Any) -> int:
+    """Of the chosen model: "decoder_depth", "heads"…"""
+    return int(opened(of[0], view.detector)[0].model.sizes[name])
+
+
+depth = partial(size, "decoder_depth")
 
 
 def last_query(of: Sequence[Subject], view: Any) -> int:
-    return opened(of[0], view.detector)[0].queries - 1
+    return size("queries", of, view) - 1

@@ -47,30 +47,26 @@ class SegmentMasks(OfScene, View):
 
         given = self.given(of)
         said = segments(given, self.score)
-        names, blank = given.names(said.labels), np.zeros((0, 0), np.uint8)
-        if given.truth is None:
-            yield from self.canvas(
-                given, [painted(given, said, range(len(names)), f"Found in {given.title}")], "Masks."
-            )
-            yield Said(of_masks(given.title, names, None, [], 0.0).words)
-        else:
-            truth = Segments(given.truth.instances, given.truth.labels)
-            things, mine, true = given.names(truth.labels), partners(truth, said), partners(said, truth)
-            tints = [at if at is not None else len(things) + place for place, (at, _) in enumerate(mine)]
-            panels = [painted(given, said, tints, f"Found in {given.title}")]
-            panels.append(painted(given, truth, range(len(things)), "What is there"))
-            yield from self.canvas(given, panels, "Masks.")
+        names, hits, rows, pq = given.names(said.labels), [], [], 0.0
+        true = given.truth
+        truth = Segments(said.instances * 0, said.labels[:0]) if true is None else Segments(true.instances, true.labels)
+        things, tints = given.names(truth.labels), [*range(len(names))]
+        if true is not None:
+            mine = [at for at, _ in partners(truth, said)]
+            tints = [len(things) + place if at is None else at for place, at in enumerate(mine)]
             hits = [(names[at], iou) for at, _, iou in matches(said, truth)]
             pq = quality([said], [truth], len(given.model.labels)).pq
-            yield Said(of_masks(given.title, names, things, hits, pq).words)
             rows = [
                 {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
-                for thing, (at, iou) in zip(things, true, strict=True)
+                for thing, (at, iou) in zip(things, partners(said, truth), strict=True)
             ]
-            if rows:
-                yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
-            blank = truth.instances
-        own = {"instances": said.instances, "labels": said.labels, "true_instances": blank}
+        panels = [painted(given, said, tints, f"Found in {given.title}")]
+        panels += [painted(given, truth, range(len(things)), "What is there")] if true else []
+        yield from self.canvas(given, panels, "Masks.")
+        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq).words)
+        if rows:
+            yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
+        own = {"instances": said.instances, "labels": said.labels, "true_instances": truth.instances}
         yield Numbers(partial(dict, own, picture=given.rgb))
 
 

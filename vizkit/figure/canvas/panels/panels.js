@@ -56,12 +56,12 @@ export default function ({ data, parentElement, setStateValue }) {
     if (at >= 0) { pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
     const frames = panel.frames.filter(({ id }) => !panel.own || id === shown()), taken = []
-    for (const { box: [x0, y0, x1, y1], colour, dashed, bare, id } of frames) {
+    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, id } of frames) {
       if (bare) continue                                 // its word alone
       const own = !panel.own && id >= 0 && id === shown()
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
     }
-    for (const { box, word, colour } of frames) if (word) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
+    for (const { box_xyxy: box, word, colour } of frames) if (word) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
     if (data.pick === 'cell' && shown() >= 0) {
       const y = Math.floor(shown() / columns), x = shown() % columns
       lines(pen, () => pen.rect(x * w / columns, y * h / rows, w / columns, h / rows), INK, 2.5, [])
@@ -81,10 +81,11 @@ export default function ({ data, parentElement, setStateValue }) {
     })
     root.dataset.shown = shown()
   }
+  const area = ({ box_xyxy: [x0, y0, x1, y1] }) => (x1 - x0) * (y1 - y0)
   const idAt = ({ frames, own }, x, y) => {
     if (data.pick === 'cell') return Math.min(rows - 1, Math.floor(y * rows)) * columns + Math.min(columns - 1, Math.floor(x * columns))
-    const inside = frames.filter(({ id, box }) => id >= 0 && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
-    return inside.sort((a, b) => (a.box[2] - a.box[0]) * (a.box[3] - a.box[1]) - (b.box[2] - b.box[0]) * (b.box[3] - b.box[1]))[0]?.id ?? null
+    const inside = frames.filter(({ id, box_xyxy: box }) => id >= 0 && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
+    return inside.sort((a, b) => area(a) - area(b))[0]?.id ?? null
   }
   const over = id => { if (state.over !== id) { state.over = id; draw() } }
   const choose = id => { state.chosen = id; state.over = null; draw(); setStateValue('pick', id) }
