@@ -130,7 +130,7 @@ insects. It learned from 12,000 drawn scenes: `python -m vizkit train --recipe d
 look at places of their own (Meng et al. 2021), four groups of them learn side by side (Chen et al. 2022), and every
 cell of the memory learns too (Zong et al. 2023); `detr-plain` is the same network without these three.
 
-    python -m vizkit detect pond.jpg -o found.png
+    python -m vizkit show boxes pond.jpg -o found.png     # or `detect pond.jpg -o found.json`: numbers
     python -m vizkit evaluate scenes --model bundled:scenes_detr
     python -m vizkit train --data FOLDER --recipe detr-small -o runs/mine     # FOLDER/annotations.json as in COCO
 
@@ -174,7 +174,7 @@ says again what a surer one of its class has said (IoU and score of .5 or more).
 ## Optimal and greedy assignment
 
 Of {scenes:,} scenes, those in which the cheapest pair first costs more than the assignment of least cost: {differing}.
-A network that has learned has one clear query for each thing; the view Matching offers a scene where the two differ.
+A network that has learned has one clear query for each thing; the view Matching opens on a scene where the two differ.
 
 ## How they learned
 

@@ -90,6 +90,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "swin": 2,
         "training": 2,
         "architecture": 3,
+        "detection": 3,
         "sequences": 3,
     },
     "vizkit.report": {"kinds": 2, "item": 3, "": 4},

@@ -1,11 +1,9 @@
 """What a saved picture shows, as JSON and back; JSON of strangers is refused in one sentence."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from vizkit.figure.saved.boxes import Frame, Track
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
@@ -14,12 +12,11 @@ from vizkit.report.kinds import (
     KINDS,
     Chart,
 )
-from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
-from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
+from vizkit.views.subject import CENTRE
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -36,21 +33,6 @@ SHOWS = [
         (
             Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, None)),), log=True, boxes=((1.0, 0.0, 1.0, 1.0),)),
             Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
-        ),
-    ),
-    Framed(
-        "Boxes",
-        ("scene 1",),
-        1,
-        (
-            OnPicture(
-                "Found",
-                (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly 0.93", True),),
-                (Track(((0.1, 0.1), (0.2, 0.3)), "#0000ff"),),
-                ((0.0, 1.0), (2.0, 0.5)),
-                ((0, 1), (2, 2)),
-                (0, 3),
-            ),
         ),
     ),
 ]
@@ -76,39 +58,6 @@ def test_an_item_comes_back_as_it_was(shows):
 
 def test_every_kind_is_tried_here():
     assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Explore, Explorer, Maps, Rollout}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"frames": (Frame((0.1, 0.2, 0.3, 0.4), "red; }"),)},
-        {"frames": (Frame((0.4, 0.2, 0.3, 0.4), "#00ff00"),)},
-        {"frames": (Frame((0.1, 0.2, 1e9, 0.4), "#00ff00"),)},
-        {"tracks": (Track(((0.0, 1e300),), "#00ff00"),)},
-        {"cells": ((1.0, 2.0), (1.0,))},
-        {"cells": ((None, 2.0),)},
-        {"cells": ((-1.0, 2.0),)},
-        {"cells": ((),)},
-        {"instances": ((0, 5),)},
-        {"instances": ((0, -1),)},
-        {"places": (-1,)},
-        {"frames": (Frame((0.0, 0.0, 1.0, 1.0), "#00ff00", "x" * 201),)},
-        {"frames": (Frame((0.0, 0.0, 1.0, 1.0), "#00ff00"),) * 401},
-        {"tracks": (Track(((0.0, 0.0),), "#00ff00"),) * 401},
-        {"tracks": (Track(((0.0, 0.0),) * 401, "#00ff00"),)},
-    ],
-    ids=lambda change: str(change)[:60],
-)
-def test_boxes_of_a_stranger_are_refused_in_one_sentence(change):
-    shows = Framed("Boxes", (), 1, (replace(SHOWS[-1].panels[0], **change),))
-    with pytest.raises(ReportError, match=r"not as vizkit writes them\.$"):
-        shows.drawn(Subject(no_model, no_picture()))
-
-
-@pytest.mark.parametrize("scene", [-1, 1001])
-def test_a_scene_that_there_is_not_is_refused(scene):
-    with pytest.raises(ReportError):
-        replace(SHOWS[-1], scene=scene).drawn(Subject(no_model, no_picture()))
 
 
 def test_a_report_comes_back_as_it_was():

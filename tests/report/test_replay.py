@@ -14,7 +14,6 @@ from PIL import Image
 import vizkit
 from vizkit.__main__ import main
 from vizkit.datasets import samples
-from vizkit.figure.saved.boxes import Frame
 from vizkit.figure.saved.panels import Line, Panel
 from vizkit.figure.saved.plate import Words
 from vizkit.from_json import ReportError
@@ -25,7 +24,6 @@ from vizkit.report.kinds import (
     KINDS,
     Chart,
 )
-from vizkit.report.kinds.framed import Framed, OnPicture
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
@@ -33,6 +31,7 @@ from vizkit.views.attention.explorer import Explorer
 from vizkit.views.convolution.feature_maps import FeatureMaps
 from vizkit.views.convolution.filters import Filters
 from vizkit.views.convolution.slide import Slide
+from vizkit.views.detection.boxes import Boxes
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
@@ -52,13 +51,13 @@ ALL = [
     (CNN, Filters(2, 4, "this picture")),
     (CNN, Slide("blur", size=5)),
     ("", Chart("Loss", ("a run",), (Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, 1.0)),)),))),
-    ("", Framed("Boxes", ("scene 1",), 1, (OnPicture("Found", (Frame((0.1, 0.2, 0.3, 0.4), "#00ff00", "mayfly"),)),))),
+    ("", Boxes(scene=1, query=3)),
     (VIT, Explorer(5, "patch", "min", True)),
 ]
 
 
 def item_of(source: str, shows, **changed) -> Item:
-    name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Chart | Framed) else "digit 3"
+    name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Chart | Boxes) else "digit 3"
     return Item(shows, **{"source": source, "model": name, "image": image, "link": LINK} | changed)
 
 
@@ -72,6 +71,7 @@ def saved(tmp_path_factory) -> Path:
     """A folder as it was saved, one picture of every kind."""
     assert {type(shows) for _, shows in ALL} == {
         *KINDS.values(),
+        Boxes,
         Explore,
         Explorer,
         FeatureMaps,

@@ -43,7 +43,8 @@ def of_view(entry: Entry) -> App:
     without = (*(() if "picture" in entry.reads else PICTURE), *(() if "models" in entry.reads else MODELS))
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
-    view.default(with_options(_showing(entry), settings_of(entry), without, required=("image", "model")))
+    required = ("model",) if entry.only else ("image", "model")
+    view.default(with_options(_showing(entry), settings_of(entry), without, required))
     return view
 
 
@@ -111,7 +112,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         for path in output:
             refuse_output(path, SUFFIXES)
         settings = _settings(entry, typed)  # first, with the path: a model takes longer
-        if "picture" in entry.reads:
+        if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
         models = [opening.load(name, several=True) for name in model or ()]
         shown = show(entry.name, models, image or None, at=at, edits=edit or [], **settings)

@@ -4,7 +4,6 @@ A classifier was only ever told that an insect of one kind is in a picture. In a
 each of them; chance is the share of the picture that the boxes cover.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,7 @@ from vizkit.image import RGB, seen_box
 from vizkit.models import Loaded, trace
 from vizkit.traces import NotApplicable
 
-__all__ = ["InBoxes", "in_boxes", "mean_share", "relevance_in_boxes"]
+__all__ = ["InBoxes", "in_boxes", "relevance_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,33 +34,25 @@ class InBoxes:
     area: float
 
 
-def relevance_in_boxes(
-    loaded: Loaded, picture: RGB, boxes_xyxy: Float[np.ndarray, "thing 4"], labels: Int[np.ndarray, " thing"]
-) -> list[InBoxes]:
-    """Of every class that occurs, in the order of their first thing. `boxes_xyxy` in pixels of the picture, `labels`
-    numbered as the model's classes. One pass with gradients for each class."""
-    height, width = picture.shape[:2]
-    seen = seen_box((height, width), loaded.preprocessing)
-    made = []
-    for label in dict.fromkeys(labels.tolist()):
-        own, others = boxes_xyxy[labels == label], boxes_xyxy[labels != label]
-        try:
-            heat = explain(generic_relevance.METHOD.name, trace(loaded, picture, target=label)).heat.float()
-        except NotApplicable:  # nothing gained relevance
-            made.append(InBoxes(label, None, float("nan"), float("nan"), float(_inside(own, (height, width)).mean())))
-            continue
-        rows, columns = heat.shape
-        mine, theirs = _inside(own, (height, width)), _inside(others, (height, width))
-        made.append(
-            InBoxes(
-                label,
-                heat,
-                in_boxes(heat, cover(mine, seen, (rows, columns))),
-                in_boxes(heat, cover(theirs * (1 - mine), seen, (rows, columns))),
-                float(cover(mine, seen, (rows, columns)).mean()),
-            )
-        )
-    return made
+def relevance_of(
+    label: int,
+    loaded: Loaded,
+    picture: RGB,
+    boxes_xyxy: Float[np.ndarray, "thing 4"],
+    labels: Int[np.ndarray, " thing"],
+) -> InBoxes:
+    """Of one class. `boxes_xyxy` in pixels of the picture, `labels` numbered as the model's classes. One pass with
+    gradients."""
+    size_hw = picture.shape[0], picture.shape[1]
+    seen = seen_box(size_hw, loaded.preprocessing)
+    mine, theirs = (_inside(boxes_xyxy[which], size_hw) for which in (labels == label, labels != label))
+    try:
+        heat = explain(generic_relevance.METHOD.name, trace(loaded, picture, target=label)).heat.float()
+    except NotApplicable:  # nothing gained relevance
+        return InBoxes(label, None, float("nan"), float("nan"), float(mine.mean()))
+    grid = heat.shape[0], heat.shape[1]
+    own, others = cover(mine, seen, grid), cover(theirs * (1 - mine), seen, grid)
+    return InBoxes(label, heat, in_boxes(heat, own), in_boxes(heat, others), float(own.mean()))
 
 
 def in_boxes(heat: Float[Tensor, "row column"], covered: Float[Tensor, "row column"]) -> float:
@@ -70,14 +61,6 @@ def in_boxes(heat: Float[Tensor, "row column"], covered: Float[Tensor, "row colu
     weights = heat.clamp(min=0)
     total = float(weights.sum())
     return float((weights * covered).sum()) / total if total > 0 else float("nan")
-
-
-def mean_share(found: Sequence[InBoxes]) -> tuple[float, float]:
-    """The mean share in the boxes, and that of the picture which they cover; NaN where no class has relevance."""
-    known = [each for each in found if each.heat is not None]
-    if not known:
-        return float("nan"), float("nan")
-    return float(np.mean([each.share for each in known])), float(np.mean([each.area for each in known]))
 
 
 def _inside(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[Tensor, "_height _width"]:

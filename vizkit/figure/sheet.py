@@ -9,6 +9,9 @@ from PIL import Image, ImageDraw, ImageFont
 GAP_PX, TITLE_PX = 12, 28
 
 
+OUTLINED_PX = 480  # the least side of a picture with outlines
+
+
 def sheet(
     pictures: Sequence[UInt8[np.ndarray, "height width 3"]], titles: Sequence[str], columns: int = 4
 ) -> UInt8[np.ndarray, "sheet_height sheet_width 3"]:
@@ -41,3 +44,19 @@ def enlarged(
     """Every pixel a square, so that the shorter side has at least `least_px`."""
     times = -(-least_px // min(picture.shape[:2]))
     return picture.repeat(times, 0).repeat(times, 1)
+
+
+def outlined(
+    rgb: UInt8[np.ndarray, "height width 3"], boxes: Sequence[tuple[int, int, int, int]], colours: Sequence[str]
+) -> UInt8[np.ndarray, "height width 3"]:
+    """Boxes (row, column, rows, columns) of its pixels, each in a colour (#rrggbb), the first on top; a picture that is
+    small is enlarged first."""
+    large = enlarged(rgb, OUTLINED_PX)
+    times = len(large) // len(rgb)
+    paper = Image.fromarray(large)
+    pen = ImageDraw.Draw(paper)
+    for (row, column, rows, columns), colour in reversed([*zip(boxes, colours, strict=True)]):
+        corners = (column, row, column + columns, row + rows)
+        left, top, right, bottom = (times * each for each in corners)
+        pen.rectangle((left, top, right - 1, bottom - 1), outline=colour, width=max(2, OUTLINED_PX // 160))
+    return np.array(paper)

@@ -16,10 +16,10 @@ import numpy as np
 
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
-from vizkit.views import VIEWS, Entry, class_of
+from vizkit.views import VIEWS, Entry, class_of, reads
 from vizkit.views.controls import ControlError, checked, controls, setting
-from vizkit.views.sequences.known import trained_texts
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
+from vizkit.views.trained import AT_HAND, trained
 from vizkit.views.view import View
 
 if TYPE_CHECKING:
@@ -53,13 +53,15 @@ def show(
     not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
     """
     entry = _entry(name)
+    if entry.only and image is not None:
+        settings = {entry.only.field: entry.only.option, **settings}
     view = _view(entry, settings, at)
-    pictured, image_name = opened(image, entry) if "picture" in entry.reads else (no_picture(), "")
+    pictured, image_name = opened(image, entry) if "picture" in reads(view) else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
     subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
     pictures = _pictures(view)
     for subject in subjects:
-        subject.texts, subject.uploads = _texts(view), pictures
+        subject.texts, subject.uploads = _folders(view), pictures
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
 
@@ -81,10 +83,10 @@ def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
     return cls(**clicked | {name: setting(cls, name, _python(value)) for name, value in settings.items()})
 
 
-def _texts(view: View) -> dict[str, str]:
-    """Models of texts at hand: finished runs by their names, and the folder that was named."""
-    chosen = [getattr(view, name) for name, control in controls(view).items() if control.kind == "text model"]
-    return {**(trained_texts() if chosen else {}), **{folder: folder for folder in chosen if Path(folder).is_dir()}}
+def _folders(view: View) -> dict[str, str]:
+    """Models at hand of the kinds that it chooses among: finished runs by name, and the folder that was named."""
+    chosen = [getattr(view, name) for name, control in controls(view).items() if control.kind in AT_HAND]
+    return {**trained(view), **{folder: folder for folder in chosen if Path(folder).is_dir()}}
 
 
 def _pictures(view: View) -> dict[str, RGB]:

@@ -17,7 +17,7 @@ from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
-from vizkit.views import entry, name_of
+from vizkit.views import entry, name_of, reads
 from vizkit.views.blocks import Block, Heading, Map, Said
 from vizkit.views.controls import controls, options
 from vizkit.views.settled import flat
@@ -73,13 +73,13 @@ class Showing:
     @property
     def meta(self) -> dict[str, Any]:
         """What the arrays are of, as it is saved beside them."""
-        reads = entry(self.view).reads
-        models = [of for of in self.subjects if of.has_model] if "models" in reads else ()
+        read = reads(self.view)
+        models = [of for of in self.subjects if of.has_model] if "models" in read else ()
         return {
             "view": name_of(self.view),
             "settings": asdict(self.view),
             "models": [{"name": of.name, "source": of.loaded.source, "trained": of.loaded.trained} for of in models],
-            "picture": digest_of(self.subjects[0].original) if "picture" in reads else "",
+            "picture": digest_of(self.subjects[0].original) if "picture" in read else "",
             "point": self.subjects[0].point,
             "edits": self.subjects[0].edits,
             "vizkit": __version__,

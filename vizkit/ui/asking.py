@@ -73,6 +73,10 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 
 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
+def _detector(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    return _choice(key, replace(control, listed=True), of, default)
+
+
 def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
     if control.pictures:
@@ -155,7 +159,9 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
     shown: Any = {"key": key, "bind": "query-params", "width": SLIDER_PX, "help": control.help or None}
     place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
     with place:
-        if control.at:
+        if control.typed:
+            value = st.number_input(control.label, low, high, default or low, step, **shown)
+        elif control.at:
             value = st.select_slider(control.label, control.at, default, lambda at: f"{at:g}", **shown)
         else:
             top = max(low + step, high)
@@ -254,4 +260,5 @@ WIDGETS = {
     "text": _text,
     "folder": _folder,
     "text model": _text_model,
+    "detector": _detector,
 }

@@ -160,7 +160,7 @@ def _chart(to: Drawing, block: Chart) -> None:
         st.markdown(f"**{plain(block.title)}**")
     point: tuple[Rule[Any], Callable[[Any], None]] | None = None
     if block.picks:
-        point = rule_of(controls(to.view)[block.picks], to.of), partial(to.put, block.picks)
+        point = rule_of(controls(to.view)[block.picks], to.of or [to.without]), partial(to.put, block.picks)
     chart.chart(block.figure, to.next_key("chart"), block.alt, point)
 
 

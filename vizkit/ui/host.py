@@ -15,11 +15,13 @@ from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import Drawing, asked_there, show
 from vizkit.ui.session import saved
+from vizkit.ui.session.chosen import reads_now
+from vizkit.ui.session.shown import cursor
 from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
-from vizkit.views import Entry, class_of
+from vizkit.views import Entry, class_of, reads
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.subject import no_model, no_picture
 from vizkit.views.view import View
@@ -41,8 +43,8 @@ def draw(entry: Entry, page: Any) -> None:
             reading.guarded(_add_able, able, cls, column, of)
     if not able and entry.needs:
         return
-    without: Any = saved.Shelved(no_model, no_picture())  # of this session alone
-    if "picture" in entry.reads and not able:
+    without: Any = saved.Shelved(no_model, no_picture(), point=cursor())  # of this session alone
+    if "picture" in reads_now(entry) and not able:
         without = saved.picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
     others = (
@@ -88,18 +90,17 @@ def _one(to: Drawing, index: int) -> None:
         item = saved.item_of(
             to.of[0].shown, to.view, to.opacity, others=[each.shown for each in others if isinstance(each, saved.Kept)]
         )
-        item = item if "picture" in to.entry.reads else replace(item, image="")
+        item = item if "picture" in reads(to.view) else replace(item, image="")
         save(key, {"": item}, to.of[0], to.files)
     else:
-        pictured = "picture" in to.entry.reads
-        item = (saved.item_of_picture if pictured else saved.item_alone)(to.view)
+        item = (saved.item_of_picture if "picture" in reads(to.view) else saved.item_alone)(to.view)
         save(key, {"": item}, to.without, to.files)
 
 
 def _turned(to: Drawing, book: Packed) -> None:
     """What a played field changes, at every step: the browser turns it without asking here."""
     asked = controls(to.view)
-    picks = {name: (rule_of(control, to.of), partial(to.put, name)) for name, control in asked.items()}
+    picks = {name: (rule_of(control, to.of or [to.without]), partial(to.put, name)) for name, control in asked.items()}
 
     stage(
         to.next_key("stage"),

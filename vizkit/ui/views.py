@@ -19,6 +19,7 @@ from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
 from vizkit.ui.session.address import drop_infinite, settle
+from vizkit.ui.session.chosen import reads_now
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
 from vizkit.ui.widgets.known import banner
@@ -77,7 +78,7 @@ def open_page(stem: str) -> None:
         title = choose_view(key, titles, preset=hasattr(package, "opening"))
         view = package.VIEWS[titles.index(title)]
         st.caption(view.line)
-    if "picture" in reads(view, package) and linked_picture.awaited():
+    if "picture" in reads_now(view) and linked_picture.awaited():
         return
     below = waiting() if (waiting := getattr(package, "waiting", None)) else None
     if view.answers:
@@ -107,20 +108,13 @@ def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:
     return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
 
 
-def reads(view: View, package: ModuleType | SimpleNamespace) -> Reads:
-    """What the view reads now; a package may say in its own `reads(view)` that this depends on what is chosen."""
-    own = getattr(package, "reads", None)
-    return own(view) if own else view.reads
-
-
 def read_now(stem: str) -> Reads:
     """What the open view of a page reads, known before it is drawn."""
-    package, view = _opened(stem)
-    return reads(view, package)
+    return reads_now(_opened(stem)[1])
 
 
 def draw(view: View, package: str) -> None:
-    now = reads(view, package_of(package.rpartition(".")[2]))
+    now = reads_now(view)
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
     sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)

@@ -15,6 +15,7 @@ from vizkit.views import (
     attention,
     compare,
     convolution,
+    detection,
     distillation,
     intervene,
     patches,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
-__all__ = ["VIEWS", "Entry", "Reads", "class_of", "entry", "name_of"]
+__all__ = ["VIEWS", "Entry", "Reads", "class_of", "entry", "name_of", "reads"]
 
 VIEWS = {
     each.name: each
@@ -63,6 +64,7 @@ VIEWS = {
         *sequences.VIEWS,
         *architecture.VIEWS,
         *super_resolution.VIEWS,
+        *detection.VIEWS,
     )
 }
 
@@ -82,6 +84,12 @@ def name_of(view: "View | type[View]") -> str:
 
 def entry(view: "View | type[View]") -> Entry:
     return VIEWS[name_of(view)]
+
+
+def reads(view: "View") -> Reads:
+    """What it shows something of, as it is set."""
+    own = entry(view)
+    return own.reads if own.only is None or getattr(view, own.only.field) == own.only.option else "nothing"
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,9 @@ Subjects = Sequence[Subject]
 Options = Sequence[str] | Callable[..., Sequence[str]]
 End = int | float | Callable[..., int | float]
 """Functions are given the subjects; those of a control that `follows` the view as it is set so far, too."""
-Kind = Literal["choice", "several", "number", "switch", "layer", "head", "query", "text", "folder", "text model"]
+Kind = Literal[
+    "choice", "several", "number", "switch", "layer", "head", "query", "text", "folder", "text model", "detector"
+]
 V = TypeVar("V", bound=View)
 USUAL = {
     "layer": "; by default the last",
@@ -53,6 +55,7 @@ class Control:
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.
+    `typed`: a number that is no quantity.
     `pictures`: its options are `Subject.others`, of which a link may name one that is not here.
     """
 
@@ -77,6 +80,7 @@ class Control:
     most: int | None = None
     follows: bool = False
     pictures: bool = False
+    typed: bool = False
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -98,7 +102,7 @@ class Control:
             return "the name of a folder at hand"
         if self.kind == "text":
             return f"at most {self.longest} characters"
-        if self.kind == "text model":
+        if self.kind in ("text model", "detector"):
             return "one that comes with vizkit, a finished run by its name, or the path of a folder"
         if self.kind == "query":
             named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"
@@ -162,7 +166,7 @@ def layer(label: str = "Layer", help: str = "", *, default: int | None = None, *
 
 def head(label: str = "Head", help: str = "", **more: Any) -> Any:
     """From 1; None: the mean of all heads."""
-    return _field(None, Control("head", label, help, low=1, high=most_heads, **more))
+    return _field(None, Control("head", label, help, **({"low": 1, "high": most_heads} | more)))
 
 
 def query(label: str = "Query", help: str = "", *, options: Options | None = None, **more: Any) -> Any:
@@ -180,7 +184,12 @@ def text_model(*bundled: str, **more: Any) -> Any:
     def known(of: Subjects) -> list[str]:
         return list(dict.fromkeys([*bundled, *(name for each in of for name in each.texts)]))
 
-    return _field(bundled[0], Control("text model", "Model", options=known, **more))
+    return _field(bundled[0], Control(**({"kind": "text model", "label": "Model", "options": known} | more)))
+
+
+def detector(*bundled: str, **more: Any) -> Any:
+    """A model that finds things, as a model of texts."""
+    return text_model(*bundled, kind="detector", **more)
 
 
 def folder(label: str, help: str = "", **more: Any) -> Any:

@@ -1,11 +1,20 @@
 """Where a view stands: its page and its place there, its name, and what it needs."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-__all__ = ["Entry", "Reads"]
+__all__ = ["Entry", "Only", "Reads"]
 
 Reads = Literal["picture and models", "picture", "models", "nothing"]
+
+
+class Only(NamedTuple):
+    """A choice of a view: by its field, its name in the address, and one of its options, in words too."""
+
+    field: str
+    key: str
+    option: str
+    words: str
 
 
 @dataclass(frozen=True)
@@ -17,7 +26,7 @@ class Entry:
     another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
     `query`: the token whose rows it asks for, where the page's own choice does not decide. `formerly`: an earlier
     title, so that old addresses still open it. `answers`: whether it shows what models answer. `reads`: what it shows
-    something of; the sidebar offers that alone.
+    something of; the sidebar offers that alone. `only`: with this option of its own alone, else it reads nothing.
     """
 
     title: str
@@ -32,3 +41,4 @@ class Entry:
     name: str = ""
     page: str = ""
     beside: str = ""
+    only: Only | None = None

@@ -54,7 +54,7 @@ class Subject:
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
-        self.texts: Mapping[str, str] = {}  # the same of models of texts
+        self.texts: Mapping[str, str] = {}  # the same of models of texts, and of those that find things
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
         self._pictured: dict[str, Subject] = {}

@@ -321,13 +321,40 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         data_size.teacher({"hard teacher": {images: one}, "soft teacher": {images: other}})
         for images, one, other in product((300, 1_000), estimates(), estimates())
     ),
-    detection.of_found: lambda: (detection.of_found(boxes, p) for boxes, p in product(found(), SHARES)),
+    detection.of_found: lambda: (detection.of_found(boxes, p, "scene 6") for boxes, p in product(found(), SHARES)),
     detection.of_own: lambda: (detection.of_own("ant", p, Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))),
     detection.of_place: lambda: (
         detection.of_place("ant", Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))
     ),
     detection.of_doubles: lambda: (
-        detection.of_doubles(layer, boxes, boxes) for layer, boxes in product((1, 8), found())
+        detection.of_doubles(layer, boxes, boxes, "scene 6") for layer, boxes in product((1, 8), found())
+    ),
+    detection.of_places: lambda: (
+        detection.of_places("scene 6", [Own(p, q, 1.0)] * count)
+        for p, q, count in product(SHARES, (None, *SHARES), COUNTS)
+    ),
+    detection.of_strongest: lambda: (
+        detection.of_strongest("digit 3", place, torch.tensor([[p, 0.0], [0.0, q]]))
+        for place, p, q in product((0, 3), SHARES, SHARES)
+    ),
+    detection.of_many_doubles: lambda: (
+        detection.of_many_doubles(count, p, q) for count, p, q in product((1, 1000), SHARES, SHARES)
+    ),
+    detection.of_matching: lambda: (
+        detection.of_matching("scene 6", things, p, q, same=same)
+        for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
+    ),
+    detection.of_masks: lambda: (
+        detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
+        for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
+    ),
+    detection.of_classifiers: lambda: (
+        detection.of_classifiers("scene 6", name, {"ViT": own, "Swin": (p, q, 0.1)})
+        for name, own, p, q in product(("", "ant"), (None, (0.2, 0.0, 0.1)), SHARES, SHARES)
+    ),
+    detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
+    detection.of_published: lambda: (
+        detection.of_published("DETR", "R-CNN", {"small": gain, "large": -gain}) for gain in (-3.5, 0.0, 5.0)
     ),
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))

@@ -1,4 +1,4 @@
-"""A visitor of Detection: a box is clicked and shows where its query looked; a scene without insects."""
+"""A visitor of Detection: a box or a place shows where it looks; another scene of the strip."""
 
 import re
 
@@ -17,26 +17,40 @@ def opened(page: Page, server: str, more: str = ""):
     return panels
 
 
+def drawn(panels, place: int) -> str:
+    return panels.locator("canvas").nth(place).evaluate("canvas => canvas.toDataURL()")
+
+
 def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Page, server: str):
     panels = opened(page, server, "det_score=0.05")
-    expect(panels.locator("canvas")).to_have_count(3)  # the picture, the attention of the surest box, its relevance
-    attention = panels.locator("canvas").nth(1)
-    expect(attention).to_have_attribute("aria-label", re.compile("looked"))
-    before = attention.evaluate("canvas => canvas.toDataURL()")
+    expect(panels.locator("canvas")).to_have_count(4)  # found, true, the attention of the surest box, its relevance
+    first, before = panels.get_attribute("data-shown"), drawn(panels, 2)
     panels.locator("canvas").first.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"det_query=\d+"))
     ready(page)
-    assert attention.evaluate("canvas => canvas.toDataURL()") != before
-    after, linked = attention.evaluate("canvas => canvas.toDataURL()"), page.url.partition("?")[2]
-    again = opened(page, server, linked).locator("canvas")
-    expect(again).to_have_count(3)
-    assert again.nth(1).evaluate("canvas => canvas.toDataURL()") == after
+    expect(panels).not_to_have_attribute("data-shown", first or "")
+    after, chosen, linked = drawn(panels, 2), panels.get_attribute("data-shown"), page.url.partition("?")[2]
+    assert after != before
+    again = opened(page, server, linked)
+    expect(again).to_have_attribute("data-shown", chosen or "")
+    assert drawn(again, 2) == after
 
 
-def test_nothing_found_is_a_sentence(page: Page, server: str):
-    panels = opened(page, server, "det_score=0.95&det_scene=4")  # a scene without insects
-    expect(panels.locator(".says")).to_contain_text("No insect to find, no box too many")
-    expect(panels.locator("canvas")).to_have_count(1)
+def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page, server: str):
+    panels = opened(page, server, "detection_view=Encoder")
+    chosen, address = panels.get_attribute("data-shown"), page.url
+    panels.locator("canvas").first.hover(position={"x": 300, "y": 60})
+    expect(panels).not_to_have_attribute("data-shown", chosen or "")
+    page.mouse.move(5, 5)
+    expect(panels).to_have_attribute("data-shown", chosen or "")
+    assert page.url == address
+
+
+def test_a_scene_of_the_strip_is_opened(page: Page, server: str):
+    opened(page, server)
+    page.get_by_role("button", name="scene 4", exact=True).click()  # without insects
+    expect(page).to_have_url(re.compile("det_scene=4"))
+    expect(page.locator(MAIN)).to_contain_text("Scene 4: no insect to find")
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 

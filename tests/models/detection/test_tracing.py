@@ -121,7 +121,7 @@ def test_what_is_seen_is_what_the_model_says(conditional):
     assert [len(part) for part in (seen.encoder, seen.cross, seen.among)] == [2, 2, 2]
     assert seen.memory.shape == (6, 16)
     torch.testing.assert_close(seen.of_query(1, 4).sum(), torch.tensor(1.0))
-    assert torch.equal(seen.of_cell(0, 5, 1), seen.encoder[0][1, 5].view(2, 3))
+    assert torch.equal(seen.of_query(0, 4, 1), seen.cross[0][1, 4].view(2, 3))
 
 
 @KINDS

@@ -26,7 +26,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_heads": lambda data: {"pick": [1, 2]},
     "vizkit_matrix": lambda data: {"point": POINT},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
-    "vizkit_detection": lambda data: {"point": POINT} if data["pick"] == "point" else {"box": chosen_box(data)},
+    "vizkit_panels": lambda data: {"pick": chosen_frame(data)} if data["pick"] else {"scene": 2},
     "vizkit_transfer": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
@@ -64,8 +64,8 @@ NOT_CLICKED = {
 }
 
 
-def chosen_box(data: Data) -> int | None:
-    ids = [box["id"] for panel in data["panels"] for box in panel["boxes"] if box["id"] is not None]
+def chosen_frame(data: Data) -> int | None:
+    ids = [frame["id"] for panel in data["panels"] for frame in panel["frames"] if frame["id"] >= 0]
     return ids[-1] if ids else None
 
 

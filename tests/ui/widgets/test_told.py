@@ -88,8 +88,7 @@ TELL = {
     ),
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
-    "vizkit_strip": Told("detection", "Boxes", {"name": "scene 2"}),
-    "vizkit_detection": Told("detection", "Boxes", {"box": 3}),
+    "vizkit_panels": Told("detection", "Beside a classifier", {"pick": 3, "scene": 2}),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Block", {"part": "query"}),
     "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3], "head": 2}, steps=False),
@@ -123,6 +122,7 @@ TELL = {
 }
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {
+    "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # needs an evaluation: tests/ui/test_evaluate_page.py
     "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
 }

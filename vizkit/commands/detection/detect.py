@@ -1,6 +1,5 @@
-"""The things in pictures, with class, score and box."""
+"""The things in pictures, with class, score and box; `vizkit show boxes` draws them."""
 
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from vizkit.commands.output import write_output
 if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.models.detection.detecting import Detection
-    from vizkit.models.detection.opening import Detector
 
 __all__ = ["detect"]
 
@@ -21,22 +19,19 @@ def detect(
     *images: str,
     model: str = "bundled:scenes_detr",
     threshold: float = 0.5,
-    output: Annotated[Path, writes(".png", ".json", help="The picture with its boxes, or everything as numbers.")],
+    output: Annotated[Path, writes(".json", help="Everything as numbers.")],
 ) -> None:
     """Find things in pictures: their classes, scores and boxes.
 
     vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
 
     Args:
-        images: Picture files; several only into a .json.
+        images: Picture files.
         model: Bundled:NAME, a run folder or a folder of transformers with a DETR.
         threshold: The least score that counts, 0 to 1.
     """
     if not images:
         raise ValueError("Give a picture file, or several.")
-    drawn = output.suffix.lower() == ".png"
-    if drawn and len(images) > 1:
-        raise ValueError(f"{len(images)} pictures do not fit into one .png: give a name that ends in .json.")
     from vizkit.image import ImageError, open_image
     from vizkit.models.detection import detecting
     from vizkit.models.detection.opening import open_detector
@@ -51,11 +46,8 @@ def detect(
         detections = detecting.detect(detector, picture, threshold)
         content.append(_numbers(name, picture, detections))
         print(f"{name}: {_said(detections, threshold)}")
-        if drawn:
-            write_output(output, _drawn(detector, picture, detections))
-    if not drawn:
-        facts = {"model": detector.name, "licence": detector.licence, "threshold": threshold}
-        write_output(output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
+    facts = {"model": detector.name, "licence": detector.licence, "threshold": threshold}
+    write_output(output, json.dumps(facts | {"pictures": content}, indent=1, ensure_ascii=False) + "\n")
     print(f"{output}: by {detector.name}, licence {detector.licence}")
 
 
@@ -72,19 +64,3 @@ def _numbers(name: str, picture: "RGB", detections: "Sequence[Detection]") -> di
         for each in detections
     ]
     return {"image": name, "width": picture.shape[1], "height": picture.shape[0], "found": found}
-
-
-def _drawn(detector: "Detector", picture: "RGB", detections: "Sequence[Detection]") -> bytes:
-    from PIL import Image
-
-    from vizkit.figure.palette import class_colours
-    from vizkit.figure.saved.boxes import boxes
-
-    classes = [detector.labels.index(each.label) for each in detections]
-    shown = list(dict.fromkeys(classes))
-    colour = dict(zip(shown, class_colours(shown, len(detector.labels)), strict=True))
-    words = [f"{each.label} {each.score:.0%}" for each in detections]
-    drawn = boxes(picture, [each.box_xyxy for each in detections], words, [colour[each] for each in classes])
-    buffer = io.BytesIO()
-    Image.fromarray(drawn).save(buffer, "PNG")
-    return buffer.getvalue()

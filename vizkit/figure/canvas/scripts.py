@@ -86,6 +86,7 @@ _WITHSTANDS = (
     "<section><label>Strength <input type='range' min='0'><span></span></label><div class='models'></div>"
     "<div class='panels'></div></section>\n"
 )
+_PANELS = _HERE / "panels"
 _ENLARGED = _HERE / "super_resolution"
 _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
@@ -103,6 +104,12 @@ SCRIPTS = {
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (_COMPARE / "withstands.js",)),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
+    "vizkit_panels": Script(
+        "<div class='panels'><div class='row'></div><output class='says' aria-live='polite'></output>"
+        "<div class='strip' role='group' aria-label='Scenes'></div></div>",
+        _PANELS / "panels.css",
+        (SHORT, _PANELS / "panels.js"),
+    ),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
     "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
@@ -151,7 +158,7 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
-TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race")
+TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")
 """Those that the stage of a page draws at every step of a played field."""
 
 

@@ -56,7 +56,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       else if (block.tells && what in block.tells) set(block.tells[what], value)
       else if (what === 'pick' && block.values) set(block.picks, block.values[value])
     }
-    const data = book.guided ? block.data : { ...block.data, guide: '' }
+    const data = { ...block.data, ...(book.guided ? { alone: false } : { guide: '' }) }
     script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
   const set = (fields, value) => pick(Array.isArray(fields)                // several for the parts of a value

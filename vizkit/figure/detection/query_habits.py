@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.figure.charts import laid_out, squared
+from vizkit.figure.charts import framed, laid_out, squared
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.figure.template import literal
 
@@ -25,46 +25,35 @@ def habits(
     query `chosen` is coloured."""
     import plotly.graph_objects as go
 
-    rows = -(-len(middles_xy) // COLUMNS)
-    drawn, shapes, words = [], [], []
-    for query, (points, area) in enumerate(zip(middles_xy, areas, strict=True)):
-        row, column = divmod(query, COLUMNS)
-        colour = CLASSES[0] if query == chosen else OTHERS
-        width = 2 if query == chosen else 1
-        drawn.append(
-            go.Scatter(
-                x=points[:, 0] + 1.1 * column,
-                y=points[:, 1] + 1.25 * row,
-                mode="markers",
-                marker={"color": colour, "size": 2 + 20 * np.sqrt(area), "opacity": 0.45},
-                hovertemplate=f"query {query}<extra></extra>",
-                customdata=np.full((len(points), 1), query),
-            )
+    places = [divmod(query, COLUMNS) for query in range(len(middles_xy))]
+    colours = [CLASSES[0] if query == chosen else OTHERS for query in range(len(places))]
+    drawn = [
+        go.Scatter(
+            x=column - 0.5 + points[:, 0],
+            y=row - 0.4 + 0.9 * points[:, 1],
+            mode="markers",
+            marker={"color": colour, "size": 2 + 20 * np.sqrt(area), "opacity": 0.45},
+            hovertemplate=f"query {query}<extra></extra>",
+            customdata=np.full((len(points), 1), query),
         )
-        shapes.append(
-            {
-                "type": "rect",
-                "x0": 1.1 * column,
-                "x1": 1.1 * column + 1,
-                "y0": 1.25 * row,
-                "y1": 1.25 * row + 1,
-                "line": {"color": colour, "width": width},
-            }
+        for query, ((row, column), colour, points, area) in enumerate(
+            zip(places, colours, middles_xy, areas, strict=True)
         )
-        words.append(
-            {
-                "x": 1.1 * column,
-                "y": 1.25 * row,
-                "text": f"{query}: {len(points)}",
-                "showarrow": False,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "font": {"size": 11},
-            }
-        )
-    figure = squared(laid_out(drawn, "", "", "", 130 * rows + 20, showlegend=False, shapes=shapes, annotations=words))
-    figure.update_xaxes(visible=False, range=[-0.03, 1.1 * COLUMNS - 0.07])
-    return figure.update_yaxes(visible=False, range=[1.25 * rows - 0.2, -0.25])
+    ]
+    words = go.Scatter(
+        x=[column - 0.49 for _, column in places],
+        y=[row - 0.42 for row, _ in places],
+        mode="text",
+        text=[f"{query}: {len(points)}" for query, points in enumerate(middles_xy)],
+        textposition="middle right",
+        hoverinfo="skip",
+    )
+    rows = places[-1][0] + 1
+    figure = squared(laid_out([*drawn, words], "", "", "", 130 * rows + 20, showlegend=False))
+    for (row, column), colour in zip(places, colours, strict=True):
+        framed(figure, row, column, colour=colour, width=1 if colour == OTHERS else 3)
+    figure.update_xaxes(visible=False, range=[-0.52, COLUMNS - 0.48])
+    return figure.update_yaxes(visible=False, range=[rows - 0.48, -0.52])
 
 
 def sizes(

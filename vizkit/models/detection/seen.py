@@ -31,13 +31,7 @@ class Seen:
 
     def of_query(self, layer: int, query: int, head: int | None = None) -> Float[Tensor, "row column"]:
         """Where a query looks in decoder layer 0, 1, …: the weights of one head, or their mean."""
-        return self._map(self.cross[layer][:, query], head)
-
-    def of_cell(self, layer: int, cell: int, head: int | None = None) -> Float[Tensor, "row column"]:
-        """Where a cell looks in encoder layer 0, 1, …"""
-        return self._map(self.encoder[layer][:, cell], head)
-
-    def _map(self, weights: Float[Tensor, "head cell"], head: int | None) -> Float[Tensor, "row column"]:
+        weights = self.cross[layer][:, query]
         return (weights.mean(0) if head is None else weights[head]).view(self.grid)
 
 

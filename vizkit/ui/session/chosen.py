@@ -9,6 +9,7 @@ from vizkit.datasets import samples
 from vizkit.image import Picture
 from vizkit.ui.session import model_names
 from vizkit.ui.session.address import drop
+from vizkit.views.entry import Entry, Reads
 
 MAX_MODELS = 4
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, whose import takes seconds
@@ -41,6 +42,14 @@ def whole_image() -> bool:
 def offered(otherwise: str) -> str:
     """What the sidebar offers now (`views.Reads`); where there is none, as in tests of a view, `otherwise`."""
     return st.session_state.get(OFFERED, otherwise)
+
+
+def reads_now(view: Entry) -> Reads:
+    """What a view reads as it will be set, known before it is drawn."""
+    if view.only is None:
+        return view.reads
+    now = st.session_state.get(view.only.key) or st.query_params.get(view.only.key)
+    return view.reads if now in (view.only.option, view.only.words) else "nothing"
 
 
 def sources() -> list[str]:

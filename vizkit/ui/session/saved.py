@@ -166,14 +166,14 @@ def item_alone(shows: Any) -> "Item":
     """Of what depends on neither model nor picture."""
     from vizkit.report.item import Item
 
-    return Item(shows, "", "", "", link=link())
+    return Item(shows, "", "", "", link=link(), at=cursor())
 
 
 def item_of_picture(shows: Any) -> "Item":
     """Of what depends on the chosen image and on no model."""
     from vizkit.report.item import Item
 
-    return Item(shows, "", "", str(st.session_state.get("image", "")), link=link())
+    return Item(shows, "", "", str(st.session_state.get("image", "")), link=link(), at=cursor())
 
 
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:

@@ -29,8 +29,8 @@ from vizkit.ui.session.allowed import upload_mib
 from vizkit.ui.session.evaluations import evaluations
 from vizkit.ui.session.jobs import jobs
 from vizkit.views.controls import controls
-from vizkit.views.sequences.known import trained_texts
 from vizkit.views.subject import Subject
+from vizkit.views.trained import AT_HAND, trained
 from vizkit.views.view import View
 from vizkit.writing import name_of_file, write
 
@@ -238,8 +238,10 @@ def brought() -> dict[str, Brought]:
 
 
 def give_texts(view: type[View] | View, *subjects: Subject) -> None:
-    """To a view that chooses among models of texts: the folders of what was opened and of runs, by their names."""
-    if any(control.kind == "text model" for control in controls(view).values()):
-        at_hand = trained_texts() | {each.title: each.path for each in brought().values()}
+    """To a view that chooses among models of texts, or that find things: the folders of what was opened and of runs, by
+    their names."""
+    if kinds := {control.kind for control in controls(view).values() if control.kind in AT_HAND}:
+        opened = {each.title: each.path for each in brought().values()} if "text model" in kinds else {}
+        at_hand = trained(view) | opened
         for of in subjects:
             of.texts = at_hand

@@ -7,15 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import CLASSES, DARK, SIGNED, colours
-from vizkit.figure.saved.boxes import Frame, framed
-from vizkit.figure.sheet import enlarged, sheet
+from vizkit.figure.sheet import enlarged, outlined, sheet
 from vizkit.models.probes.positions import biased_layers, kind, relative_bias, rope_similarity
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Canvas, Line, Numbers, Picture, Said
@@ -23,6 +22,8 @@ from vizkit.views.controls import number
 from vizkit.views.rules import tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+
+INKS = (CLASSES[1], DARK)  # of the key, and of the query or its window
 
 ADDED = "What each key gains or loses", "is added to the score", "added to the score"
 ROTATED = "What is left for each key", "is what is left of a product of equal vectors", "cosine"
@@ -140,8 +141,8 @@ class Relative(View):
         }
         pictures = ramp[tones[:, ::-1, ::-1]]  # an entry stands where its key lies from the query
         large = [
-            outlined(pictures[head][window], (y, x, 1, 1), (row, column, 1, 1)),
-            outlined(pictures[head], (top + y, left + x, 1, 1), (top, left, rows, columns)),
+            outlined(pictures[head][window], [(y, x, 1, 1), (row, column, 1, 1)], INKS),
+            outlined(pictures[head], [(top + y, left + x, 1, 1), (top, left, rows, columns)], INKS),
         ]
         small = sheet([enlarged(each, 80) for each in pictures], [f"head {n + 1}" for n in range(heads)], 8)
         place = whole(1, most)
@@ -157,18 +158,6 @@ class Relative(View):
             ),
         )
         yield Said(" ".join(each.words for each in said if each))
-
-
-def outlined(
-    rgb: UInt8[np.ndarray, "down right 3"], *boxes: tuple[int, int, int, int]
-) -> UInt8[np.ndarray, "height width 3"]:
-    """Boxes (row, column, rows, columns): of the key in colour, and of the query, or its window, dark."""
-    down, right = rgb.shape[:2]
-    frames = [
-        Frame((x / right, y / down, (x + wide) / right, (y + tall) / down), ink)
-        for (y, x, tall, wide), ink in zip(boxes, (CLASSES[1], DARK), strict=True)
-    ]
-    return framed(rgb, frames)
 
 
 def ranks(values: Float[np.ndarray, "head down right"]) -> Float[np.ndarray, "head down right"]:

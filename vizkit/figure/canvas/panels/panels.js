@@ -1,0 +1,123 @@
+// One picture in several panels, each with frames, lines, or a map laid over it. What is pointed at, a frame or a place, is
+// shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
+
+const STORE = new WeakMap()
+const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)'
+
+export default function ({ data, parentElement, setStateValue }) {
+  const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
+  const state = STORE.get(parentElement) || { images: {} }
+  STORE.set(parentElement, state)
+  if (state.given !== String(data.chosen)) Object.assign(state, { given: String(data.chosen), chosen: data.chosen })
+  state.over = null
+  const [height, width] = data.size, colours = bytes(data.colours), [rows, columns] = data.grid
+  const stops = Array.from({ length: 9 }, (_, i) => `rgb(${colours.subarray(96 * Math.min(i, 7.96875), 96 * Math.min(i, 7.96875) + 3).join()})`)
+  const make = (tag, props = {}, ...inner) => { const made = Object.assign(document.createElement(tag), props); made.append(...inner); return made }
+  while (row.children.length > data.panels.length) row.lastChild.remove()
+  while (row.children.length < data.panels.length) row.append(make('section', {}, make('p'), make('canvas'), make('small', {}, make('span'), make('i'), make('span'))))
+  row.style.setProperty('--count', data.panels.length)
+  const images = Object.fromEntries(data.panels.map(({ image }) => [image || data.image, null]))
+  for (const url of Object.keys(images)) {               // kept from run to run, so that nothing flickers
+    images[url] = state.images[url] || Object.assign(new Image(), { src: url })
+    images[url].onload = () => draw()
+  }
+  state.images = images
+
+  const shown = () => state.over ?? state.chosen
+  const place = heats => heats ? heats.ids.indexOf(shown()) : -1
+  const heat = ({ values, grid }, at) => {
+    const map = make('canvas', { width: grid[1], height: grid[0] }), pixels = new ImageData(grid[1], grid[0]), count = grid[0] * grid[1]
+    bytes(values).subarray(at * count, (at + 1) * count).forEach((value, i) =>
+      pixels.data.set([...colours.subarray(3 * value, 3 * value + 3), 255 * (data.floor + (data.ceiling - data.floor) * value / 255)], 4 * i))
+    map.getContext('2d').putImageData(pixels, 0, 0)
+    return map
+  }
+  const lines = (pen, shape, colour, thick, dash) => {
+    pen.setLineDash(dash)
+    for (const [ink, wide] of [[UNDER, thick + 2], [colour, thick]]) { pen.strokeStyle = ink; pen.lineWidth = wide; pen.beginPath(); shape(); pen.stroke() }
+    pen.setLineDash([])
+  }
+  const tag = (pen, text, x, y, colour, w, taken) => {
+    pen.font = '600 12px ' + getComputedStyle(root).fontFamily
+    const wide = Math.min(pen.measureText(text).width + 8, w), left = clamp(x, 0, w - wide)
+    let top = Math.max(0, y - 17)
+    const hit = () => taken.some(other => left < other.left + other.wide && other.left < left + wide && Math.abs(top - other.top) < 17)
+    for (let tries = 0; tries < 6 && hit(); tries++) top += 18
+    taken.push({ left, wide, top })
+    pen.fillStyle = colour; pen.fillRect(left, top, wide, 17)
+    pen.fillStyle = '#fff'; pen.textBaseline = 'middle'; pen.fillText(text, left + 4, top + 9, wide - 8)
+  }
+  const paint = (canvas, panel) => {
+    const w = canvas.clientWidth, h = w * height / width, ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d'), at = place(panel.heats)
+    canvas.style.height = h + 'px'
+    canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio)
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+    pen.drawImage(images[panel.image || data.image], 0, 0, w, h)
+    if (at >= 0) { pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
+    for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
+    const frames = panel.frames.filter(({ id }) => !panel.own || id === shown()), taken = []
+    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, id } of frames) {
+      if (bare) continue                                 // its word alone
+      const own = !panel.own && id >= 0 && id === shown()
+      lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
+    }
+    for (const { box_xyxy: box, word, colour } of frames) if (word) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
+    if (data.pick === 'cell' && shown() >= 0) {
+      const y = Math.floor(shown() / columns), x = shown() % columns
+      lines(pen, () => pen.rect(x * w / columns, y * h / rows, w / columns, h / rows), INK, 2.5, [])
+    }
+  }
+  const draw = () => {
+    if (!root.isConnected) return
+    const sentence = data.says.find(([id]) => id === shown())
+    says.textContent = sentence ? sentence[1] : ''
+    data.panels.forEach((panel, i) => {
+      const [, canvas, scale] = row.children[i].children, image = images[panel.image || data.image], at = place(panel.heats)
+      if (canvas.clientWidth && image.naturalWidth) paint(canvas, panel)
+      scale.hidden = !panel.heats
+      scale.firstChild.textContent = panel.heats ? panel.heats.quantity + ' 0' : ''
+      scale.lastChild.textContent = at >= 0 ? panel.heats.tops[at] : '–'
+      scale.children[1].style.background = `linear-gradient(90deg, ${stops})`
+    })
+    root.dataset.shown = shown()
+  }
+  const area = ({ box_xyxy: [x0, y0, x1, y1] }) => (x1 - x0) * (y1 - y0)
+  const idAt = ({ frames, own }, x, y) => {
+    if (data.pick === 'cell') return Math.min(rows - 1, Math.floor(y * rows)) * columns + Math.min(columns - 1, Math.floor(x * columns))
+    const inside = frames.filter(({ id, box_xyxy: box }) => id >= 0 && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
+    return inside.sort((a, b) => area(a) - area(b))[0]?.id ?? null
+  }
+  const over = id => { if (state.over !== id) { state.over = id; draw() } }
+  const choose = id => { state.chosen = id; state.over = null; draw(); setStateValue('pick', id) }
+  const step = key => ({ ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] })[key]
+  data.panels.forEach((panel, i) => {
+    const [title, canvas] = row.children[i].children
+    title.textContent = panel.title
+    canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', `${panel.title}. ${data.label}`); canvas.tabIndex = 0
+    const at = event => {
+      const frame = canvas.getBoundingClientRect(), x = (event.clientX - frame.left) / frame.width, y = (event.clientY - frame.top) / frame.height
+      return idAt(panel, x, y) ?? idAt(data.panels[0], x, y)
+    }
+    canvas.onpointermove = event => over(at(event))
+    canvas.onpointerleave = () => over(null)
+    canvas.onclick = event => { const id = at(event); if (data.pick && id !== null) choose(id) }
+    canvas.onkeydown = event => {
+      const by = data.pick && step(event.key), ids = data.panels[0].frames.map(({ id }) => id).filter(id => id >= 0)
+      if (!by) return
+      event.preventDefault()
+      if (data.pick === 'cell') choose(clamp(Math.floor(state.chosen / columns) + by[1], 0, rows - 1) * columns + clamp(state.chosen % columns + by[0], 0, columns - 1))
+      else if (ids.length) choose(ids[(ids.indexOf(state.chosen) + by[0] + by[1] + ids.length) % ids.length])
+    }
+  })
+  strip.hidden = data.alone || !data.strip.length
+  strip.replaceChildren(...data.strip.map(({ scene, picture }) => {
+    const button = make('button', { type: 'button', title: `scene ${scene}`, ariaLabel: `scene ${scene}`, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) })
+    button.style.backgroundImage = `url("${picture}")`
+    return button
+  }))
+  state.observer?.disconnect()
+  state.observer = new ResizeObserver(() => draw())
+  state.observer.observe(root)
+  draw()
+  return () => state.observer?.disconnect()
+}

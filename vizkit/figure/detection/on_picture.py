@@ -1,0 +1,170 @@
+"""Frames, lines and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, UInt8
+
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.overlay import overlay
+from vizkit.figure.palette import LIGHT, OPACITIES, colours
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
+from vizkit.figure.saved.text import fitting, font, wrapped
+from vizkit.image import data_url
+
+__all__ = ["RGB", "Frame", "Panel", "Panels", "Track"]
+
+RGB = UInt8[np.ndarray, "_row _column 3"]
+CHOSEN, UNDER = "#f59e0b", "#000000"
+SIZE, GAP = 9.0, 12.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty; `bare`: it alone is drawn.
+    `id`: −1 for one that cannot be chosen."""
+
+    box_xyxy: Sequence[float]
+    colour: str
+    word: str = ""
+    dashed: bool = False
+    bare: bool = False
+    id: int = -1
+
+
+@dataclass(frozen=True)
+class Track:
+    """A line through points (x, y), shares of the picture."""
+
+    points: Sequence[Sequence[float]]
+    colour: str
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """`heats`: what lies over the picture while that id is shown, ≥ 0, each to its own largest value; `quantity`: what
+    they are, with the unit "%" or none. `own`: of the frames that of this id alone. `rgb`: drawn in the place of the
+    picture, as large or not."""
+
+    title: str
+    frames: Sequence[Frame] = ()
+    tracks: Sequence[Track] = ()
+    heats: Mapping[int, Float[np.ndarray, "row column"]] = field(default_factory=dict)
+    quantity: str = ""
+    unit: str = ""
+    own: bool = False
+    rgb: RGB | None = None
+
+    def top(self, id: int) -> str:
+        """The number at the end of its colours."""
+        largest = float(self.heats[id].max())
+        return f"{100 * largest:.1f} %" if self.unit else f"{largest:.2g}"
+
+    def pack(self) -> dict[str, Any]:
+        heats = None
+        if self.heats:
+            maps = np.stack([*self.heats.values()])
+            shares = maps / maps.max((1, 2), keepdims=True).clip(1e-12)
+            heats = {
+                "ids": [*self.heats],
+                "values": text64((shares * 255).round().clip(0, 255).astype(np.uint8)),
+                "grid": maps.shape[1:],
+                "tops": [self.top(id) for id in self.heats],
+                "quantity": self.quantity,
+            }
+        return {
+            "title": self.title,
+            "frames": [asdict(frame) for frame in self.frames],
+            "tracks": [asdict(track) for track in self.tracks],
+            "heats": heats,
+            "own": self.own,
+            "image": "" if self.rgb is None else data_url(self.rgb),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Over one picture. `chosen`: the id that is shown, of a frame or, of `grid`, of a cell row by row; −1 for none.
+    `says`: a sentence for ids."""
+
+    rgb: RGB
+    panels: Sequence[Panel]
+    chosen: int = -1
+    grid: tuple[int, int] | None = None
+    says: Mapping[int, str] = field(default_factory=dict)
+
+    def pack(self) -> dict[str, Any]:
+        floor, ceiling = OPACITIES["over image"]
+        return {
+            "image": data_url(self.rgb),
+            "size": self.rgb.shape[:2],
+            "panels": [panel.pack() for panel in self.panels],
+            "pick": "" if self.chosen < 0 else "cell" if self.grid else "box",
+            "grid": self.grid or (1, 1),
+            "chosen": self.chosen,
+            "says": [*self.says.items()],
+            "colours": text64(colours()),
+            "floor": floor,
+            "ceiling": ceiling,
+        }
+
+    def marks(self, width: float) -> tuple[list[Mark], float]:
+        """Two panels in a row; from the top left, and how high they are."""
+        beside = min(2, len(self.panels))
+        side, tall, marks, top = (width + GAP) / beside - GAP, 0.0, list[Mark](), 0.0
+        for number, panel in enumerate(self.panels):
+            top += tall if number and number % beside == 0 else 0.0
+            made, tall = self._panel(panel, number % beside * (side + GAP), top, side)
+            marks += made
+        top += tall
+        for line in wrapped(self.says.get(self.chosen, ""), SIZE, width, 3):
+            top += SIZE + 4
+            marks.append(Words(line, 0.0, top, SIZE, PALE))
+        return marks, top + 4
+
+    def _panel(self, panel: Panel, x: float, y: float, side: float) -> tuple[list[Mark], float]:
+        rgb = self.rgb if panel.rgb is None else panel.rgb
+        rows, columns = rgb.shape[:2]
+        top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
+        if heat is not None:
+            floor, ceiling = OPACITIES["over image"]
+            rgb = overlay(rgb, heat, (0.0, 0.0, float(columns), float(rows)), floor=floor, ceiling=ceiling)
+        marks: list[Mark] = [Words(fitting(panel.title, SIZE, side), x, y + SIZE, SIZE, INK)]
+        marks.append(Raster(rgb, x, top, side, high))
+
+        def at(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], ...]:
+            return tuple((x + min(max(a, 0.0), 1.0) * side, top + min(max(b, 0.0), 1.0) * high) for a, b in points)
+
+        frames = [frame for frame in panel.frames if not panel.own or frame.id == self.chosen]
+        for frame in (frame for frame in frames if not frame.bare):
+            x0, y0, x1, y1 = frame.box_xyxy
+            corners = at([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)])
+            chosen = not panel.own and frame.id == self.chosen >= 0
+            marks.append(Stroke(corners, UNDER, 3.0))
+            marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
+        marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
+        for frame in (frame for frame in frames if frame.word):
+            word = fitting(frame.word, SIZE - 1, side - 6)
+            wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])
+            left, upper = min(left, x + side - wide), max(top, upper - SIZE - 3)
+            ground = np.frombuffer(bytes.fromhex(frame.colour[1:]), np.uint8).reshape(1, 1, 3)
+            marks += [Raster(ground, left, upper, wide, SIZE + 3), Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT)]
+        if self.grid and self.chosen >= 0:
+            (row, column), wide, deep = divmod(self.chosen, self.grid[1]), side / self.grid[1], high / self.grid[0]
+            marks += [Outline(x + column * wide, top + row * deep, wide, deep, *ink) for ink in inks(CHOSEN)]
+        if not panel.heats:
+            return marks, SIZE + 5 + high + 10
+        top += high + 3
+        marks.append(Words(f"{panel.quantity} 0", x, top + SIZE, SIZE - 1.5, PALE))
+        if heat is not None:
+            left = x + font(SIZE).getlength(panel.quantity) + 12
+            marks.append(Raster(colours()[None], left, top + 3, x + side - 34 - left, 6.0))
+            marks.append(Words(panel.top(self.chosen), x + side, top + SIZE, SIZE - 1.5, PALE, "end"))
+        return marks, SIZE + 5 + high + 3 + SIZE + 12
+
+
+def inks(colour: str) -> tuple[tuple[str, float], tuple[str, float]]:
+    """Dark below light, so that a line is seen on any picture."""
+    return (UNDER, 3.0), (colour, 1.6)

@@ -1,0 +1,211 @@
+"""What the views of Detection share: a drawn scene with its truth or the picture of the sidebar, the model that finds
+things in it, and the panels that both are drawn in."""
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+
+from vizkit.analysis.detection.boxes import corners, duplicates
+from vizkit.analysis.remarks.detection import Boxes as Counted
+from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
+from vizkit.figure.detection.on_picture import RGB, Frame, Panel, Panels
+from vizkit.figure.palette import class_colours
+from vizkit.image import data_url
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block, Canvas, Line, Paper
+from vizkit.views.controls import choice, detector, number
+from vizkit.views.detection import OF, PICTURE, SCENE
+from vizkit.views.of_model import OfModel
+from vizkit.views.rules import whole
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from vizkit.models.detection.matching import Things
+    from vizkit.models.detection.opening import Detector
+    from vizkit.models.detection.seen import Seen, Sure
+
+BUNDLED, SHARP_PX, THUMBNAIL_PX, SCENES, MOST = "scenes_detr", 480, 64, 1_000, 99_999
+OFFERED = (6, 1, 2, 3, 4, 9, 12, 15)
+"""Scenes of the test split. In the first every insect is found and none twice, in the second not; scene 4 has none."""
+DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other pictures."
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """`rgb`: what the model is given; `shown`: the same, sharper. `number`: of a drawn scene, 0 for another picture;
+    `truth`: what is in it, in pixels of `rgb`. `key`: the source of the model, and when it was written."""
+
+    of: Subject
+    model: "Detector"
+    key: tuple[str, int]
+    rgb: RGB
+    shown: RGB
+    title: str
+    number: int = 0
+    truth: Scene | None = None
+
+    @property
+    def things(self) -> "Things | None":
+        """What there is to find, where it is known."""
+        from vizkit.models.detection.assignments import things_of
+
+        height, width = self.rgb.shape[:2]
+        return None if self.truth is None else things_of(self.truth.boxes_xyxy, self.truth.labels, (height, width))
+
+    def kept(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What is made of this picture by this model, once."""
+        key = what, self.key, self.number
+        return self.of.kept(OfModel(key) if self.number else key, make)
+
+    def seen(self, *, self_attention: bool = True) -> "Seen":
+        from vizkit.models.detection.seen import look
+
+        make = partial(look, self.model, self.rgb, self_attention=self_attention)
+        return self.kept(("seen", self_attention), make)
+
+    def sure(self, score: float, layer: int = -1, *, self_attention: bool = True) -> "Sure":
+        """What queries say after a decoder layer with a score of at least that, the surest first."""
+        from vizkit.models.detection.seen import sure
+
+        return sure(self.seen(self_attention=self_attention).layers[layer], score)
+
+    def names(self, labels: "Tensor | np.ndarray") -> list[str]:
+        return [self.model.labels[label] for label in labels.tolist()]
+
+    def frames(self, labels: "Tensor", boxes_cxcywh: "Tensor", ids: "Tensor", notes: Sequence[str]) -> list[Frame]:
+        """In the colours of their classes, by name and with a note."""
+        tints = class_colours(labels.tolist(), len(self.model.labels))
+        words = (f"{name} {note}".strip() for name, note in zip(self.names(labels), notes, strict=True))
+        rows = zip(corners(boxes_cxcywh).tolist(), tints, words, ids.tolist(), strict=True)
+        return [Frame(box, tint, word, id=id) for box, tint, word, id in rows]
+
+    def true_frames(self) -> list[Frame]:
+        """What there is to find; none where nobody knows."""
+        if (things := self.things) is None:
+            return []
+        nothing = things.labels * 0 - 1
+        return self.frames(things.labels, things.boxes_cxcywh, nothing, [""] * len(nothing))
+
+    def found(self, said: "Sure") -> tuple[list[Frame], Counted]:
+        """(boxes with class and score, and what is wrong with them, by their queries; how many are right and how many
+        too many, where the truth is known)."""
+        from vizkit.models.detection.matching import Things
+        from vizkit.models.detection.precision import which_right
+
+        again, things = duplicates(said.labels, said.boxes_cxcywh), self.things
+        right = again * 0 > 0 if things is None else which_right(Things(said.labels, said.boxes_cxcywh), things)
+        wrong = [
+            "" if fits else " · again" if double else "" if things is None else " · too many"
+            for fits, double in zip(right.tolist(), again.tolist(), strict=True)
+        ]
+        notes = [f"{score:.2f}{note}" for score, note in zip(said.scores.tolist(), wrong, strict=True)]
+        counts = Counted(len(wrong), wrong.count(" · again"), int(right.sum()), things and len(things.labels))
+        return self.frames(said.labels, said.boxes_cxcywh, said.queries, notes), counts
+
+
+@dataclass(frozen=True)
+class OfScene:
+    """Views of one picture and what is found in it."""
+
+    source: Literal["scene", "picture"] = choice("Picture", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
+    scene: int = number(
+        "Scene",
+        0,
+        SCENES,
+        0,
+        "Of those that no model of ours has learned from; 0 for the one that this view opens with.",
+        key="det_scene",
+        more=True,
+        typed=True,
+        when=lambda view: view.source == SCENE,
+    )
+    detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
+
+    overlays: ClassVar = False
+    usual: ClassVar = OFFERED[0]
+
+    @property
+    def number(self) -> int:
+        """Of the scene, 0 for another picture."""
+        return (self.scene or self.usual) if self.source == SCENE else 0
+
+    def given(self, of: Subject) -> Given:
+        """Raises NotApplicable where the model cannot be opened."""
+        model, key = opened(of, self.detector)
+        if not self.number:
+            return Given(of, model, key, of.rgb, of.rgb, of.image or "this picture")
+        small, sharp = (scene(of, self.number, side) for side in (model.preprocessing.size_hw[0], SHARP_PX))
+        return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, small)
+
+    def at(self, layers: Sequence[Any]) -> int:
+        """The place of the chosen layer among them."""
+        return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
+
+    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: Any = "", **more: Any) -> Iterator[Block]:
+        """The panels with scenes to choose from, and what is to be known of another picture. A click on a frame or a
+        place sets the field `picks` to its id, or to what a rule makes of it. `more`: of `Panels`."""
+        drawn = Panels(given.shown, panels, **more)
+        strip = [{"scene": each, "picture": thumbnail(given.of, each)} for each in OFFERED] if given.number else []
+        data = drawn.pack() | {"strip": strip, "scene": given.number}
+        told = {"scene": (whole(1, SCENES), "scene")}
+        told |= {"pick": (whole(0, MOST), picks) if isinstance(picks, str) else picks} if picks else {}
+        yield Canvas("vizkit_panels", data, alt, told, (Paper(drawn.marks),))
+        if not given.number and self.detector == BUNDLED:
+            yield Line(DRAWN_ONLY)
+
+
+def scene(of: Subject, number: int, side_px: int) -> Scene:
+    """Scene 1, 2, … of the test split."""
+    side = min(max(side_px, SIZES_PX[0]), SIZES_PX[1])
+    return of.kept(OfModel(("scene", number, side)), lambda: draw_scene(number - 1, split="test", size_px=side))
+
+
+def thumbnail(of: Subject, number: int) -> str:
+    return of.kept(OfModel(("thumbnail", number)), lambda: data_url(scene(of, number, 160).picture, THUMBNAIL_PX))
+
+
+# ---- the model -------------------------------------------------------------------------------------------------------
+def opened(of: Subject, name: str) -> "tuple[Detector, tuple[str, int]]":
+    """(a model that finds things by its name in the picker, its source and when that was written: another training may
+    have replaced the weights). NotApplicable with a sentence where it cannot be opened."""
+    from vizkit.models import ModelError
+    from vizkit.models.detection.opening import open_detector
+
+    source, written = f"bundled:{name}", 0
+    try:
+        if name != BUNDLED:
+            source = of.texts[name]
+            written = max((file.stat().st_mtime_ns for file in Path(source).glob("*.safetensors")), default=0)
+        return of.kept(OfModel(("detector", source, written)), lambda: open_detector(source)), (source, written)
+    except (KeyError, OSError):
+        raise NotApplicable(f"{name} is not here: choose another model.") from None
+    except ModelError as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """What was measured of the model that comes with vizkit."""
+    from vizkit.models.detection.opening import detector_folder
+
+    file = detector_folder(f"bundled:{BUNDLED}")[0] / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def size(name: str, of: Sequence[Subject], view: Any) -> int:
+    """Of the chosen model: "decoder_depth", "heads"…"""
+    return int(opened(of[0], view.detector)[0].model.sizes[name])
+
+
+depth = partial(size, "decoder_depth")
+
+
+def last_query(of: Sequence[Subject], view: Any) -> int:
+    return size("queries", of, view) - 1

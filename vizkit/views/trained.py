@@ -1,0 +1,31 @@
+"""Models of other kinds than classifiers that runs have trained, for views that choose among them. No torch here."""
+
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder, runs
+from vizkit.views.controls import controls
+from vizkit.views.sequences.known import trained_texts
+from vizkit.views.view import View
+
+__all__ = ["AT_HAND", "trained", "trained_detectors"]
+
+
+def trained_detectors() -> dict[str, str]:
+    """Finished runs that have learned to find things: their folders by their names."""
+    return {f"run {run.name}": str(run.path) for run in runs() if run.has_model and _finds(run)}
+
+
+def _finds(run: RunFolder) -> bool:
+    try:
+        return run.recipe.task == "detect"
+    except RecipeError:
+        return False
+
+
+AT_HAND = {"text model": trained_texts, "detector": trained_detectors}
+"""By the kind of the control that chooses among them."""
+
+
+def trained(view: View | type[View]) -> dict[str, str]:
+    """Those of the kinds that this view chooses among."""
+    kinds = {control.kind for control in controls(view).values()}
+    return {name: path for kind, found in AT_HAND.items() if kind in kinds for name, path in found().items()}
