@@ -358,6 +358,16 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
+    evaluation.ahead: lambda: (
+        evaluation.ahead([train] * count, [val] * count, harder)
+        for train, val in product(SHARES, SHARES)
+        for count in (1, 8)
+        for harder in ((), ("are turned",), ("are turned", "are mixed", "lose a rectangle"))
+    ),
+    evaluation.best_run: lambda: (
+        evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)})
+        for one, other in product(SHARES, SHARES)
+    ),
     evaluation.most_frequent_mistake: lambda: (
         evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])
         for right, wrong in product((0, 1, 998), (0, 1, 2, 8))

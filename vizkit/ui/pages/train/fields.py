@@ -13,6 +13,7 @@ import streamlit as st
 
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.suiting import MIRRORS, SUITED, suited
+from vizkit.views.bundled import title
 
 KEY = "field_"
 FIRST = "quick"
@@ -51,6 +52,7 @@ TITLES = {
     "flip": "Chance of a flip",
     "crop": "Smallest crop",
     "turn_deg": "Turn, degrees",
+    "square_px": "Coarse pixels of",
     "randaugment": "RandAugment",
     "cutmix": "CutMix",
     "distillation": "What the teacher gives",
@@ -136,7 +138,7 @@ def title_of(name: str) -> str:
 
 def in_words(name: str, value: object) -> str:
     """A value for a table; nothing by its word."""
-    return NOTHING[name] if name in NOTHING and not value else str(value)
+    return NOTHING[name] if name in NOTHING and not value else title(str(value))
 
 
 def help_of(entry: "Field[Any]") -> str:

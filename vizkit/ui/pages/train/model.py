@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train.fields import KEY, PARTS, widget
+from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names, uploads
 from vizkit.ui.session.chosen import Opened
 from vizkit.writing import name_of_file
@@ -92,7 +93,14 @@ def about(model: str, own: dict[str, Path]) -> str:
         return OURS[model]
     if model in opened():
         return "goes on from the opened weights, with a new head if the classes differ"
-    return "goes on from its best weights" if model in own else "a model of timm; with a GPU, or with patience"
+    if model in own:
+        return "goes on from its best weights"
+    known = not model or model_names.is_name(model)
+    return "a model of timm; with a GPU, or with patience" if known else f":red[{plain(unknown(model))}]"
+
+
+def unknown(model: str) -> str:
+    return f"{model[:60]!r} is no name of a model; choose one of the list, or type a timm name."
 
 
 def teacher() -> None:
@@ -137,7 +145,7 @@ def folder_of(source: str) -> str:
         return str(_kept(source))
     if not source.startswith("run:"):
         if source and source not in OURS and not model_names.is_name(source):
-            raise RecipeError(f"{source[:60]!r} is no name of a model; choose one of the list, or type a timm name.")
+            raise RecipeError(unknown(source))
         return source
     folder = model_names.trained().get(source)
     if folder is None:

@@ -15,6 +15,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.canvas import hear
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
+from vizkit.views.bundled import title
 from vizkit.views.rules import below, record, several
 
 STATES = {"died": "ended unexpectedly", "running": "in training"}
@@ -49,17 +50,20 @@ def choose(runs: dict[str, RunFolder]) -> None:
         hide_index=True,
         placeholder="",
         height="content" if len(rows) <= MOST_HIGH else 400,
+        row_height=48,  # two lines of what was changed
         on_select=partial(hear, key, "selection", record(rows=several(below(len(names)), len(names))), tick),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked}},
         alt="Runs: colour, name, state and results",
         column_config={
             "": st.column_config.ImageColumn(width=36, help="The colour of its curves."),
+            "Changed": st.column_config.TextColumn(
+                width="large", help="Fields of the recipe that differ from the defaults."
+            ),
             "Best val": percent,
             "Test": percent,
-            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Median over its epochs."),
-            "Minutes": st.column_config.NumberColumn(format="%.1f"),
-            "Changed": st.column_config.TextColumn(help="Fields of the recipe that differ from the defaults."),
+            "Images/s": st.column_config.NumberColumn(format="%.0f", width=70, help="Median over its epochs."),
+            "Minutes": st.column_config.NumberColumn(format="%.1f", width=70),
         },
     )
 
@@ -71,11 +75,12 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     changed = "its recipe cannot be read"
     if recipe is not None:
         known = ("data", "model", "epochs")
-        changed = ", ".join(f"{key} {value}" for key, value in changes(recipe) if key not in known)
+        words = (f"{title_of(key)} {title(str(value))}" for key, value in changes(recipe) if key not in known)
+        changed = ", ".join(words)
     state = "bundled" if name.startswith("bundled:") else jobs().state(run)
     speeds = sorted(line["images_per_s"] for line in metrics)
     return {
-        "Run": run.name,
+        "Run": title(name),
         "State": STATES.get(state, state),
         "Model": data_name(recipe.model) if recipe else "",
         "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
@@ -101,13 +106,13 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
     recipes = {name: recipe for name, run in runs.items() if (recipe := recipe_of(run))}
     if len(recipes) < 2:
         return
-    columns = differing(recipes)
+    columns = {field: values for field, values in differing(recipes).items() if field != "licence"}
     st.markdown("**What differs** between the shown runs")
     if not columns:
         st.caption("Nothing: they follow the same recipe.")
         return
     test = [runs[name].read("result.json").get("test_accuracy") for name in recipes]
-    table = {"": [dot(places[name]) for name in recipes], "Run": [runs[name].name for name in recipes]}
+    table = {"": [dot(places[name]) for name in recipes], "Run": [title(name) for name in recipes]}
     table |= {title_of(field): [in_words(field, value) for value in values] for field, values in columns.items()}
     st.dataframe(
         pd.DataFrame(table | {"Test": test}),

@@ -119,9 +119,7 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
         recipe, problem = _drafted(data), ""
     except RecipeError as error:
         recipe, problem = Recipe(), str(error)
-    if problem:
-        st.error(problem, icon=":material/edit:")
-    elif data:
+    if data and not problem:
         st.caption(":material/schedule: " + time_of(recipe, contents))
     suggestion = suggested(recipe)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -147,6 +145,8 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
             args=(name, recipe, typed),
             help="It goes on when you leave this page, until it is done, you stop it, or the app ends.",
         )
+        if problem:
+            st.error(problem, icon=":material/edit:")
     if typed.strip() not in ("", name):
         st.caption(f":material/edit: {plain(became(typed, name))}")
     if sentence := st.session_state.pop("_train_refused", None):
