@@ -55,6 +55,23 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
 
 
+def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
+    page.goto(f"{server}/train?train_view=Start")
+    ready(page)
+    field = page.locator(".st-key-field_model input").first
+    field.click()
+    field.fill("mlp")
+    field.press("Enter")
+    button = page.get_by_role("button", name="Start training")
+    reason = page.locator("[data-testid='stAlert']").get_by_text("'mlp' is no name of a model")
+    expect(reason).to_be_visible()
+    expect(button).to_be_disabled()
+    top, low = button.bounding_box(), reason.bounding_box()
+    assert top is not None
+    assert low is not None
+    assert abs(top["y"] - low["y"]) < 60
+
+
 def test_a_recorded_run_is_played(page: Page, server: str):
     page.goto(f"{server}/train?run=bundled:digits_mlp")
     ready(page)

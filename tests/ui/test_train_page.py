@@ -16,9 +16,12 @@ from PIL import Image
 
 from tests.figure.plots import numbers
 from tests.ui.conftest import CNN, opened, texts
+from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.sequences.recipes import TEXTS
+from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.ui.pages.train import model
 from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import cached, jobs, model_names
@@ -288,7 +291,6 @@ def test_runs_are_compared(runs_home):
     assert set(table["Run"]) >= {"first", "second", "broken"}
     test.selectbox(key="runs_data").set_value("digits").run()
     table = test.dataframe[0].value
-    assert table[table["Run"] == "second"]["Changed"].item() == "Images 96, Learning rate 0.003, Chance of a flip 0.0"
     assert table[table["Run"] == "first"]["Best val"].item() == 0.8
     assert {"first", "second"} <= set(test.multiselect(key="runs").value)
     assert len(test.main.get("plotly_chart")) == 2
@@ -320,6 +322,40 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     assert (len(numbers(faint["y"])), len(numbers(seen["y"]))) == (len(metrics), 3)
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["bundled:insects_vit", CNN]
+
+
+@pytest.mark.parametrize(
+    ("task", "recipe", "said"),
+    [
+        ("Find insects in scenes", "detr-small", "--model detr_small"),
+        ("Rewrite dates", "dates_transformer", "--model seq2seq_transformer"),
+        ("Enlarge pictures", "insects_ttsr", "--model ttsr_small"),
+        ("Learn from a teacher", "quick", "--teacher bundled:insects_cnn --distillation soft"),
+    ],
+)
+def test_every_task_that_is_trained_can_be_started(task, recipe, said, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs.Jobs, "start", lambda self, run, recipe: started.append(recipe))
+    test = form(train_task=task)
+    assert not test.exception
+    assert not test.error
+    assert test.selectbox(key="train_recipe").value == recipe
+    assert said in test.code[0].value
+    choose(test, field_epochs=2)
+    test.button(key="train_start").click().run()
+    known = NAMED | TEXTS | DETECTING | ENLARGE
+    expected = known[recipe][1].but({"epochs": 2})
+    if task == "Learn from a teacher":
+        expected = expected.but({"teacher": "bundled:insects_cnn", "distillation": "soft"})
+    assert started == [expected]
+
+
+def test_another_task_fills_the_form_anew():
+    test = form(train_task="Rewrite dates")
+    choose(test, train_recipe="dates_gpt")
+    assert test.number_input(key="field_epochs").value == 3
+    choose(test, train_task="Tell pictures apart")
+    assert test.selectbox(key="field_model").value == "small_vit"
 
 
 def test_why_validation_may_be_better_is_true_of_the_recipe():

@@ -48,10 +48,8 @@ def best_run(tests: Mapping[str, tuple[float, int]]) -> Remark | None:
         return None
     (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
-    words = (
-        f"Of these {counted(len(tests), 'run')} {best} is right most often, on {percent(right)} of the test pictures"
-    )
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test pictures"
     if right - less <= half:
-        told = f"{words}; {second} with {percent(less)} is not told apart from it by so few pictures and one seed."
+        told = f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
         return Remark(told, {"gap": right - less})
-    return Remark(f"{words}; then {second} with {percent(less)}.", {"gap": right - less})
+    return Remark(f"{words}; then {second} with {100 * less:.1f} %.", {"gap": right - less})

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
+from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.suiting import MIRRORS, SUITED, suited
 from vizkit.views.bundled import title
 
@@ -64,12 +64,6 @@ TITLES = {
 EMPTY = Recipe(clip_norm=0.0)
 """Of which the fields of NOTHING are 0."""
 BY_NAME = {entry.name: entry for entry in fields(Recipe)}
-
-
-def begin() -> None:
-    """At the first visit of a session the widgets hold a named recipe."""
-    if f"{KEY}lr" not in st.session_state:
-        fill(named(FIRST))
 
 
 def fill(recipe: Recipe) -> None:

@@ -105,22 +105,24 @@ def unknown(model: str) -> str:
 
 def teacher() -> None:
     """Distillation: another model's answers beside the labels."""
-    chosen = st.selectbox(
-        "Teacher",
-        [*model_names.bundled(), *model_names.trained(), *opened()],
-        format_func=_title,
-        key=f"{KEY}teacher",
-        index=None,
-        placeholder="none",
-        persist_state="session",
-        accept_new_options=True,
-        on_change=_choose_kind,
-        help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
-        "the same classes and see pictures of the same size. A timm name can be typed.",
-    )
-    if chosen:
-        for name in ("distillation", "temperature", "teacher_share"):
-            widget(name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Teacher",
+            [*model_names.bundled(), *model_names.trained(), *opened()],
+            format_func=_title,
+            key=f"{KEY}teacher",
+            index=None,
+            placeholder="none",
+            width=320,
+            persist_state="session",
+            accept_new_options=True,
+            on_change=_choose_kind,
+            help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
+            "the same classes and see pictures of the same size. A timm name can be typed.",
+        )
+        if chosen:
+            for name in ("distillation", "temperature", "teacher_share"):
+                widget(name, 180)
 
 
 def _choose_kind() -> None:

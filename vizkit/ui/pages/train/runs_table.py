@@ -9,7 +9,7 @@ import streamlit as st
 
 from vizkit.figure.palette import CLASSES
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs.command_line import changes, data_name
+from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.canvas import hear
@@ -50,20 +50,16 @@ def choose(runs: dict[str, RunFolder]) -> None:
         hide_index=True,
         placeholder="",
         height="content" if len(rows) <= MOST_HIGH else 400,
-        row_height=48,  # two lines of what was changed
         on_select=partial(hear, key, "selection", record(rows=several(below(len(names)), len(names))), tick),
         selection_mode="multi-row",
         selection_default={"selection": {"rows": ticked}},
         alt="Runs: colour, name, state and results",
         column_config={
             "": st.column_config.ImageColumn(width=36, help="The colour of its curves."),
-            "Changed": st.column_config.TextColumn(
-                width="large", help="Fields of the recipe that differ from the defaults."
-            ),
             "Best val": percent,
             "Test": percent,
-            "Images/s": st.column_config.NumberColumn(format="%.0f", width=70, help="Median over its epochs."),
-            "Minutes": st.column_config.NumberColumn(format="%.1f", width=70),
+            "Images/s": st.column_config.NumberColumn(format="%.0f", help="Median over its epochs."),
+            "Minutes": st.column_config.NumberColumn(format="%.1f"),
         },
     )
 
@@ -72,11 +68,6 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     """One line; what the run has not told stays empty."""
     metrics, result = run.metrics(), run.read("result.json")
     recipe = recipe_of(run)
-    changed = "its recipe cannot be read"
-    if recipe is not None:
-        known = ("data", "model", "epochs")
-        words = (f"{title_of(key)} {title(str(value))}" for key, value in changes(recipe) if key not in known)
-        changed = ", ".join(words)
     state = "bundled" if name.startswith("bundled:") else jobs().state(run)
     speeds = sorted(line["images_per_s"] for line in metrics)
     return {
@@ -88,7 +79,6 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
         "Test": result.get("test_accuracy"),
         "Images/s": speeds[len(speeds) // 2] if speeds else None,
         "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
-        "Changed": changed,
     }
 
 
