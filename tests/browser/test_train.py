@@ -27,7 +27,7 @@ def turn_to(page: Page, name: str) -> None:
 
 def test_from_the_form_to_the_picker(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
-    page.goto(f"{server}/train?models=bundled:digits_cnn&image=digit+3")
+    page.goto(f"{server}/train?models=bundled:digits_cnn&image=digit+3&train_view=Start")
     ready(page)
     enter(page, "train_data", "digits", "--data digits")
     enter(page, "field_model", "digits_cnn", "--model digits_cnn")
@@ -53,6 +53,36 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"/(explore)?\?.*models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)
     ready(page)
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
+
+
+def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
+    page.goto(f"{server}/train?train_view=Start")
+    ready(page)
+    field = page.locator(".st-key-field_model input").first
+    field.click()
+    field.fill("mlp")
+    field.press("Enter")
+    button = page.get_by_role("button", name="Start training")
+    reason = page.locator("[data-testid='stAlert']").get_by_text("'mlp' is no name of a model")
+    expect(reason).to_be_visible()
+    expect(button).to_be_disabled()
+    top, low = button.bounding_box(), reason.bounding_box()
+    assert top is not None
+    assert low is not None
+    assert abs(top["y"] - low["y"]) < 60
+
+
+def test_a_recorded_run_is_played(page: Page, server: str):
+    page.goto(f"{server}/train?run=bundled:digits_mlp")
+    ready(page)
+    count = int(page.get_by_text(re.compile(r"^\d+ of \d+$")).inner_text().split()[-1])
+    expect(page.get_by_text(f"After {count} epochs")).to_be_visible()
+    expect(page.get_by_text("Answers of the finished model")).to_be_visible()
+    page.get_by_role("slider", name="Epoch").last.press("ArrowLeft")
+    expect(page.get_by_text(f"After {count - 1} epochs")).to_be_visible()
+    expect(page).to_have_url(re.compile(f"run_epoch={count - 1}"))
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)
 
 
 @pytest.mark.parametrize("view", ["Start", "Watch", "Compare"])

@@ -16,9 +16,9 @@ from tests.hostile import NAME, TEXT
 from tests.ui.conftest import opened, sent, texts
 from tests.ui.sidebar.test_gallery import with_clip
 from vizkit.heads import HEADS
-from vizkit.ui.pages import architecture
 from vizkit.ui.plain import JOINER, plain, without_pictures
 from vizkit.ui.session import cached
+from vizkit.views import architecture
 
 UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
 BAD = f"![x](http://{hostile.HOST}/m.png)"

@@ -129,6 +129,7 @@ def test_a_name_covers_no_other_mark_and_no_other_name():
     far = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     assert spots(["one", "other"], *far) == ["top center", "top center"]
     assert spots(["one", "x" * 20], *far)[1] == "middle left"
+    assert spots(["one"], np.array([1.0]), np.array([5.0]), np.array([2.0])) == ["middle right"]  # beside its whisker
     near = np.array([0.0, 0.02, 1.0]), np.array([0.0, 0.0, 1.0])
     assert spots(["first", "second", "third"], *near) == ["top center", "bottom center", "top center"]
 
@@ -175,9 +176,9 @@ def test_the_chart_holds_the_points_and_their_errors():
         Point("c", "mine", 50.0, 85.0, source="yours", line="x"),
     ]
     figure = accuracy_cost(points, "cost", "accuracy")
-    line, vit, mine = figure.data  # nothing stands at a cost of 0 on a logarithmic axis
+    line, whisker, vit, mine = figure.data  # nothing stands at a cost of 0 on a logarithmic axis
     assert (vit.name, vit.x, vit.y, vit.text) == ("ViT, bundled", (10.0,), (80.0,), ("a",))
-    assert vit.error_y.array == (2.0,)
+    assert (whisker.x, whisker.y) == ((10.0, 10.0), (78.0, 82.0))
     assert (mine.x, mine.y, mine.text) == ((50.0, 100.0), (85.0, 90.0), ("c", "b"))
     assert (line.x, line.y, line.mode) == ((50.0, 100.0), (85.0, 90.0), "lines")  # joined in the order of cost
     assert (vit.marker.symbol, mine.marker.symbol) == ("diamond", "square")

@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.figure.plots import numbers
 from tests.ui.conftest import CNN, opened, texts
+from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.sequences.recipes import TEXTS
+from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.ui.pages.train import model
 from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import cached, jobs, model_names
@@ -73,7 +77,7 @@ def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cn
 
 
 def form(**query):
-    return opened("train", **{"models": CNN, "image": "digit 3", **query})
+    return opened("train", **{"models": CNN, "image": "digit 3", "train_view": "Start", **query})
 
 
 def choose(test, **values):
@@ -247,7 +251,7 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, mo
     assert [place.name.partition(".")[0] for place in (runs_home / ".bin").iterdir()] == ["first"]
     assert "lies in the bin" in test.success[0].value
     assert not test.exception
-    assert "no run yet" in texts(test)
+    assert test.selectbox(key="run").value == "bundled:insects_vit"  # no other is left
 
 
 def test_a_link_names_a_run_and_its_model(runs_home):
@@ -287,7 +291,6 @@ def test_runs_are_compared(runs_home):
     assert set(table["Run"]) >= {"first", "second", "broken"}
     test.selectbox(key="runs_data").set_value("digits").run()
     table = test.dataframe[0].value
-    assert table[table["Run"] == "second"]["Changed"].item() == "images 96, lr 0.003, flip 0.0"
     assert table[table["Run"] == "first"]["Best val"].item() == 0.8
     assert {"first", "second"} <= set(test.multiselect(key="runs").value)
     assert len(test.main.get("plotly_chart")) == 2
@@ -301,11 +304,74 @@ def test_runs_are_compared(runs_home):
     assert charts[0]["layout"]["height"] >= 320
 
 
-@pytest.mark.parametrize("view", ["Watch", "Compare"])
-def test_without_runs_the_page_says_what_to_do(view):
-    test = form(train_view=view)
+def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
+    test = form(train_view="")
     assert not test.exception
-    assert view == "Compare" or "no run yet" in texts(test)
+    assert test.selectbox(key="run").value == "bundled:insects_vit"
+    metrics = run_watch.recorded()["bundled:insects_vit"].metrics()
+    assert test.slider(key="run_epoch").value == len(metrics)
+    assert f"After {len(metrics)} epochs 99 % of the validation pictures are right" in texts(test)
+    assert "training pictures are mirrored at times, are turned and lose some of their patches" in texts(test)
+    assert len(test.main.get("image")) == 12
+    assert [m.label for m in test.metric][-1] == "Test"
+    test.slider(key="run_epoch").set_value(3).run()
+    assert "After 3 epochs 86 % of the validation pictures are right and 64 % of those in training" in texts(test)
+    assert "Test" not in [m.label for m in test.metric]
+    lines = json.loads(test.main.get("plotly_chart")[1].proto.spec)["data"]
+    faint, seen = lines[0], lines[1]
+    assert (len(numbers(faint["y"])), len(numbers(seen["y"]))) == (len(metrics), 3)
+    test.button(key="run_look").click().run()
+    assert test.session_state["models"] == ["bundled:insects_vit", CNN]
+
+
+@pytest.mark.parametrize(
+    ("task", "recipe", "said"),
+    [
+        ("Find insects in scenes", "detr-small", "--model detr_small"),
+        ("Rewrite dates", "dates_transformer", "--model seq2seq_transformer"),
+        ("Enlarge pictures", "insects_ttsr", "--model ttsr_small"),
+        ("Learn from a teacher", "quick", "--teacher bundled:insects_cnn --distillation soft"),
+    ],
+)
+def test_every_task_that_is_trained_can_be_started(task, recipe, said, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs.Jobs, "start", lambda self, run, recipe: started.append(recipe))
+    test = form(train_task=task)
+    assert not test.exception
+    assert not test.error
+    assert test.selectbox(key="train_recipe").value == recipe
+    assert said in test.code[0].value
+    choose(test, field_epochs=2)
+    test.button(key="train_start").click().run()
+    known = NAMED | TEXTS | DETECTING | ENLARGE
+    expected = known[recipe][1].but({"epochs": 2})
+    if task == "Learn from a teacher":
+        expected = expected.but({"teacher": "bundled:insects_cnn", "distillation": "soft"})
+    assert started == [expected]
+
+
+def test_another_task_fills_the_form_anew():
+    test = form(train_task="Rewrite dates")
+    choose(test, train_recipe="dates_gpt")
+    assert test.number_input(key="field_epochs").value == 3
+    choose(test, train_task="Tell pictures apart")
+    assert test.selectbox(key="field_model").value == "small_vit"
+
+
+def test_why_validation_may_be_better_is_true_of_the_recipe():
+    assert run_watch.harder(Recipe(flip=0.0)) == []
+    assert run_watch.harder(Recipe(flip=0.5, crop=0.5, patch_drop=0.5)) == [
+        "are cropped",
+        "are mirrored at times",
+        "lose some of their patches",
+    ]
+
+
+def test_runs_are_called_as_their_models(runs_home):
+    test = form(train_view="Compare")
+    assert "ViT · insects" in set(test.dataframe[0].value["Run"])
+    assert "Licence" not in test.dataframe[1].value.columns
+    assert "Of these 6 runs CNN · insects is right most often" in texts(test)
 
 
 def test_retrained_weights_replace_those_in_memory(runs_home, monkeypatch):

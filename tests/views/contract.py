@@ -45,6 +45,9 @@ MODELS = {
     "insects_deit": "mayfly nymph",
     "stranger": "mayfly nymph",
 }
+FITTING = {"dual-scale": "digits_dual", "gradual-reduction": "digits_gradual", "tnt": "tnt_s_patch16_224"}
+"""Of views that none of those has a meaning for, a model that has."""
+PICTURES = MODELS | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
@@ -69,6 +72,8 @@ BESIDE = {"digits_swin": "digits_vit"}
 
 @cache
 def model(name: str):
+    if name.startswith("tnt"):
+        return vizkit.load(name, pretrained=False, device="cpu")
     if name != "stranger":
         return vizkit.load(f"bundled:{name}", device="cpu")
     with torch.random.fork_rng():
@@ -79,7 +84,7 @@ def model(name: str):
 def subject(name: str) -> Subject:
     """Fresh: nothing has been computed of it."""
     loaded = model(name)
-    return Subject(lambda: loaded, samples.picture(MODELS[name]), image=MODELS[name])
+    return Subject(lambda: loaded, samples.picture(PICTURES[name]), image=PICTURES[name])
 
 
 def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.views import contract, sight
-from tests.views.contract import MODELS, model, seen, subject
+from tests.views.contract import FITTING, MODELS, model, seen, subject
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -22,7 +22,7 @@ from vizkit.views.blocks import Line, Numbers, Said
 from vizkit.views.controls import choice, controls, number, options, switch
 from vizkit.views.view import How, View
 
-ALL = [(view, name) for view in VIEWS for name in MODELS]
+ALL = [*((view, name) for view in VIEWS for name in MODELS), *FITTING.items()]
 FEW = 6  # pictures
 RULES = (
     contract.not_blocks,

@@ -2,9 +2,17 @@
 
 import cv2
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, UInt8
 
 DARK, MARK = (10, 12, 28), (255, 255, 255)
+
+
+def means(seen: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> Float[np.ndarray, "row column 3"]:
+    """The mean colour of every token. ValueError where the grid (rows, columns) does not divide the picture."""
+    (height, width), (rows, columns) = seen.shape[:2], grid
+    if height % rows or width % columns:
+        raise ValueError(f"A grid of {rows} × {columns} does not divide {height} × {width} pixels.")
+    return seen.reshape(rows, height // rows, columns, width // columns, 3).mean((1, 3))
 
 
 def token_colours(
@@ -19,13 +27,9 @@ def token_colours(
     Tokens keep their shape: the picture has that of `seen`. `side_px`: about its longer side.
     """
     height, width = seen.shape[:2]
-    rows, columns = grid
-    if height % rows or width % columns:
-        raise ValueError(f"A grid of {rows} × {columns} does not divide {height} × {width} pixels.")
-    means = seen.reshape(rows, height // rows, columns, width // columns, 3).mean((1, 3))
     zoom = max(1, round(side_px / max(height, width)))
-    tall, wide = height // rows * zoom, width // columns * zoom
-    out = means.round().astype(np.uint8).repeat(tall, 0).repeat(wide, 1)
+    tall, wide = height // grid[0] * zoom, width // grid[1] * zoom
+    out = means(seen, grid).round().astype(np.uint8).repeat(tall, 0).repeat(wide, 1)
     out = np.ascontiguousarray(out)
     if min(tall, wide) >= 6:  # a fine line between tokens of one colour
         for lines in (out[::tall], out[:, ::wide]):

@@ -136,7 +136,8 @@ def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
     if rows.kind == "features" and not rows.top:
         return replace(row, places=places / (top or 1.0), top=1.0, ends=("0", "strongest"))
     if rows.kind == "pick":
-        return replace(row, top=1.0, opacities=(0.0, 0.0))
+        grids = tuple(filter(None, (rows.query_grid, rows.second_grid)))
+        return replace(row, top=1.0, opacities=(0.0, 0.0), grids=grids)
     return replace(row, unit="" if rows.kind else "%")
 
 

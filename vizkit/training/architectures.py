@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from timm.models import get_pretrained_cfg
+from timm.models import create_model, get_pretrained_cfg
 from torch import nn
 
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.networks.timm_protocol import StageByStage
 from vizkit.models.sources.creating import create, known
 from vizkit.models.sources.loading import published_weights
+from vizkit.models.sources.sizing import sketch
 from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 
-__all__ = ["OURS", "build", "ours", "parse_args"]
+__all__ = ["OURS", "build", "ours", "parse_args", "sketched"]
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
@@ -101,6 +102,13 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
     return model
+
+
+def sketched(name: str, side_px: int, classes: int) -> nn.Module | None:
+    """One of ours without numbers, to be counted; None where it cannot be made so."""
+    architecture, arguments, _ = OURS[name]
+    given: dict[str, Any] = arguments | {"img_size": side_px, "num_classes": classes}
+    return sketch(name, lambda: create_model(architecture, **given))
 
 
 def _licence(recipe: Recipe, model: Any) -> str | None:

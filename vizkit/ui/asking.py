@@ -16,7 +16,7 @@ from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import texts
 from vizkit.ui.widgets.controls import choose_drawing, more
-from vizkit.ui.widgets.stage import scrubber
+from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.views import Entry, entry
 from vizkit.views.address import as_text, from_text, key_of
 from vizkit.views.controls import Control, ControlError, controls, options, setting
@@ -25,7 +25,6 @@ from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
 SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX, TEXT_PX = 150, 270, 150, 320, 110, 480
-PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 
 
 def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:

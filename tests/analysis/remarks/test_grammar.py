@@ -181,6 +181,11 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         answers.after_change(beside(p).exp(), beside(q).exp(), LABELS, "Without the shift")
         for p, q in product(SHARES, SHARES)
     ),
+    answers.along: lambda: (
+        answers.along([0.0, 0.05, 0.5, 1.0], torch.tensor([[p, 1 - p, 0.0], [p, 1 - p, 0.0], *rest]), LABELS, "α")
+        for p in SHARES
+        for rest in ([[p, 1 - p, 0.0]] * 2, [[0.1, 0.2, 0.7]] * 2, [[0.1, 0.9, 0.0], [0.6, 0.4, 0.0]])
+    ),
     answers.agreement: lambda: (
         answers.agreement([{f"model {i}": LABELS[i % kinds] for i in range(models)}] * images)
         for kinds, models, images in product((1, 2, 3), (1, 2, 3), COUNTS)
@@ -236,9 +241,18 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     attention.most_alike: lambda: (
         attention.most_alike(trace_of(recorded(p, heads=heads))) for p, heads in product(SHARES, (1, 2))
     ),
+    attention.between_words: lambda: (
+        attention.between_words(np.array([row_of(p, 4).numpy()] * 4), trained)
+        for p in SHARES
+        for trained in (True, False)
+    ),
     attention.masked: lambda: (attention.masked(torch.stack([row_of(1 - p, 4)] * 4)) for p in SHARES),
     compute.by_part: lambda: (
         compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
+    ),
+    compute.lost: lambda: (
+        compute.lost((count, 0.8), (max(count // 2, 1), share), part)
+        for count, share, part in product(COUNTS, SHARES, (None, ("case", 0.998, 0.002), ("tails", 1.0, 0.3)))
     ),
     compute.adds: lambda: (
         compute.adds(*(torch.full((3, 4), p) for p in sizes), 8) for sizes in product((0.1, 1.0, 8.0), repeat=3)
@@ -310,6 +324,13 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         convolution.field_used("stage 2", seen, used, 224, held)
         for seen, used, held in product((8, 11, 500), (1.0, 8.0, 100.0, 223.6), SHARES[2:])
     ),
+    data_size.worth: lambda: (
+        data_size.worth("dual-scale", "the plain ViT", cost, Estimate(gain, half, seeds))
+        for cost in (0.002, 0.6, 1.0, 1.7)
+        for gain in (-0.3, 0.0, 0.04)
+        for half in (0.001, 0.05)
+        for seeds in (1, 3)
+    ),
     data_size.lead: lambda: (
         data_size.lead(images, "CNN", "MLP", p, gain) for images, p, gain in product((300, 12_000), SHARES, estimates())
     ),
@@ -379,6 +400,16 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
     distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
+    ),
+    evaluation.ahead: lambda: (
+        evaluation.ahead([train] * count, [val] * count, harder)
+        for train, val in product(SHARES, SHARES)
+        for count in (1, 8)
+        for harder in ((), ("are turned",), ("are turned", "are mixed", "lose a rectangle"))
+    ),
+    evaluation.best_run: lambda: (
+        evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)})
+        for one, other in product(SHARES, SHARES)
     ),
     evaluation.most_frequent_mistake: lambda: (
         evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])

@@ -1,30 +1,23 @@
 """The Architecture page without a browser: every view with a ViT, a Swin, a CNN and the models it is made for."""
 
-import base64
-import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
-from streamlit.testing.v1 import AppTest
 
-import vizkit
-from tests.figure.plots import numbers
-from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent, sent_to, texts
-from vizkit.models.networks import dual_scale
+from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent_to, texts
 from vizkit.models.probes.flow import flow
 from vizkit.training.architectures import build
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.saving import save_best
-from vizkit.ui.pages.architecture import VIEWS
 from vizkit.ui.session import cached, model_names
 from vizkit.ui.session.needs import NEEDS
+from vizkit.views import VIEWS as EVERY
 
 DUAL, GRADUAL, TNT = "run:dual", "run:gradual", "random:tnt_s_patch16_224"
-SPECIAL = {view.title: NEEDS[view.needs] for view in VIEWS if view.needs not in ("model", "transformer")}
+VIEWS = [view for view in EVERY.values() if view.page == "architecture"]
+SPECIAL = {view.title: NEEDS[view.needs] for view in VIEWS if view.needs not in ("", "model", "transformer")}
 FITTING = {"Dual-scale": DUAL, "Gradual reduction": GRADUAL, "TNT": TNT, "From parts": VIT}
 
 
@@ -45,18 +38,6 @@ def own_runs(runs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(runs))
 
 
-def tiles_of(content: dict) -> list[np.ndarray]:
-    """Every map of a row of tiles, in its own numbers."""
-    levels = np.frombuffer(base64.b64decode(content["values"]), "<u2")
-    return [
-        m["low"]
-        + levels[m["start"] :][: m["rows"] * m["columns"]].reshape(m["rows"], m["columns"])
-        * (m["high"] - m["low"])
-        / 65535
-        for m in content["maps"]
-    ]
-
-
 # ---- every view, every model -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
@@ -64,7 +45,6 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
     fine(test)
     assert not test.info
     assert f"This view needs {SPECIAL[name].what}: " in texts(test)
-    assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
 
 
@@ -77,7 +57,6 @@ def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str)
     shown = model_names.title(digits).removeprefix("random:")
     assert f"None of your models is {what}; shown: {shown}" in texts(test)
     assert ("(untrained)" in texts(test)) is digits.startswith("random:")
-    assert test.main.get("image") or test.main.get("imgs")
     assert "What it does not show" in texts(test)
     added = [button for button in test.main.button if str(button.key).startswith("add_")]
     assert added
@@ -154,124 +133,6 @@ def test_every_block_by_itself():
     rows = [row for row in sent_to(test, "vizkit_flow")[0]["rows"] if row.get("kind") == "Block"]
     assert [row["path"] for row in rows] == [f"blocks.{i}" for i in range(6)]
     assert not any(row["times"] or row["blocks"] for row in rows)
-
-
-# ---- dual-scale ------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def dual(runs: Path):
-    return vizkit.load(str(runs / "dual"), device="cpu")
-
-
-def logits_at(loaded, name: str, alpha: float) -> torch.Tensor:
-    """A whole pass with another α, not the page's shortcut."""
-    from vizkit.models import pixels_of
-    from vizkit.ui.sidebar import inputs
-
-    with torch.no_grad():
-        return dual_scale.with_alpha(loaded.model, alpha)(pixels_of(loaded, inputs.sample(name).rgb))[0]
-
-
-def bars_of(test: AppTest, key: str) -> dict[str, dict[str, float]]:
-    """Bars or lines of a chart: name → {label: value}."""
-    found = next(c for c in test.get("plotly_chart") if key in c.proto.id)
-    data = json.loads(found.proto.spec)["data"]
-    return {trace["name"]: dict(zip(numbers(trace["y"]), numbers(trace["x"]), strict=True)) for trace in data}
-
-
-def test_alpha_moves_the_prediction_and_the_maps_as_a_whole_pass_would(dual):
-    test = opened(
-        "architecture", models=DUAL, image="digit 3", architecture_view="Dual-scale", dual_alpha="0.9", at="0.1,0.1"
-    )
-    fine(test)
-    bars = bars_of(test, "dual_predictions")
-    own = float(dual.model.balance())
-    assert set(bars) == {f"α = {own:.2f} (own)", "α = 0.90"}
-    for name, alpha in ((f"α = {own:.2f} (own)", own), ("α = 0.90", 0.9)):
-        expected = logits_at(dual, "digit 3", alpha).softmax(-1)
-        for label, share in bars[name].items():
-            assert share == pytest.approx(float(expected[int(label)]), abs=1e-4)
-    fine_map, coarse_map, merged, attention = tiles_of(sent_to(test, "vizkit_tiles")[0])
-    np.testing.assert_allclose(merged, 0.9 * fine_map + 0.1 * coarse_map, atol=2e-3)
-    assert attention.sum() == pytest.approx(1, abs=1e-3)
-    assert "Coarse patch **1** stands beside fine patches **1, 2, 9, 10**" in texts(test)
-
-
-def test_the_alignment_is_that_of_the_model(dual):
-    test = opened("architecture", models=DUAL, image="digit 3", architecture_view="Dual-scale")
-    content = sent(test, "dual_grids")
-    ids = np.frombuffer(base64.b64decode(content["query_ids"]), "<i4")
-    assert ids.tolist() == dual.model.order.tolist()
-    assert (content["key_grid"], content["second_grid"]) == ([8, 8], [4, 4])
-
-
-def test_a_slider_runs_only_what_follows_the_merging(monkeypatch: pytest.MonkeyPatch, dual):
-    test = opened("architecture", models=DUAL, image="digit 5", architecture_view="Dual-scale")
-    fine(test)
-    import vizkit.models
-
-    def ran(*_: object, **__: object) -> None:
-        raise AssertionError("the streams ran again")
-
-    monkeypatch.setattr(dual_scale.DualScale, "streams", ran)
-    monkeypatch.setattr(vizkit.models, "trace", ran)
-    test.slider(key="dual_alpha").set_value(0.13).run()
-    fine(test)
-    assert "α = 0.13" in bars_of(test, "dual_predictions")
-    monkeypatch.setattr(dual_scale.DualScale, "merged", ran)  # asked before: now nothing may run
-    test.slider(key="dual_alpha").set_value(0.25).run()  # of the curve
-    fine(test)
-    test.slider(key="dual_alpha").set_value(0.13).run()
-    fine(test)
-    test.button(key="dual_own").click().run()
-    fine(test)
-    assert test.slider(key="dual_alpha").value == round(float(dual.model.balance()), 2)
-
-
-# ---- gradual reduction -----------------------------------------------------------------------------------------------
-def test_gradual_reduction_tells_its_stages_and_what_they_save(runs: Path):
-    test = opened("architecture", models=GRADUAL, image="digit 3", architecture_view="Gradual reduction")
-    fine(test)
-    said = texts(test)
-    for line in ("At first: 64 + [cls]", "After block 1: 32 + [cls]", "After block 2: 16", "After block 3: 8 + [cls]"):
-        assert line in said
-    assert "8 × 4 tokens of 4 × 8 pixels" in said
-    loaded = vizkit.load(str(runs / "gradual"), device="cpu")
-    cost = sum(step.multiply_adds for step in flow(loaded))
-    metric = test.metric[0]
-    assert float(metric.value.split()[0]) == pytest.approx(cost / 1e6, rel=0.01)
-    assert re.match(r"-\d\d% of", metric.delta)
-    chart = next(c for c in test.get("plotly_chart") if "Tokens by block" in c.proto.id)
-    own, plain = (numbers(trace["y"]) for trace in json.loads(chart.proto.spec)["data"])
-    assert own == [65, 33, 17, 9]
-    assert plain == [65] * 4
-
-
-# ---- TNT -------------------------------------------------------------------------------------------------------------
-def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
-    from vizkit.ui.session import cached
-    from vizkit.ui.sidebar import inputs
-
-    test = opened(
-        "architecture", models=TNT, image="flower", architecture_view="TNT", tnt_block="3", tnt_inner="2", at="0.4,0.3"
-    )
-    fine(test)
-    loaded, picture = cached.model(TNT), inputs.sample("flower")
-    recorded = cached.trace(TNT, loaded, picture, (0.5, 0.5))
-    layers = [layer for layer in recorded.attention if "attn_in" in layer.name]
-    content = sent_to(test, "vizkit_tiles")[0]
-    x0, y0, x1, y1 = content["maps"][0]["box"]
-    gx0, gy0, gx1, gy1 = (
-        edge / side
-        for edge, side in zip(
-            cached.seen_box(picture, loaded), 2 * (picture.rgb.shape[1], picture.rgb.shape[0]), strict=True
-        )
-    )
-    assert x0 <= 0.4 < x1
-    assert y0 <= 0.3 < y1
-    row, column = round((y0 - gy0) / (gy1 - gy0) * 14), round((x0 - gx0) / (gx1 - gx0) * 14)
-    weights = layers[2].weights[row * 14 + column, 1].numpy()
-    assert len(content["maps"]) == 16
-    np.testing.assert_allclose(np.stack(tiles_of(content)).reshape(16, 16), weights, atol=1e-5)
 
 
 # ---- a block, and its code -------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from torch import Tensor
 from vizkit.analysis.remarks.remark import Remark, joined, of_all, percent
 
 LITTLE = 0.05  # of a probability
+HARDLY = 0.1  # the same, over all values of a setting
 
 
 def after_change(
@@ -28,6 +29,25 @@ def after_change(
         return None
     return Remark(
         f"{change} the answer stays “{labels[first]}”, with {percent(now)} instead of {percent(was)}.", numbers
+    )
+
+
+def along(at: Sequence[float], values: Float[Tensor, "at label"], labels: Sequence[str], name: str) -> Remark:
+    """Answers at two growing values or more of a setting, "α": whether it matters for them, and from where on."""
+    firsts = values.argmax(1).tolist()
+    first, span = firsts[0], f"from {at[0]:g} to {at[-1]:g}"
+    if len(set(firsts)) > 1:
+        turns = [index for index in range(1, len(at)) if firsts[index] != firsts[index - 1]]
+        later = [f"“{labels[firsts[index]]}” from {at[index]:.2g} on" for index in turns]
+        words = f"The answer depends on {name}: “{labels[first]}” at {at[0]:g}, {joined(later)}."
+        return Remark(words, {"turns": len(turns)})
+    low, high = (float(end) for end in (values[:, first].min(), values[:, first].max()))
+    ends = percent(high) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
+    numbers = {"lowest": low, "highest": high}
+    if high - low > HARDLY:
+        return Remark(f"{name} moves the answer but does not change it: “{labels[first]}” with {ends}.", numbers)
+    return Remark(
+        f"{name} hardly matters for this picture: {span} the answer stays “{labels[first]}”, with {ends}.", numbers
     )
 
 

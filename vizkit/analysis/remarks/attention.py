@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -283,3 +284,16 @@ def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
         "earlier ones, and the first word attends to itself alone.",
         {"later": share},
     )
+
+
+def between_words(weights: Float[np.ndarray, "word word2"], trained: bool) -> Remark:
+    """What the words of one patch give to one another, at least two of them; of random weights first that they are."""
+    count, largest = len(weights), float(weights.max())
+    giver, taker = divmod(int(weights.argmax()), count)
+    rows = weights.astype(float) / weights.sum(1, keepdims=True)
+    even = float(-(rows * np.log(np.maximum(rows, 1e-300))).sum(1).mean()) / math.log(count)
+    begin = "" if trained else "The weights are random, nothing was learned: "
+    how = "the words of this patch attend almost evenly to one another"
+    most = f"the largest weight is {100 * largest:.1f} %, from word {giver + 1} to word {taker + 1}"
+    words = f"{how}; {most}; equal ones would be {100 / count:.1f} %." if even >= EVEN else f"{most}, of {count} words."
+    return Remark(begin + (words if begin else begun(words)), {"largest": largest, "entropy": even})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, begun, percent
+from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
 
 SAVED = 0.02
 
@@ -28,6 +28,20 @@ def saved(own: int, other: int, what: str, instead: str, who: str = "This model"
         f"{who} {words} of the {what} of {instead}." if share > 0 else f"{who} {words} {what} than {instead}.",
         {"share": share},
     )
+
+
+def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, float, float] | None = None) -> Remark:
+    """How many tokens, and the share of a picture's contrast that they keep. `part`: a thing in the picture, and how
+    much of a token it fills at most, of the first ones and of the last."""
+    (tokens, kept), (fewer, left) = first, last
+    here, then = begun(percent(kept)), percent(left)
+    words = f"{here} of the picture's contrast is left in {counted(tokens, 'token')}, {then} in the last {fewer:,}"
+    if part is not None:
+        name, most, now = part
+        words += (
+            f"; what tells the class ({name}) fills {percent(most)} of a token where it is most, then {percent(now)}"
+        )
+    return Remark(f"{words}.", {"kept": kept, "left": left})
 
 
 def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:

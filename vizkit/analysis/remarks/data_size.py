@@ -4,7 +4,7 @@ zero out; where it holds zero, the runs do not tell the two apart, which is not 
 from collections.abc import Mapping, Sequence
 
 from vizkit.analysis.comparison.seed_interval import Estimate
-from vizkit.analysis.remarks.remark import Remark, joined, percent
+from vizkit.analysis.remarks.remark import Remark, begun, joined, percent
 
 
 def points(gain: Estimate) -> str:
@@ -99,3 +99,17 @@ def _alike(gains: Mapping[str, Mapping[int, Estimate]]) -> Sequence[int]:
         for images, gain in of_kind.items():
             by_images.setdefault(images, []).append(gain)
     return [images for images, several in sorted(by_images.items()) if not any(gain.differs for gain in several)]
+
+
+def worth(name: str, instead: str, cost: float, gain: Estimate) -> Remark:
+    """A model against another: how many times its multiply–adds, above 0, and how much more accurate it is."""
+    numbers = {"cost": cost, "gain": gain.mean, "low": gain.low, "high": gain.high}
+    work = f"{percent(abs(cost - 1))} {'more' if cost > 1 else 'fewer'} multiply–adds than"
+    begin = f"{begun(name)} takes {'as many multiply–adds as' if abs(cost - 1) < 0.005 else work} {instead}"
+    runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
+    if not gain.differs:
+        difference = signed(gain).removesuffix(" *")
+        return Remark(f"{begin}; no difference in accuracy is shown by {runs} of each: {difference} points.", numbers)
+    size = Estimate(abs(gain.mean), gain.half, gain.seeds)
+    how = "more" if gain.mean > 0 else "less"
+    return Remark(f"{begin} and is {how} accurate by {points(size)}, in {runs} of each.", numbers)

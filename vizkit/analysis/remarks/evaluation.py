@@ -1,11 +1,12 @@
 """What a table of answers to labelled pictures says first."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.analysis.remarks.remark import Remark, of_all, percent
+from vizkit.analysis.remarks.remark import Remark, counted, joined, of_all, percent
 
 
 def most_frequent_mistake(
@@ -24,3 +25,31 @@ def most_frequent_mistake(
         f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)}).",
         {"times": times, "of": of_label},
     )
+
+
+def ahead(train: Sequence[float], validation: Sequence[float], harder: Sequence[str]) -> Remark:
+    """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why. `harder`: what is done to training pictures
+    alone ("are turned")."""
+    gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
+    numbers = {"gap": gap, "epochs": len(train)}
+    begin = f"After {counted(len(train), 'epoch')} {first} of the validation pictures are right and {last} of those in "
+    begin += "training"
+    if gap <= 0:
+        return Remark(f"{begin}: what it has learned of its training pictures holds less for others.", numbers)
+    done = f" {joined(harder)} and" if harder else ""
+    why = f"training pictures{done} are judged while the weights still change, validation pictures only after the epoch"
+    return Remark(f"{begin}. Validation is better because {why}, as they are.", numbers)
+
+
+def best_run(tests: Mapping[str, tuple[float, int]]) -> Remark | None:
+    """Of runs by name the share of test pictures that is right, 0 to 1, and how many there are: the best against the
+    next. None for less than two."""
+    if len(tests) < 2:
+        return None
+    (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
+    half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test pictures"
+    if right - less <= half:
+        told = f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
+        return Remark(told, {"gap": right - less})
+    return Remark(f"{words}; then {second} with {100 * less:.1f} %.", {"gap": right - less})

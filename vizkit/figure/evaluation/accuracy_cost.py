@@ -63,7 +63,9 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
     ]
     kinds = [(family, source) for family in families for source in SOURCES]
     x, y = np.log10([point.cost for point in drawn]), np.array([point.accuracy for point in drawn])
-    side = dict(zip(drawn, spots([point.name for point in drawn], x, y), strict=True))
+    whiskers = np.array([point.error or 0.0 for point in drawn])
+    side = dict(zip(drawn, spots([point.name for point in drawn], x, y, whiskers), strict=True))
+    joined += [whisker(point, colour[point.family]) for point in drawn if point.error]
     several = len({point.source for point in drawn}) > 1
     marks = [
         marking(of, f"{family}, {source}" if several else family, colour[family], side, (x_title, y_title))
@@ -73,7 +75,7 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
     figure = laid_out([*joined, *marks], x_title, y_title, height=HEIGHT, showlegend=len(marks) > 1)
     low, high = _widened(x, ROOM_X)
     figure.update_xaxes(type="log", range=[low, high], tickvals=ticks(10**low, 10**high))
-    return figure.update_yaxes(range=_widened(y, ROOM_Y))
+    return figure.update_yaxes(range=_widened(np.concatenate([y - whiskers, y + whiskers]), ROOM_Y))
 
 
 def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:
@@ -90,15 +92,21 @@ def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:
     )
 
 
+def whisker(point: Point, colour: str) -> Any:
+    import plotly.graph_objects as go
+
+    ends = [point.accuracy - (point.error or 0.0), point.accuracy + (point.error or 0.0)]
+    line = {"color": colour, "width": 1.5}
+    return go.Scatter(x=[point.cost] * 2, y=ends, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
 def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, str], titles: tuple[str, str]) -> Any:
     """Points of one family from one source."""
     import plotly.graph_objects as go
 
-    errors = [point.error or 0.0 for point in points]
     return go.Scatter(
         x=[point.cost for point in points],
         y=[point.accuracy for point in points],
-        error_y={"array": errors, "thickness": 1.5, "width": 0} if any(errors) else None,
         mode="markers+text",
         name=literal(name),
         marker={"color": colour, "size": 10, "symbol": SOURCES[points[0].source]},
@@ -112,12 +120,16 @@ def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, s
     )
 
 
-def spots(names: Sequence[str], x: np.ndarray, y: np.ndarray) -> list[str]:
-    """Where each name stands: where it covers least of the other marks and of the names before it, and is not cut."""
-    marks = [Frame(*at, MARK_PX, MARK_PX) for at in zip(_in_px(x, 0), _in_px(y, 1), strict=True)]
+def spots(names: Sequence[str], x: np.ndarray, y: np.ndarray, whiskers: np.ndarray | float = 0.0) -> list[str]:
+    """Where each name stands: where it covers least of the other marks and of the names before it, and is not cut; and
+    not on its own whisker."""
+    bottom, top = np.split(_in_px(np.concatenate([y - whiskers, y + whiskers]), 1), 2)
+    along, middle = _in_px(x, 0), (bottom + top) / 2
+    marks = [Frame(*at, MARK_PX, MARK_PX) for at in zip(along, middle, strict=True)]
+    lines = [Frame(*each) for each in zip(along, middle, [1.0] * len(names), top - bottom, strict=True)]
     placed, chosen = list[Frame](), list[str]()
     for place, name in enumerate(names):
-        others = [*placed, *(mark for other, mark in enumerate(marks) if other != place)]
+        others = [*placed, *lines, *(mark for other, mark in enumerate(marks) if other != place)]
         frames = {spot: marks[place].beside(len(name) * LETTER_PX, *way) for spot, way in SPOTS.items()}
         spot = min(frames, key=lambda each: frames[each].outside + sum(map(frames[each].covers, others)))
         placed.append(frames[spot])
@@ -151,10 +163,10 @@ class Frame(NamedTuple):
         return self.width * self.height - self.covers(plot)
 
 
-def _in_px(values: np.ndarray, axis: int) -> list[float]:
+def _in_px(values: np.ndarray, axis: int) -> np.ndarray:
     """Places along the plot, from its left or lower end."""
     low, high = _widened(values, (ROOM_X, ROOM_Y)[axis])
-    return ((values - low) / (high - low) * PLOT_PX[axis]).tolist()
+    return (values - low) / (high - low) * PLOT_PX[axis]
 
 
 def ticks(low: float, high: float) -> list[float]:

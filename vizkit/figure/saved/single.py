@@ -1,6 +1,6 @@
 """One map over its picture: title, what it is of, the map, its colour scale, and where it comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.overlay import times_of
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Words
+from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words
 from vizkit.figure.saved.text import clean, font, wrapped
 from vizkit.geometry import Box
 
@@ -32,12 +32,15 @@ class Captions:
     facts: dict[str, str]
 
 
+GRIDS = (("#ffffff", 0.3), ("#38e0ff", 1.0))  # colours and widths of their lines, as on the page
+
+
 @dataclass(frozen=True, eq=False)
 class MapOf:
     """A map with its colour scale. `low`, `top`: the values at its ends; signed, it goes from −top over 0 to top.
     `unit`: "%" or "". `quantity`: what the numbers are. `beyond`: single values lie outside. `marked`: the query's
     cell, as fractions (x0, y0, x1, y1) of what the model saw. `ends`: words at the two ends in place of their
-    values."""
+    values. `grids`: (rows, columns) whose lines are drawn where there are no colours, the fine one first."""
 
     places: Float[np.ndarray, "row column"]
     low: float
@@ -49,6 +52,7 @@ class MapOf:
     marked: Box | None = None
     opacities: tuple[float, float] = (FLOOR, CEILING)
     ends: tuple[str, ...] = ()
+    grids: tuple[tuple[int, int], ...] = ()
 
 
 def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, captions: Captions) -> Plate:
@@ -77,9 +81,20 @@ def map_marks(
     painted = {"low": drawn.low, "top": drawn.top, "unit": drawn.unit, "scale": scale, "opacities": drawn.opacities}
     over = Overlay(image, drawn.places, box_xyxy, left, y, width, height, marked=marked, **painted)
     if max(drawn.opacities) == 0:  # no map, so no colours
-        return [over, *over.outlines()], y + height + 6
+        box = left + x0 * times, y + y0 * times, left + x1 * times, y + y1 * times
+        lines = (line for grid, look in zip(drawn.grids, GRIDS, strict=False) for line in grid_lines(grid, box, *look))
+        return [over, *lines, *over.outlines()], y + height + 6
     bar, y = scale_bar(y + height + 8, inner, scale, drawn.ends or _ends(drawn), drawn.quantity)
     return [over, *over.outlines(), *bar], y
+
+
+def grid_lines(grid: tuple[int, int], box: Box, colour: str, width: float) -> Iterator[Mark]:
+    """Between the cells of (rows, columns)."""
+    (rows, columns), (x0, y0, x1, y1) = grid, box
+    across = (x0 + (x1 - x0) * n / columns for n in range(1, columns))
+    down = (y0 + (y1 - y0) * n / rows for n in range(1, rows))
+    yield from (Stroke(((x, y0), (x, y1)), colour, width) for x in across)
+    yield from (Stroke(((x0, y), (x1, y)), colour, width) for y in down)
 
 
 def _ends(drawn: MapOf) -> tuple[str, ...]:

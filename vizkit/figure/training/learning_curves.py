@@ -40,14 +40,13 @@ def learning_curves(
     percent: bool = False,
     whole: bool = False,
     log: bool = False,
-    legend: bool = True,
     height: int = 340,
 ) -> "go.Figure":
     """Told apart by colour and shape, with one hover line across all of them. `whole`: the axis goes from 0 to 1, so
-    that figures can be compared. `log`: a logarithmic y axis. `legend`: no, where a table beside the figure is it."""
+    that figures can be compared. `log`: a logarithmic y axis."""
     style = ".1%" if percent else ".4g"
     drawn = [part for index, line in enumerate(lines) for part in parts(line, index, style)]
-    legend = legend and len(lines) > 1
+    legend = len(lines) > 1
     rows = LEGEND_ROW * max(0, len(lines) - 3) if legend else 0
     figure = laid_out(drawn, x, y, height=height + rows, showlegend=legend, hovermode="x unified")
     last = max((line.epochs[-1] for line in lines if len(line.epochs)), default=1)
@@ -104,9 +103,10 @@ def parts(line: Curve, index: int, style: str) -> list[Any]:
                 legendgroup=name,
             )
         )
-        hover, values, dots = f"{hover}, raw %{{text:{style}}}", line.smooth, False
+        dots = dots and list(line.smooth) == list(line.mean)[: len(line.smooth)]
+        hover, values = hover if dots else f"{hover}, raw %{{text:{style}}}", line.smooth
     points = go.Scatter(
-        x=list(line.epochs),
+        x=list(line.epochs)[: len(values)],  # of a run that is played, those that have come
         y=list(values),
         mode="lines+markers" if dots else "lines",
         name=name,

@@ -22,7 +22,7 @@ from vizkit.ui.sidebar.checkpoint import dialog
 from vizkit.ui.sidebar.strip import strip
 
 if TYPE_CHECKING:
-    from vizkit.datasets.insects import Sample
+    pass
 
 TYPES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif")
 MOST_OPENED = 8  # pictures that pages have put in
@@ -188,17 +188,6 @@ def picture_named(name: str) -> RGB:
     if name not in samples():
         raise PixelError(f"{name[:60]} is not here: upload it in the sidebar, or take the change back.")
     return sample(name).rgb
-
-
-def insect(name: str) -> "Sample":
-    """A drawn insect of this class, with the place of each of its parts."""
-    return bundled.insect(name)
-
-
-def chosen_insect() -> "Sample | None":
-    """The chosen picture with its parts where it is one of the drawn insects."""
-    name = st.session_state.get("image")
-    return insect(name) if name in INSECTS else None
 
 
 def credit(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Controls that several pages have: a head of a layer, and how a map is drawn."""
+"""Controls that several pages have: what few change, how a map is drawn, and the way to another view."""
 
 from typing import Any
 
@@ -6,16 +6,7 @@ import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.ui.session.address import go_to
-from vizkit.ui.session.shown import keep_valid
 from vizkit.views import Entry
-
-
-def choose_head(key: str, heads: int, label: str = "Head", width: int = 110) -> int | None:
-    """A head from 0, None for the mean of all."""
-    options = ["mean", *(str(n + 1) for n in range(heads))]
-    keep_valid(key, options)
-    head = st.selectbox(label, options, key=key, bind="query-params", width=width)
-    return None if head == "mean" else int(head) - 1
 
 
 def go_on(words: str, entry: Entry, key: str) -> None:

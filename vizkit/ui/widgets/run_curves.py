@@ -15,6 +15,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import measure_of
 from vizkit.ui.session.jobs import Point
 from vizkit.ui.widgets.chart import chart
+from vizkit.views.bundled import title
 
 SERIES = {"train": "training", "val": "validation"}
 HEIGHT = 340
@@ -52,16 +53,16 @@ def choose_log(axes: Axes) -> Axes:
     return replace(axes, log=bool(log))
 
 
-def of_run(run: RunFolder, points: list[Point], axes: Axes) -> None:
+def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> None:
     """Loss, accuracy (or what its task is judged by) and learning rate of one run; between two epochs its loss and rate
-    so far."""
+    so far. `upto`: the epoch from which on all is faint, 0 for none."""
     metrics = run.metrics()
     at = along(metrics, axes.x, steps_of(run))
     if metrics and not at:
         st.caption(no_steps([run.name]))
     live = {"epoch": 1, "step": run.status.get("steps") or 0, "minutes": 0}[axes.x]
     left, middle, right = st.columns(3)
-    loss = by_epoch(metrics, "loss", at, axes)
+    loss = by_epoch(metrics, "loss", at, axes, upto)
     rate = [(place, epoch["rate"]) for place, epoch in zip(at, metrics, strict=False)]
     if points and live:
         loss.append(line("this epoch so far", [(point.epoch * live, point.loss) for point in points]))
@@ -70,9 +71,15 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes) -> None:
         draw(loss, "loss", "run_loss", axes)
     with middle:
         measure = measure_of(metrics)
-        draw(by_epoch(metrics, measure.name, at, axes), measure.title, "run_accuracy", axes, percent=measure.percent)
+        draw(
+            by_epoch(metrics, measure.name, at, axes, upto),
+            measure.title,
+            "run_accuracy",
+            axes,
+            percent=measure.percent,
+        )
     with right:
-        draw([line("learning rate", rate)] if rate else [], "learning rate", "run_rate", axes)
+        draw([line("learning rate", rate, upto=upto)] if rate else [], "learning rate", "run_rate", axes)
 
 
 def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> None:
@@ -84,10 +91,10 @@ def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> N
         st.caption(no_steps(lost))
     measure = measure_of([line for lines in every.values() for line in lines])
     titles = {measure.name: measure.title, "loss": "loss"}
-    for column, (what, title) in zip((left, right), titles.items(), strict=True):
+    for column, (what, called) in zip((left, right), titles.items(), strict=True):
         lines = [
             replace(
-                line(name, [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
+                line(title(name), [*zip(at[name], (epoch[f"val_{what}"] for epoch in of), strict=True)], axes),
                 place=places[name],
             )
             for name, of in every.items()
@@ -95,7 +102,7 @@ def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> N
         ]
         with column:
             percent = what != "loss" and measure.percent
-            draw(lines, f"validation {title}", f"compare_{what}", axes, percent=percent, legend=False)
+            draw(lines, f"validation {called}", f"compare_{what}", axes, percent=percent)
 
 
 def no_steps(names: list[str]) -> str:
@@ -116,26 +123,30 @@ def steps_of(run: RunFolder) -> int:
     return steps_an_epoch(recipe, images)
 
 
-def by_epoch(metrics: list[dict[str, Any]], what: str, at: Sequence[int | float], axes: Axes) -> list[Curve]:
+def by_epoch(
+    metrics: list[dict[str, Any]], what: str, at: Sequence[int | float], axes: Axes, upto: int = 0
+) -> list[Curve]:
     return [
-        line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes)
+        line(name, [*zip(at, (epoch[f"{key}_{what}"] for epoch in metrics), strict=True)], axes, upto)
         for key, name in SERIES.items()
         if at and f"{key}_{what}" in metrics[0]
     ]
 
 
-def line(name: str, points: Sequence[tuple[int | float, int | float]], axes: Axes | None = None) -> Curve:
+def line(
+    name: str, points: Sequence[tuple[int | float, int | float]], axes: Axes | None = None, upto: int = 0
+) -> Curve:
     values = [value for _, value in points]
-    smooth = smoothed(values, axes.smoothing) if axes and axes.smoothing else ()
-    return Curve(name, [place for place, _ in points], values, smooth=smooth)
+    smooth = smoothed(values, axes.smoothing) if axes and axes.smoothing else values if upto else []
+    return Curve(name, [place for place, _ in points], values, smooth=smooth[: upto or None])
 
 
-def draw(lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, legend: bool = True) -> None:
+def draw(lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False) -> None:
     heading = title[0].upper() + title[1:]
     st.markdown(f"**{heading}**")
     if not lines:
         st.caption("from the end of the first epoch on")
         return
-    figure = learning_curves(lines, title, x=axes.x, percent=percent, log=axes.log, legend=legend, height=HEIGHT)
+    figure = learning_curves(lines, title, x=axes.x, percent=percent, log=axes.log, height=HEIGHT)
     names = ", ".join(curve.name for curve in lines)
     chart(figure, key, f"{heading} by {axes.x}: {names}")

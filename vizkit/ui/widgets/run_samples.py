@@ -13,12 +13,12 @@ from vizkit.ui.plain import plain
 from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
 
 
-def show(run: RunFolder) -> None:
+def show(run: RunFolder, whose: str = "of the last epoch") -> None:
     """Pictures with the answer below: a tick, or a cross and what it should have been."""
     samples = run.read("samples.json")
     if not samples:
         return
-    st.markdown("**Answers of the last epoch** to pictures that it does not learn from")
+    st.markdown(f"**Answers {whose}** to pictures that it does not learn from")
     try:
         recipe = run.recipe
         with st.spinner("Opening validation pictures …"):

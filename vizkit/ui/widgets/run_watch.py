@@ -1,10 +1,12 @@
 """One run: what it is doing, its curves, what it says about pictures, and what can be done with it."""
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
-from vizkit.training.recipe import RecipeError
+from vizkit.analysis.remarks.evaluation import ahead
+from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of
@@ -13,10 +15,15 @@ from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
 from vizkit.ui.session.address import go_to, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
+from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.controls import more
+from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.ui.widgets.time_estimate import in_words
+from vizkit.views import bundled
+from vizkit.views.controls import Control
 from vizkit.work_folder import FINAL
 
 WORDS = {
@@ -36,23 +43,30 @@ def view() -> None:
     if st.session_state.pop("_run_opened", False):
         go_to("pages/explore.py")  # which a callback cannot
     messages()
-    by_name = {run.name: run for run in runs()}
-    if not by_name:
-        st.info("There is no run yet. Begin one under Start; it appears here.", icon=":material/arrow_upward:")
-        return
+    by_name = {run.name: run for run in runs()} | recorded()
     _choose_run(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
-            "Run", list(by_name), key="run", persist_state="session", width=320, help="All runs here, the latest first."
+            "Run",
+            list(by_name),
+            key="run",
+            format_func=bundled.title,
+            persist_state="session",
+            width=220,
+            help="All runs here, the latest first, and those of the models that come with vizkit.",
         )
+        epoch = choose_epoch(len(by_name[name].metrics())) if name in recorded() else 0
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     put("run", name)
     run = by_name[name]
-    _actions(run)
-    show(run, axes)
+    if epoch:
+        played(run, axes, name, epoch)
+    else:
+        _actions(run)
+        show(run, axes)
     card(run)
     how()
 
@@ -66,6 +80,61 @@ def _choose_run(by_name: dict[str, RunFolder]) -> None:
     st.session_state["run"] = next(name for name in wishes if name in by_name)
 
 
+# ---- a recorded run --------------------------------------------------------------------------------------------------
+def recorded() -> dict[str, RunFolder]:
+    """Those of the models that come with vizkit, as `vizkit.load` names them."""
+    every = {name: RunFolder(bundled.FOLDER / name.partition(":")[2]) for name in bundled.names()}
+    return {name: run for name, run in every.items() if run.metrics()}
+
+
+def choose_epoch(count: int) -> int:
+    """Up to which one it is played."""
+    control = Control("number", "Epoch", "Up to which epoch the run is shown.", low=1, high=count, plays=True)
+    keep_valid("run_epoch", range(1, count + 1))
+    with st.container(key=f"{PLAYED}run_epoch"):
+        epoch = st.slider("Epoch", 1, max(2, count), count, key="run_epoch", bind="query-params", width=150)
+    with st.container(width=270):
+        scrubber("run_epoch_play", "run_epoch", control, [*range(1, count + 1)], epoch)
+    return min(epoch, count)
+
+
+def played(run: RunFolder, axes: run_curves.Axes, source: str, epoch: int) -> None:
+    """As it was after an epoch."""
+    metrics, result = run.metrics(), run.read("result.json")
+    before = metrics[:epoch]
+    say(run, before)
+    run_curves.of_run(run, [], axes, epoch)
+    boxes({}, before, "done", result if epoch == len(metrics) else {})
+    run_samples.show(run, "of the finished model")
+    look_button(source)
+
+
+def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
+    """Which accuracy is ahead so far, and why."""
+    if metrics and run.learns_pictures:
+        train, validation = ([each[f"{kind}_accuracy"] for each in metrics] for kind in ("train", "val"))
+        with suppress(RecipeError):
+            remark(ahead(train, validation, harder(run.recipe)))
+
+
+HARDER = {
+    "flip": "are mirrored at times",
+    "turn_deg": "are turned",
+    "randaugment": "are changed by RandAugment",
+    "mixup": "are mixed",
+    "cutmix": "are cut and mixed",
+    "erasing": "lose a rectangle",
+    "patch_drop": "lose some of their patches",
+    "drop_path": "skip some layers",
+}
+
+
+def harder(recipe: Recipe) -> list[str]:
+    """What this recipe does to training pictures alone."""
+    done = [words for name, words in HARDER.items() if getattr(recipe, name)]
+    return [*(["are cropped"] if recipe.crop < 1 else []), *done]
+
+
 # ---- what it does ----------------------------------------------------------------------------------------------------
 def show(run: RunFolder, axes: run_curves.Axes) -> None:
     """Drawn again every second while the run is at work; when it ends, the whole page once, for the pickers."""
@@ -77,6 +146,7 @@ def show(run: RunFolder, axes: run_curves.Axes) -> None:
         if at_work and state not in ACTIVE:
             st.rerun()
         head(run, state)
+        say(run, run.metrics())
         run_curves.of_run(run, jobs().points(run), axes)
 
     @st.fragment(run_every=5.0 if at_work else None)
@@ -96,8 +166,12 @@ def head(run: RunFolder, state: str) -> None:
     share, words = progress(status, state, len(metrics))
     if state in ACTIVE or share < 1:
         st.progress(share, text=words)
+    boxes(status, metrics, state, run.read("result.json"))
+
+
+def boxes(status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]) -> None:
     with st.container(horizontal=True):
-        for label, value, more in numbers(status, metrics, state, run.read("result.json")):
+        for label, value, more in numbers(status, metrics, state, result):
             st.metric(label, value, border=True, help=more, width=170)
 
 
@@ -201,14 +275,7 @@ def _actions(run: RunFolder) -> None:
                 help="Goes on after the last finished epoch, with the same recipe.",
             )
         if state not in ACTIVE and run.has_model and run.learns_pictures:
-            st.button(
-                "Look inside",
-                icon=":material/visibility:",
-                key="run_look",
-                on_click=_choose_model,
-                args=(run,),
-                help="Opens it in Explore.",
-            )
+            look_button(f"run:{run.name}")
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -241,9 +308,19 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def _choose_model(run: RunFolder) -> None:
+def look_button(source: str) -> None:
+    st.button(
+        "Look inside",
+        icon=":material/visibility:",
+        key="run_look",
+        on_click=_choose_model,
+        args=(source,),
+        help="Opens it in Explore.",
+    )
+
+
+def _choose_model(name: str) -> None:
     """The first of the models in the sidebar: a page of one model shows it."""
-    name = f"run:{run.name}"
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
     st.session_state["_run_opened"] = True

@@ -14,7 +14,8 @@ from vizkit.views.controls import Control
 from vizkit.views.rules import POINT, RefusedError, Rule, one_of, record, several
 
 HERE = Path(vizkit.figure.canvas.__file__).parent
-OWN, PLAYED = SCRIPTS["vizkit_stage"], SCRIPTS["vizkit_scrubber"]
+OWN, BAR = SCRIPTS["vizkit_stage"], SCRIPTS["vizkit_scrubber"]
+PLAYED = "played_"  # before the key of what holds a played field: the scrubber is seen in its place (shell.css)
 STAGE = Canvas(
     "vizkit_stage",
     OWN.html,
@@ -23,7 +24,7 @@ STAGE = Canvas(
     mounted(TURNED),
     HERE / "stage_element.js",
 )
-SCRUBBER = Canvas("vizkit_scrubber", PLAYED.html, PLAYED.css, *PLAYED.js, HERE / "scrubber_element.js")
+SCRUBBER = Canvas("vizkit_scrubber", BAR.html, BAR.css, *BAR.js, HERE / "scrubber_element.js")
 
 
 def scrubber(key: str, slider_key: str, control: Control, values: Sequence[int | float], value: int | float) -> None:

@@ -41,7 +41,7 @@ from vizkit.views.rules import one_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-WIDE, PHONE = (800.0, 110.0), (340.0, 74.0)  # a line, and how high a tensor is drawn
+WIDE, PHONE = (800.0, 110.0), (340.0, 58.0)  # a line, and how high a tensor is drawn
 PARTS = {  # its title, its formula, what it is
     "tokens": ("X", "X", "The tokens that enter the block: the residual stream."),
     "norm": ("norm", r"\mathrm{LN}(X)", "Each token for itself, with mean 0 and variance 1, scaled and shifted."),

@@ -2,18 +2,21 @@
 
 import streamlit as st
 
+from vizkit.analysis.remarks.evaluation import best_run
 from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
 from vizkit.ui.pages.train import runs_table
 from vizkit.ui.pages.train.at_work import forget_run
-from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_curves
 from vizkit.ui.widgets.controls import more
+from vizkit.ui.widgets.remark import remark
+from vizkit.ui.widgets.run_watch import recorded
+from vizkit.views.bundled import title
 
-FIRST = 4  # curves of a set of pictures at a first visit
+FIRST = 6  # curves of a set of pictures at a first visit
 ALL = "all"
 UNREADABLE = "unknown"
 
@@ -22,9 +25,7 @@ def view(page: Page) -> None:
     del page  # it shows runs, not the chosen models
     forget_run()
     listed = {run.name: run for run in runs()}
-    listed |= {
-        f"bundled:{file.parent.name}": RunFolder(file.parent) for file in sorted(BUNDLED.glob("*/metrics.jsonl"))
-    }
+    listed |= recorded()
     groups = by_data(listed)
     _first_shown(groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -42,7 +43,9 @@ def view(page: Page) -> None:
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)
-            st.multiselect("Shown runs", list(listed), key="runs", bind="query-params", on_change=_draw_anew)
+            st.multiselect(
+                "Shown runs", list(listed), None, title, key="runs", bind="query-params", on_change=_draw_anew
+            )
     members = listed if group == ALL else groups[group]
     places = {name: place for place, name in enumerate(members)}
     charts = st.container()
@@ -50,6 +53,13 @@ def view(page: Page) -> None:
     shown = {name: run for name, run in members.items() if name in st.session_state["runs"] and run.metrics()}
     with charts:
         if shown:
+            results = {title(name): run.read("result.json") for name, run in shown.items()}
+            tests = {
+                name: (float(result["test_accuracy"]), int(result["test_images"]))
+                for name, result in results.items()
+                if {"test_accuracy", "test_images"} <= result.keys()
+            }
+            remark(best_run(tests))
             run_curves.of_runs(shown, places, axes)
         else:
             st.info("Tick runs in the table below to see their curves.", icon=":material/check_box:")

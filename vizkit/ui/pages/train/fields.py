@@ -11,8 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
+from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.suiting import MIRRORS, SUITED, suited
+from vizkit.views.bundled import title
 
 KEY = "field_"
 FIRST = "quick"
@@ -51,6 +52,7 @@ TITLES = {
     "flip": "Chance of a flip",
     "crop": "Smallest crop",
     "turn_deg": "Turn, degrees",
+    "square_px": "Coarse pixels of",
     "randaugment": "RandAugment",
     "cutmix": "CutMix",
     "distillation": "What the teacher gives",
@@ -62,12 +64,6 @@ TITLES = {
 EMPTY = Recipe(clip_norm=0.0)
 """Of which the fields of NOTHING are 0."""
 BY_NAME = {entry.name: entry for entry in fields(Recipe)}
-
-
-def begin() -> None:
-    """At the first visit of a session the widgets hold a named recipe."""
-    if f"{KEY}lr" not in st.session_state:
-        fill(named(FIRST))
 
 
 def fill(recipe: Recipe) -> None:
@@ -136,7 +132,7 @@ def title_of(name: str) -> str:
 
 def in_words(name: str, value: object) -> str:
     """A value for a table; nothing by its word."""
-    return NOTHING[name] if name in NOTHING and not value else str(value)
+    return NOTHING[name] if name in NOTHING and not value else title(str(value))
 
 
 def help_of(entry: "Field[Any]") -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train.fields import KEY, PARTS, widget
+from vizkit.ui.plain import plain
 from vizkit.ui.session import cached, model_names, uploads
 from vizkit.ui.session.chosen import Opened
 from vizkit.writing import name_of_file
@@ -92,27 +93,36 @@ def about(model: str, own: dict[str, Path]) -> str:
         return OURS[model]
     if model in opened():
         return "goes on from the opened weights, with a new head if the classes differ"
-    return "goes on from its best weights" if model in own else "a model of timm; with a GPU, or with patience"
+    if model in own:
+        return "goes on from its best weights"
+    known = not model or model_names.is_name(model)
+    return "a model of timm; with a GPU, or with patience" if known else f":red[{plain(unknown(model))}]"
+
+
+def unknown(model: str) -> str:
+    return f"{model[:60]!r} is no name of a model; choose one of the list, or type a timm name."
 
 
 def teacher() -> None:
     """Distillation: another model's answers beside the labels."""
-    chosen = st.selectbox(
-        "Teacher",
-        [*model_names.bundled(), *model_names.trained(), *opened()],
-        format_func=_title,
-        key=f"{KEY}teacher",
-        index=None,
-        placeholder="none",
-        persist_state="session",
-        accept_new_options=True,
-        on_change=_choose_kind,
-        help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
-        "the same classes and see pictures of the same size. A timm name can be typed.",
-    )
-    if chosen:
-        for name in ("distillation", "temperature", "teacher_share"):
-            widget(name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Teacher",
+            [*model_names.bundled(), *model_names.trained(), *opened()],
+            format_func=_title,
+            key=f"{KEY}teacher",
+            index=None,
+            placeholder="none",
+            width=320,
+            persist_state="session",
+            accept_new_options=True,
+            on_change=_choose_kind,
+            help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
+            "the same classes and see pictures of the same size. A timm name can be typed.",
+        )
+        if chosen:
+            for name in ("distillation", "temperature", "teacher_share"):
+                widget(name, 180)
 
 
 def _choose_kind() -> None:
@@ -137,7 +147,7 @@ def folder_of(source: str) -> str:
         return str(_kept(source))
     if not source.startswith("run:"):
         if source and source not in OURS and not model_names.is_name(source):
-            raise RecipeError(f"{source[:60]!r} is no name of a model; choose one of the list, or type a timm name.")
+            raise RecipeError(unknown(source))
         return source
     folder = model_names.trained().get(source)
     if folder is None:

@@ -9,12 +9,13 @@ import streamlit as st
 
 from vizkit.figure.palette import CLASSES
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs.command_line import changes, data_name
+from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.canvas import hear
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
+from vizkit.views.bundled import title
 from vizkit.views.rules import below, record, several
 
 STATES = {"died": "ended unexpectedly", "running": "in training"}
@@ -59,7 +60,6 @@ def choose(runs: dict[str, RunFolder]) -> None:
             "Test": percent,
             "Images/s": st.column_config.NumberColumn(format="%.0f", help="Median over its epochs."),
             "Minutes": st.column_config.NumberColumn(format="%.1f"),
-            "Changed": st.column_config.TextColumn(help="Fields of the recipe that differ from the defaults."),
         },
     )
 
@@ -68,14 +68,10 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     """One line; what the run has not told stays empty."""
     metrics, result = run.metrics(), run.read("result.json")
     recipe = recipe_of(run)
-    changed = "its recipe cannot be read"
-    if recipe is not None:
-        known = ("data", "model", "epochs")
-        changed = ", ".join(f"{key} {value}" for key, value in changes(recipe) if key not in known)
     state = "bundled" if name.startswith("bundled:") else jobs().state(run)
     speeds = sorted(line["images_per_s"] for line in metrics)
     return {
-        "Run": run.name,
+        "Run": title(name),
         "State": STATES.get(state, state),
         "Model": data_name(recipe.model) if recipe else "",
         "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
@@ -83,7 +79,6 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
         "Test": result.get("test_accuracy"),
         "Images/s": speeds[len(speeds) // 2] if speeds else None,
         "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
-        "Changed": changed,
     }
 
 
@@ -101,13 +96,13 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
     recipes = {name: recipe for name, run in runs.items() if (recipe := recipe_of(run))}
     if len(recipes) < 2:
         return
-    columns = differing(recipes)
+    columns = {field: values for field, values in differing(recipes).items() if field != "licence"}
     st.markdown("**What differs** between the shown runs")
     if not columns:
         st.caption("Nothing: they follow the same recipe.")
         return
     test = [runs[name].read("result.json").get("test_accuracy") for name in recipes]
-    table = {"": [dot(places[name]) for name in recipes], "Run": [runs[name].name for name in recipes]}
+    table = {"": [dot(places[name]) for name in recipes], "Run": [title(name) for name in recipes]}
     table |= {title_of(field): [in_words(field, value) for value in values] for field, values in columns.items()}
     st.dataframe(
         pd.DataFrame(table | {"Test": test}),

@@ -6,17 +6,21 @@ from pathlib import Path
 import streamlit as st
 
 from vizkit.datasets.builtin.insects import INSECTS
+from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.naming import free_name, safe_name
+from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.suiting import suited
+from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.ui import reading
 from vizkit.ui.pages.train import checked, fields, model
 from vizkit.ui.pages.train.at_work import at_work, forget_run
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
+from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
 
@@ -25,6 +29,15 @@ ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
+CLASSES, TEACH = "Tell pictures apart", "Learn from a teacher"
+PICTURES = {**NAMED, OWN: ("every field at its default", Recipe())}
+TASKS = {  # what is learned → its recipes: what each is, and its fields
+    CLASSES: PICTURES,
+    TEACH: PICTURES,
+    "Find insects in scenes": DETECTING,
+    "Rewrite dates": TEXTS,
+    "Enlarge pictures": ENLARGE,
+}
 
 
 def view(page: Page) -> None:
@@ -34,8 +47,13 @@ def view(page: Page) -> None:
         at_work(run)
     if not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
-    fields.begin()
-    _recipe_picker()
+    task, chosen = _recipe_picker()
+    if task not in (CLASSES, TEACH):
+        _other_task(chosen)
+        how()
+        return
+    if task == TEACH:
+        _teacher(opened=True)
     left, middle, right = st.columns(3, border=True)
     with left:
         data = data_choice.choose(fields.fit_to_data)
@@ -49,33 +67,63 @@ def view(page: Page) -> None:
         _mirror_hint(data)
     if contents is not None:
         data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
-    with st.expander("Learn from a teacher (distillation)", icon=":material/school:"):
-        model.teacher()
+    if task != TEACH:
+        _teacher()
     others()
     checked.show(data, number("data_seed"))
-    _start_row(data, contents)
+    try:
+        recipe, problem = _drafted(data), ""
+    except RecipeError as error:
+        recipe, problem = Recipe(), str(error)
+    ready = bool(data) and (contents is not None or data.startswith("torchvision:"))
+    _start_row(recipe, problem, ready=ready, contents=contents)
     how()
 
 
-def _recipe_picker() -> None:
-    """Choosing one sets every field but the data."""
-
-    def chosen() -> None:
-        name = st.session_state["train_recipe"]
-        recipe = NAMED[name][1] if name in NAMED else Recipe()
-        fields.fill(suited(recipe, str(st.session_state.get("train_data") or recipe.data)))
-
+def _recipe_picker() -> tuple[str, Recipe]:
+    """(the task, the named recipe). Choosing one sets every field but the pictures."""
+    given = {"required": True, "key": "train_task", "bind": "query-params"}
+    task = str(st.segmented_control("What is learned", [*TASKS], default=CLASSES, **given))
+    keep_valid("train_recipe", [*TASKS[task]])
     name = st.selectbox(
         "Recipe",
-        [*NAMED, OWN],
+        [*TASKS[task]],
         key="train_recipe",
         persist_state="session",
-        on_change=chosen,
         width=420,
         help="A named recipe sets all fields below but the data; change what you like afterwards. quick is a good "
         "first run; the others follow published papers and want a GPU.",
     )
-    st.caption(NAMED[name][0] if name in NAMED else "every field at its default")
+    words, recipe = TASKS[task][name]
+    if st.session_state.get("_train_filled") != (task, name):
+        st.session_state["_train_filled"] = (task, name)
+        pictures = recipe.task == "classify"
+        fields.fill(suited(recipe, str(st.session_state.get("train_data") or recipe.data)) if pictures else recipe)
+        if task == TEACH:
+            knows = "digits" if st.session_state.get("train_data") == "digits" else "insects"
+            fields.put("teacher", f"bundled:{knows}_cnn")
+            fields.put("distillation", "soft")
+    st.caption(words)
+    return task, recipe
+
+
+def _other_task(recipe: Recipe) -> None:
+    """What is drawn or written for it, and its network, are those of its recipe."""
+    st.caption(f"Data: {recipe.data}, made for it. Network: {recipe.model}.")
+    with st.container(horizontal=True, border=True):
+        for name in (*MAIN, *(ENLARGING if recipe.task == "enlarge" else ())):
+            fields.widget(name, 160)
+    values, problem = fields.typed(), ""
+    try:
+        recipe = recipe.but({name: values[name] for name in (*MAIN, *ENLARGING) if name in values})
+    except RecipeError as error:
+        problem = str(error)
+    _start_row(recipe, problem, ready=True)
+
+
+def _teacher(*, opened: bool = False) -> None:
+    with st.expander("Learn from a teacher (distillation)", icon=":material/school:", expanded=opened):
+        model.teacher()
 
 
 def number(name: str) -> int:
@@ -114,14 +162,9 @@ def _drafted(data: str) -> Recipe:
 
 
 # ---- before the start ------------------------------------------------------------------------------------------------
-def _start_row(data: str, contents: data_choice.Preview | None) -> None:
-    try:
-        recipe, problem = _drafted(data), ""
-    except RecipeError as error:
-        recipe, problem = Recipe(), str(error)
-    if problem:
-        st.error(problem, icon=":material/edit:")
-    elif data:
+def _start_row(recipe: Recipe, problem: str, *, ready: bool, contents: data_choice.Preview | None = None) -> None:
+    """`ready`: whether there is something to learn from."""
+    if ready and not problem:
         st.caption(":material/schedule: " + time_of(recipe, contents))
     suggestion = suggested(recipe)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -139,19 +182,18 @@ def _start_row(data: str, contents: data_choice.Preview | None) -> None:
             type="primary",
             icon=":material/play_arrow:",
             key="train_start",
-            disabled=not allowed.jobs()
-            or bool(problem)
-            or not data
-            or (contents is None and not data.startswith("torchvision:")),
+            disabled=not allowed.jobs() or bool(problem) or not ready,
             on_click=start,
             args=(name, recipe, typed),
             help="It goes on when you leave this page, until it is done, you stop it, or the app ends.",
         )
+        if problem:
+            st.error(problem, icon=":material/edit:")
     if typed.strip() not in ("", name):
         st.caption(f":material/edit: {plain(became(typed, name))}")
     if sentence := st.session_state.pop("_train_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
-    if data and not problem:
+    if ready and not problem:
         with st.expander("The same as a command", icon=":material/terminal:"):
             named = portable(recipe)
             st.code(command(named, f"runs/{name}"), language="bash", wrap_lines=True)

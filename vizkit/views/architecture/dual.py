@@ -1,0 +1,207 @@
+"""Dual-scale: one image cut twice, and one attention that mixes the scores of both cuts, at any α."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vizkit.analysis.attention.attention_map import find_query
+from vizkit.analysis.remarks.answers import along
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.charts import curves
+from vizkit.figure.class_bars import ClassBars
+from vizkit.figure.palette import class_colours
+from vizkit.geometry import id_at, window_ids
+from vizkit.models.families.dual_scale import Partners, Streams, dual, logits_at, partners, streams
+from vizkit.traces import Attention, NotApplicable
+from vizkit.views.blocks import (
+    Answered,
+    Bars,
+    Block,
+    Chart,
+    Heading,
+    Line,
+    Map,
+    Numbers,
+    Part,
+    Proof,
+    Said,
+    Tile,
+    Tiles,
+    side_by_side,
+)
+from vizkit.views.controls import head, number
+from vizkit.views.explore import sentences
+from vizkit.views.rows_of import layer_for_browser
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+ALPHAS = tuple(round(0.05 * step, 2) for step in range(21))
+MOST_TOKENS = 400  # of which the answers at all of them are computed
+
+
+@dataclass(frozen=True)
+class DualScale(View):
+    """Two grids on one image, and the merging of their scores."""
+
+    alpha: float = number(
+        "α",
+        ALPHAS[0],
+        ALPHAS[-1],
+        0.5,
+        "1: the scores of the fine stream alone. 0: those of the coarse one. The step nearest to the model's own α is "
+        "that α exactly.",
+        at=ALPHAS,
+        plays=True,
+        key="dual_alpha",
+    )
+    head: int | None = head(key="dual_head")
+
+    alone: ClassVar = True
+    how: ClassVar = How(
+        "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
+        "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
+        "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",
+        r"S = \alpha\,S^{(\mathrm{fine})} + (1-\alpha)\,S^{(\mathrm{coarse})}, \quad "
+        r"S^{(p)} = \frac{Q^{(p)} {K^{(p)}}^\top}{\sqrt{d_k}}, \quad O = \mathrm{softmax}(S)\,V^{(\mathrm{fine})}",
+        "what a model would do that was trained with another α: the blocks after the merging only know their own.",
+        "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/dual_scale.py",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Two scales merged, {self.named(streams_of(of).alpha)}"
+
+    def named(self, own: float) -> str:
+        alpha = exactly(self.alpha, own)
+        return f"α = {alpha:.2f}{', the model’s own' * (alpha == own)}"
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        held, loaded, index = streams_of(of), of.loaded, None if self.head is None else self.head - 1
+        own, alpha, merging = held.alpha, exactly(self.alpha, held.alpha), dual(loaded).merge_block
+        every = [exactly(each, own) for each in ALPHAS] if len(held.tokens) <= MOST_TOKENS else sorted({0.0, own, 1.0})
+        answers = Answers.of(of, {each: logits_of(of, held, each) for each in (*every, alpha)}, own)
+        if answers:
+            yield Said(along(every, torch.stack([answers.shares[each] for each in every]), answers.labels, "α").words)
+        attention, token = held.attention(alpha), id_at(held.tokens, of.asked) or 0
+        pair = partners(loaded, token)
+
+        def row(values: Tensor) -> np.ndarray:  # head key
+            chosen = values.mean(0) if index is None else values[min(index, len(values) - 1)]
+            return chosen.numpy().reshape(held.tokens.grid)
+
+        weights = {each: row(held.merged(each)[:, token].softmax(-1)) for each in dict.fromkeys((*every, alpha))}
+        top = max(float(each.max()) for each in weights.values())
+        rows = [row(each[:, token]) for each in (held.fine_scores, held.coarse_scores, held.merged(alpha))]
+        merged = (
+            Heading(f"Merged attention of block {merging}, {self.named(own)}"),
+            over_picture(of, attention, merging, index, "Merged attention of", top),
+        )
+        kind = "learned" if held.learned else "fixed in training"
+        words = f"The model’s own α is {own:.4f}, {kind}. A new α runs block {merging} and what follows it again."
+        beside = (
+            *((answers.bars(alpha, own),) if answers else ()),
+            Line(words),
+            tiles(rows, weights[alpha], top, alpha, pair),
+        )
+        yield side_by_side(grids(of, pair), merged, beside, widths=(4, 4, 3))
+        if answers:
+            yield Answered(loaded)
+            yield Part(lambda: (answers.chart(every, own),))
+        yield Proof(of.seen)
+        kept = {"fine_scores": held.fine_scores, "coarse_scores": held.coarse_scores, "alphas": [alpha, own]}
+        yield Numbers(lambda: kept | {"attention": attention.weights[0], "logits": logits_of(of, held, alpha)})
+
+
+def exactly(step: float, own: float) -> float:
+    """The α of a step: the model's own at that which is nearest to it."""
+    return own if step == min(ALPHAS, key=lambda each: abs(each - own)) else step
+
+
+def streams_of(of: Subject) -> Streams:
+    """Both streams up to the merging block: the model runs so far once for each image."""
+    if of.changes.model:
+        raise NotApplicable("Two scales are merged in the model as it is, without changes of its attention.")
+    return of.kept("dual streams", lambda: streams(of.loaded, of.pixels))
+
+
+def logits_of(of: Subject, held: Streams, alpha: float) -> Tensor:
+    """From the merging block onwards, and once for every α."""
+    return of.kept(("dual logits", alpha), lambda: logits_at(of.loaded, held, alpha))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Of the classes that are the first at any α, and the second and third at the model's own."""
+
+    labels: list[str]
+    colours: list[str]
+    shares: Mapping[float, Tensor]
+
+    @classmethod
+    def of(cls, of: Subject, logits: Mapping[float, Tensor], own: float) -> "Answers | None":
+        loaded = of.loaded
+        if not loaded.classifies:
+            return None
+        tops = (loaded.head.top(each, 3 if alpha == own else 1) for alpha, each in logits.items())
+        classes = list(dict.fromkeys(index for top in sorted(tops, key=len, reverse=True) for index, _ in top))
+        shares = {alpha: loaded.head.values(each)[classes] for alpha, each in logits.items()}
+        return cls([*map(loaded.label, classes)], class_colours(classes, len(loaded.labels)), shares)
+
+    def bars(self, alpha: float, own: float) -> Bars:
+        now, before = (self.shares[each].tolist() for each in (alpha, own))
+        title = f"probability at α = {alpha:.2f}; ticks: {own:.2f}"
+        return Bars(ClassBars(self.labels, now, self.colours, before, title=title), "Answers, ticks at the own α")
+
+    def chart(self, every: Sequence[float], own: float) -> Chart:
+        shares = torch.stack([self.shares[each] for each in every]).numpy()
+        lines = {label: (np.array(every), shares[:, at]) for at, label in enumerate(self.labels)}
+        figure = curves(lines, "α; dotted: the model’s own", "probability", mode="lines+markers", marked={own: "dot"})
+        for at, colour in enumerate(self.colours):
+            figure.update_traces(line_color=colour, selector=at)
+        figure.update_yaxes(range=[0, 1.03]).update_layout(height=280)
+        return Chart(figure, "Probability of the likeliest classes at every α", "The answers at every α")
+
+
+def over_picture(
+    of: Subject, attention: Attention, number: int, index: int | None, label: str, top: float = 0.0
+) -> Map:
+    """With what is said of the row of every query. `number` of the block from 1, `index` of the head from 0."""
+    otherwise, said_by = sentences(of, attention, number, index)
+    said = said_by.get(find_query(attention, of.asked)[0], otherwise)
+    rows = replace(layer_for_browser(attention, index, of.asked, False), top=top)
+    return Map(rows, of.asked, label, "weight of a key", said=said, said_by=said_by)
+
+
+def grids(of: Subject, pair: Partners) -> Iterator[Block]:
+    """Both and nothing else: a fine patch under the pointer outlines its coarse one."""
+    fine, coarse = pair.fine.grid or (1, 1), pair.coarse.grid or (1, 1)
+    ids = window_ids(fine, (fine[0] // coarse[0], fine[1] // coarse[1])).numpy()
+    nothing, regions = np.zeros((*ids.shape, ids.shape[1]), np.float32), np.zeros_like(ids)
+    more: Any = {"query_regions": regions, "key_regions": regions, "second_grid": coarse, "kind": "pick"}
+    yield Heading(f"{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one")
+    yield Map(Rows(nothing, fine, fine, ids, ids, **more), of.asked, "Patches of", "", room=False)
+    count, first = len(pair.fine_ids), pair.coarse_id * len(pair.fine_ids)
+    inside = ", ".join(str(each + 1) for each in pair.fine_ids)
+    yield Line(
+        f"Coarse patch {pair.coarse_id + 1} stands beside fine patches {inside} (counted row by row): rows {first + 1} "
+        f"to {first + count} of both streams, the coarse patch {count} times."
+    )
+
+
+def tiles(rows: Sequence[np.ndarray], weights: np.ndarray, top: float, alpha: float, pair: Partners) -> Tiles:
+    """One row of each matrix on the grid of fine patches."""
+    limit = float(max(abs(values).max() for values in rows)) or 1.0
+    names = *(f"S of {each.stride:g} × {each.stride:g}" for each in (pair.fine, pair.coarse)), "merged S"
+    notes = "the fine stream", "the coarse stream, by its copies", f"{alpha:.2f} · fine + {1 - alpha:.2f} · coarse"
+    drawn = [Tile(name, values, note, signed=True) for name, values, note in zip(names, rows, notes, strict=True)]
+    softmax = Tile("attention", weights, "softmax of the merged scores", unit="%")
+    return Tiles(
+        "Its scores, merged, and after the softmax of every head",
+        (*drawn, softmax),
+        (*[(-limit, limit)] * 3, (0.0, top)),
+        "Scores on one scale, and weights on their own",
+        tile_px=115,
+    )
