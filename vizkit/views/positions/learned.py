@@ -59,6 +59,10 @@ class Learned(View):
         grid = (max(1, int(rows * TIMES[self.grid])), max(1, int(columns * TIMES[self.grid])))
         tables = {"as learned": table} | ({} if self.grid == "own" else {"resampled": resampled(of.loaded, grid)})
         *_, shown = tables.values()
+        kinds, colours, crossed = of.kept(
+            ("learned positions", self.grid),
+            lambda: (distances(table, shown), coloured(tables), first_said(positions.learned(shown))),
+        )
         places = Tokens("positions", (), grid, stride=1.0)
         words = "" if shown is table else f" · resampled from {rows} × {columns}"
         yield Line(f"{grid[0]} × {grid[1]} positions of {channels} channels{words}")
@@ -67,21 +71,17 @@ class Learned(View):
             of.asked,
             "Similarity of positions in",
             "cosine with the position of the chosen patch",
-            said=first_said(positions.learned(shown)),
+            said=crossed,
         )
-        kinds = distances(table, shown)
-        colours = Heading("The table as colours"), coloured(tables)
+        coloured_table = Heading("The table as colours"), colours
         fading = Said(first_said(positions.fading_by_distance(kinds))), by_distance_chart(kinds)
         if of.beside:
-            yield Columns(((over,), colours), (5, 4))
+            yield Columns(((over,), coloured_table), (5, 4))
             yield from fading
         else:
-            yield Columns(((over,), colours, fading), (5, 4, 5))
-        every = "Similarity of every position to every other"
-        yield Folded(
-            f"All {rows * columns} positions at once",
-            lambda: [Picture(tiles(cosine_grid(table).numpy()), every, "", 0.6)],
-        )
+            yield Columns(((over,), coloured_table, fading), (5, 4, 5))
+        everything = f"All {rows * columns} positions at once"
+        yield Folded(everything, lambda: [Picture(tiles(cosine_grid(table).numpy()), everything, "", 0.6)])
         near = kinds["learned positions"]
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 

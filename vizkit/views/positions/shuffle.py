@@ -230,6 +230,8 @@ def samples_for(labels: tuple[str, ...]) -> list[str]:
 
 def numbers(answers: Mapping[bool, Answers], order: Order) -> dict[str, Tensor]:
     """Logits, and which patch stands at every place, counted from 0."""
-    names = {True: "with_positions", False: "without_positions"}
-    every = {f"{names[kind]}_{which}": each for kind in KINDS for which, each in vars(answers[kind]).items()}
-    return {"order": order} | every
+    return {"order": order} | {
+        f"{'with' if kind else 'without'}_positions_{which}": logits
+        for kind in KINDS
+        for which, logits in vars(answers[kind]).items()
+    }
