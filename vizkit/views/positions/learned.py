@@ -61,7 +61,7 @@ class Learned(View):
         *_, shown = tables.values()
         kinds, colours, crossed = of.kept(
             ("learned positions", self.grid),
-            lambda: (distances(table, shown), coloured(tables), first_said(positions.learned(shown))),
+            lambda: (distances(table, shown), tuple(coloured(tables)), first_said(positions.learned(shown))),
         )
         places = Tokens("positions", (), grid, stride=1.0)
         words = "" if shown is table else f" · resampled from {rows} × {columns}"
@@ -73,26 +73,26 @@ class Learned(View):
             "cosine with the position of the chosen patch",
             said=crossed,
         )
-        coloured_table = Heading("The table as colours"), colours
         fading = Said(first_said(positions.fading_by_distance(kinds))), by_distance_chart(kinds)
         if of.beside:
-            yield Columns(((over,), coloured_table), (5, 4))
+            yield Columns(((over,), colours), (5, 4))
             yield from fading
         else:
-            yield Columns(((over,), coloured_table, fading), (5, 4, 5))
+            yield Columns(((over,), colours, fading), (5, 4, 5))
         everything = f"All {rows * columns} positions at once"
         yield Folded(everything, lambda: [Picture(tiles(cosine_grid(table).numpy()), everything, "", 0.6)])
         near = kinds["learned positions"]
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
 
-def coloured(tables: dict[str, Tensor]) -> Picture:
+def coloured(tables: dict[str, Tensor]) -> Iterator[Block]:
     """In three main components; a resampled table beside the learned one."""
     mains = [pca_rgb(each) for each in tables.values()]
     rgb = [enlarged((each.rgb.numpy() * 255).round().astype(np.uint8), SIDE_PX) for each in mains]
     share = percent(float(mains[-1].explained.sum()))
     words = f"Like colours, like positions: three main components as red, green and blue, {share} of the variance."
-    return Picture(sheet(rgb, [*tables]) if len(rgb) > 1 else rgb[0], "Learned positions as colours", words)
+    yield Heading("The table as colours")
+    yield Picture(sheet(rgb, [*tables]) if len(rgb) > 1 else rgb[0], "Learned positions as colours", words)
 
 
 def distances(table: Tensor, shown: Tensor) -> dict[str, ByDistance]:
