@@ -96,14 +96,14 @@ def coloured(tables: dict[str, Tensor]) -> Iterator[Block]:
 
 
 def distances(table: Tensor, shown: Tensor) -> dict[str, ByDistance]:
-    """Of the table, of what it is resampled to, in its own steps, and of sinusoids, for which nothing was learned."""
+    """Of the table, of sinusoids, for which nothing was learned, and of what it is resampled to, in its own steps."""
     rows, columns, channels = table.shape
     kinds = {"learned positions": by_distance(table)}
+    if channels % 4 == 0:
+        kinds["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels))
     if shown is not table:
         other = by_distance(shown)
         kinds["resampled ones"] = replace(other, distance=other.distance * rows / len(shown))
-    if channels % 4 == 0:
-        kinds["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels))
     return kinds
 
 
