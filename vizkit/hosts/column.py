@@ -48,14 +48,14 @@ GAP = 10.0
 LEAST = {
     Bars: 110.0,
     Matrix: 190.0,
-    Map: 320.0,  # of more than MOST_LARGE beside one another LEAST_SMALL
+    Map: 320.0,
     Table: 200.0,
     Chart: 200.0,
     Tiles: 200.0,
     Grid: 320.0,
 }  # widths; of others:
 NARROWEST = 60.0
-MOST_LARGE, LEAST_SMALL = 3, 200.0
+MOST_LARGE = 3  # maps beside one another; more are there to be compared, and as small as charts
 Draw = tuple[float, float]
 
 
@@ -257,7 +257,7 @@ def _columns(to: Column, block: Columns) -> None:
 def _least(block: Block, width: float, beside: int) -> float:
     """How wide a block has to be: cells so that their names can be read, where the sheet has room for them."""
     named = widest(panel_of(block.figure)) if isinstance(block, Chart) and not block.still else 0.0
-    least = LEAST_SMALL if isinstance(block, Map) and beside > MOST_LARGE else LEAST.get(type(block), NARROWEST)
+    least = LEAST[Chart] if isinstance(block, Map) and beside > MOST_LARGE else LEAST.get(type(block), NARROWEST)
     return max(least, named if named <= width else 0.0)
 
 

@@ -89,7 +89,7 @@ def by_distance(table: Float[Tensor, "position channel"] | Float[Tensor, "row co
     same number of steps stand together."""
     axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
     places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
-    steps = ((places[:, None] - places[None]) ** 2).sum(-1).sqrt().round().flatten()
+    steps = torch.cdist(places, places).round().flatten()
     values = similarity(table.flatten(0, -2)).flatten()
     distance, which, counts = steps.unique(return_inverse=True, return_counts=True)
 

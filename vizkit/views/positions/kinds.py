@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -73,18 +72,17 @@ class Kinds(View):
         if self.kind not in ("all", *maps):
             raise NotApplicable(f"{of.name} has no {self.kind} positions. Its own: {named}.")
         chosen = [*dict.fromkeys((*own, *maps))] if self.kind == "all" else [self.kind]
-        rows, columns = next(iter(maps.values())).query_grid or (0, 0)
-        others = " · the others: computed for it" if len(chosen) > 1 else ""
-        yield Line(f"{rows} × {columns} places · its own: {named}{others}")
+        down, right = next(iter(maps.values()))[0].query_grid or (0, 0)
+        yield Line(f"{down} × {right} places · its own: {named} · all others: computed for it")
         across = max(1, ACROSS // (1 + len(of.beside)))
         for start in range(0, len(chosen), across):
             part = chosen[start : start + across]
-            yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, name, maps[name])) for name in part))
-        places = {name.replace(" ", "_"): rows.row_of(rows.query_id(of.asked))[0] for name, rows in maps.items()}
-        yield Numbers(partial(dict, places))
+            yield Columns(tuple((Heading(begun(WORDS[name])), self.over(of, name, *maps[name])) for name in part))
+        places = {name.replace(" ", "_"): rows.row_of(rows.query_id(of.asked))[0] for name, (rows, _) in maps.items()}
+        yield Numbers(lambda: places)
 
-    def over(self, of: Subject, name: str, rows: Rows) -> Map:
-        said_by, shares = sentences(rows), rows.bounds is None
+    def over(self, of: Subject, name: str, rows: Rows, said_by: dict[int, str]) -> Map:
+        shares = rows.bounds is None
         return Map(
             rows if shares else replace(rows, low=lowest(of)),
             of.asked,
@@ -96,13 +94,14 @@ class Kinds(View):
         )
 
 
-def maps_of(of: Subject) -> dict[str, Rows]:
-    return of.kept(("position kinds", of.asked), lambda: dict(every(of)))
+def maps_of(of: Subject) -> dict[str, tuple[Rows, dict[int, str]]]:
+    """With what is said of every patch."""
+    return of.kept(("position kinds", of.asked), lambda: {name: (rows, sentences(rows)) for name, rows in every(of)})
 
 
 def lowest(of: Subject) -> float:
     """The darkest colour: of all cosines of this model and of those beside it, rounded down to a tenth."""
-    maps = (rows for each in (of, *of.beside) for rows in maps_of(each).values() if rows.bounds)
+    maps = (rows for each in (of, *of.beside) for rows, _ in maps_of(each).values() if rows.bounds)
     return math.floor(10 * min((float(rows.values.min()) for rows in maps), default=-1)) / 10
 
 

@@ -59,6 +59,10 @@ class Learned(View):
         grid = (max(1, int(rows * TIMES[self.grid])), max(1, int(columns * TIMES[self.grid])))
         tables = {"as learned": table} | ({} if self.grid == "own" else {"resampled": resampled(of.loaded, grid)})
         *_, shown = tables.values()
+        kinds, colours, crossed = of.kept(
+            ("learned positions", self.grid),
+            lambda: (distances(table, shown), tuple(coloured(tables)), first_said(positions.learned(shown))),
+        )
         places = Tokens("positions", (), grid, stride=1.0)
         words = "" if shown is table else f" · resampled from {rows} × {columns}"
         yield Line(f"{grid[0]} × {grid[1]} positions of {channels} channels{words}")
@@ -67,43 +71,39 @@ class Learned(View):
             of.asked,
             "Similarity of positions in",
             "cosine with the position of the chosen patch",
-            said=first_said(positions.learned(shown)),
+            said=crossed,
         )
-        kinds = distances(table, shown)
-        colours = Heading("The table as colours"), coloured(tables)
         fading = Said(first_said(positions.fading_by_distance(kinds))), by_distance_chart(kinds)
         if of.beside:
             yield Columns(((over,), colours), (5, 4))
             yield from fading
         else:
             yield Columns(((over,), colours, fading), (5, 4, 5))
-        every = "Similarity of every position to every other"
-        yield Folded(
-            f"All {rows * columns} positions at once",
-            lambda: [Picture(tiles(cosine_grid(table).numpy()), every, "", 0.6)],
-        )
+        everything = f"All {rows * columns} positions at once"
+        yield Folded(everything, lambda: [Picture(tiles(cosine_grid(table).numpy()), everything, "", 0.6)])
         near = kinds["learned positions"]
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
 
-def coloured(tables: dict[str, Tensor]) -> Picture:
+def coloured(tables: dict[str, Tensor]) -> Iterator[Block]:
     """In three main components; a resampled table beside the learned one."""
     mains = [pca_rgb(each) for each in tables.values()]
     rgb = [enlarged((each.rgb.numpy() * 255).round().astype(np.uint8), SIDE_PX) for each in mains]
     share = percent(float(mains[-1].explained.sum()))
     words = f"Like colours, like positions: three main components as red, green and blue, {share} of the variance."
-    return Picture(sheet(rgb, [*tables]) if len(rgb) > 1 else rgb[0], "Learned positions as colours", words)
+    yield Heading("The table as colours")
+    yield Picture(sheet(rgb, [*tables]) if len(rgb) > 1 else rgb[0], "Learned positions as colours", words)
 
 
 def distances(table: Tensor, shown: Tensor) -> dict[str, ByDistance]:
-    """Of the table, of what it is resampled to, in its own steps, and of sinusoids, for which nothing was learned."""
+    """Of the table, of sinusoids, for which nothing was learned, and of what it is resampled to, in its own steps."""
     rows, columns, channels = table.shape
     kinds = {"learned positions": by_distance(table)}
+    if channels % 4 == 0:
+        kinds["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels))
     if shown is not table:
         other = by_distance(shown)
         kinds["resampled ones"] = replace(other, distance=other.distance * rows / len(shown))
-    if channels % 4 == 0:
-        kinds["sinusoids"] = by_distance(sinusoidal_2d((rows, columns), channels))
     return kinds
 
 

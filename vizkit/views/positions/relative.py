@@ -42,7 +42,7 @@ def tables(of: Sequence[Subject]) -> Iterator[Tensor]:
 
 
 def most_layers(of: Sequence[Subject]) -> int:
-    return max((len(biased_layers(each.loaded.model)) for each in of), default=1) or 1
+    return max([1, *(len(biased_layers(each.loaded.model)) for each in of)])
 
 
 def most_heads(of: Sequence[Subject]) -> int:

@@ -95,8 +95,7 @@ class Shuffle(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         answers = self.both(of)
-        seen = [self.pictures(of), *([Answered(of.loaded)] if of.loaded.head.probable else [])]
-        yield side_by_side(seen, self.answered(of, answers), widths=(3, 2))
+        yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
             yield self.over_samples(of)
         yield Numbers(partial(numbers, answers, self.order(of)))
@@ -113,7 +112,6 @@ class Shuffle(View):
             "at": int(richest),
             "rows": rows,
             "columns": columns,
-            "alone": False,
         }
         moved = beside(shuffle(pixels, patch, self.order(of)).permute(1, 2, 0).numpy(), seen)
         return Canvas(
@@ -131,8 +129,7 @@ class Shuffle(View):
         if shown:
             yield Said(self.remark(of, answers))
         for kind, name in KINDS.items():
-            orders = {"in order": answers[kind].in_order, "shuffled": answers[kind].shuffled}
-            before, now = orders.values()
+            before, now = vars(answers[kind]).values()
             yield Heading(name.capitalize())
             if shown:
                 was, values = (head.values(logits)[shown].tolist() for logits in (before, now))
@@ -140,9 +137,10 @@ class Shuffle(View):
                 bars = ClassBars(names, values, self.tints(of, shown), was, title=axis)
                 yield Bars(bars, f"Shuffled, {name}: {axis}")
             else:
-                rows = ({"order": order} | dict(head.lines(each, of.loaded.label, 3)) for order, each in orders.items())
+                rows = (dict(head.lines(each, of.loaded.label, 3)) for each in (before, now))
+                named = ({"order": order} | row for order, row in zip(("in order", "shuffled"), rows, strict=True))
                 change = float((before - now).abs().max())
-                yield Table(tuple(rows), name, f"{name}: largest change of a {head.number} {change:.2g}")
+                yield Table(tuple(named), name, f"{name}: largest change of a {head.number} {change:.2g}")
 
     def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
         labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)
@@ -230,6 +228,8 @@ def samples_for(labels: tuple[str, ...]) -> list[str]:
 
 def numbers(answers: Mapping[bool, Answers], order: Order) -> dict[str, Tensor]:
     """Logits, and which patch stands at every place, counted from 0."""
-    names = {True: "with_positions", False: "without_positions"}
-    every = {f"{names[kind]}_{which}": each for kind in KINDS for which, each in vars(answers[kind]).items()}
-    return {"order": order} | every
+    return {"order": order} | {
+        f"{'with' if kind else 'without'}_positions_{which}": logits
+        for kind in KINDS
+        for which, logits in vars(answers[kind]).items()
+    }
