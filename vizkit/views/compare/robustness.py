@@ -228,19 +228,19 @@ def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
     """The mean of every curve, and the numbers."""
     if draws > 1:
         yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")
-    yield Table(
-        tuple(
-            {
-                "Model": each.of.name,
-                "Answer": each.of.loaded.label(each.target),
-                "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
-                **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
-            }
-            for each in there
-        ),
-        "Mean probability of the first answer by change",
-        "Mean probability of the first answer over all strengths beyond 0.",
+    columns = {
+        each.of.name: {
+            "Answer": each.of.loaded.label(each.target),
+            "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
+            **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
+        }
+        for each in there
+    }
+    rows = tuple(
+        {"": what} | {model: cells[what] for model, cells in columns.items()} for what in next(iter(columns.values()))
     )
+    words = "Mean probability of the first answer over all strengths beyond 0."
+    yield Table(rows, words, words)
     yield Numbers(
         lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}
     )
