@@ -91,6 +91,7 @@ def test_only_models_of_common_classes_are_compared(two):
     (row,) = of_kind(blocks, Canvas)[0].data["rows"]
     assert [cell["right"] for cell in row["cells"]] == [None, True, True]
     assert row["lines"][0] == "Both: mayfly nymph ✓"
+    assert not of_kind(Predictions(images=("mayfly nymph",), differ=True).show(two), Canvas), "all that can be agree"
     every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
     assert of_kind(every, Said)[0].text == "All 3 models are right on both images."
 
@@ -169,6 +170,13 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     assert vit["parameters"] == str(insects[0].loaded.parameters)
 
 
+def test_what_was_tested_on_other_images_is_not_drawn(two):
+    view = cost.Cost()
+    (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
+    assert [text for trace in chart.figure.data for text in trace.text or ()] == ["bundled:digits_vit"]
+    assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
+
+
 def test_what_is_large_is_measured_when_it_is_asked_for():
     deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
     (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
@@ -210,6 +218,9 @@ def test_mean_and_range_of_several_draws(insects):
     assert shift["answers"][0] == "mayfly nymph"
     lines = csv_of(blocks)
     assert len(lines) == LEVELS * (5 + 3 * 5)
+    drawn = [float(line["probability"]) for line in lines if line["change"] == "noise" and line["strength"] == "0.6"]
+    assert [noise[name][-1] for name in ("low", "high")] == pytest.approx([min(drawn), max(drawn)], rel=1e-4)
+    assert noise["mean"][-1] == pytest.approx(sum(drawn) / 5, rel=1e-4)
     kept = [line["answer"] == "mayfly nymph" for line in lines if line["strength"] != "0" and line["change"] == "noise"]
     assert len(kept) == 40
     assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
