@@ -93,7 +93,7 @@ def test_only_models_of_common_classes_are_compared(two):
     assert row["lines"][0] == "Both: mayfly nymph ✓"
     assert not of_kind(Predictions(images=("mayfly nymph",), differ=True).show(two), Canvas), "all that can be agree"
     every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
-    assert of_kind(every, Said)[0].text == "All 3 models are right on both images."
+    assert of_kind(every, Said)[0].text == "All 3 models are right on every image whose class they know."
 
 
 def test_lists_that_share_a_part_say_how_much():
@@ -152,7 +152,10 @@ def test_a_colour_counts_doublings_and_none_lies_beyond_the_scale():
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
-    blocks = flat(cost.Cost().show(insects[:2]))
+    (later,) = of_kind(cost.Cost(batch=2).show(insects[:2]), Later)
+    for job in later.jobs:  # as a page does
+        later.of.kept(job.key, lambda work=job.work: work(lambda done, total: None))
+    blocks = flat(cost.Cost(batch=2).show(insects[:2]))
     assert of_kind(blocks, Said)[0].text == (
         "bundled:insects_vit is right most often, on 99.2 % of the test images, for 4.4 times the multiply–adds of "
         "bundled:insects_swin, which is right on 95.8 %."
@@ -180,7 +183,7 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
 def test_what_is_large_is_measured_when_it_is_asked_for():
     deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
     (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
-    assert later.only_asked
+    assert later.button
     rows = {row[""]: row[deit.name] for row in of_kind(later.now(), Table)[0].rows}
     assert rows["As published"] == "22 M parameters, 4.6 G multiply–adds, 940.4 images/s on a V100"
     assert "Time, one image" not in rows

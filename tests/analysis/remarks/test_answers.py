@@ -56,10 +56,10 @@ def test_who_is_right():
     assert words_of(answers.right_on([("ant", ants)])) == "All 3 models are right: “ant”."
     assert words_of(answers.right_on([("ant", {"a": "ant"}), ("bee", {"a": "bee"})])) == "a is right on both images."
     assert words_of(answers.right_on([("ant", {"a": "ant"}), ("3", {"b": "3"})])) == (
-        "a and b are right on both images."
+        "a and b are right on every image whose class they know."
     )
     assert words_of(answers.right_on([("ant", {"a": "bee", "c": "ant"}), ("3", {"b": "3"})])) == (
-        "a takes “ant” for “bee”; c and b are right on all."
+        "a takes “ant” for “bee”; c and b are right on all that they know."
     )
     assert answers.right_on([("ant", {})]) is None
 

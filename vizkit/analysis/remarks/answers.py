@@ -65,10 +65,13 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
     numbers = {model: asked[model] - len(wrong[model]) for model in models}
     worst = max(models, key=lambda model: len(wrong[model]))
     best = [model for model in models if len(wrong[model]) == min(map(len, wrong.values()))]
-    verb, on = "is" if len(best) == 1 else "are", "" if count == 1 else " on all"
+    verb, they_know = ("is", "it knows") if len(best) == 1 else ("are", "they know")
+    partly = any(asked[model] < count for model in best)
+    on = "" if count == 1 else f" on all that {they_know}" if partly else " on all"
     if not wrong[worst]:
         who = joined(models) if len(models) < 3 else f"All {len(models)} models"
-        what = f": “{rows[0][0]}”" if count == 1 else f" on {of_all(count, count, noun)}"
+        every = f"every {noun} whose class {they_know}" if partly else of_all(count, count, noun)
+        what = f": “{rows[0][0]}”" if count == 1 else f" on {every}"
         return Remark(f"{who} {verb} right{what}.", numbers)
     example = f"“{wrong[worst][0][0]}” for “{wrong[worst][0][1]}”"
     if asked[worst] == 1:

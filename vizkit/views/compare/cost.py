@@ -108,8 +108,8 @@ class Cost(View):
             yield Download("Table (CSV)", lambda: csv_rows(known).encode())
 
         yield Said(self.said(chosen, beside))
-        button = "Measure time and memory on this device" if large else ""
-        yield every_model(of, self.key, self.measured, show, button=button, only_asked=large)
+        button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
+        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
         yield Numbers(lambda: {name: [each[name] for each in (*chosen, *beside)] for name in COUNTED})
 
     def key(self, of: Subject) -> Hashable:
