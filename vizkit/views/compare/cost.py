@@ -156,6 +156,8 @@ class Cost(View):
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
             yield Chart(figure, f"{words} of {', '.join(names)}")
+        else:
+            yield Line(f"{words} has not been measured yet.")
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
