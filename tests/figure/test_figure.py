@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 
-from vizkit.figure.attention.mosaic import GAP, mosaic
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.vector import vector_overlay
@@ -65,22 +64,3 @@ def test_the_drawing_names_every_value():
     assert titles[-1] == "row 2, column 3: 50.000%"
     assert len(titles) == 1 + 6
     assert 'x="20.000" y="20.000" width="20.000" height="20.000"' in svg
-
-
-def test_mosaic_has_a_row_a_layer_and_a_tile_a_head():
-    maps = [np.stack([np.eye(2), np.eye(2)[::-1]]), None, np.full((1, 3, 3), 0.2)]
-    picture = mosaic(maps, tile=10)
-    high, low = colours()[255], colours()[0]
-    assert picture.shape == (10 + GAP + 5 + 10 + GAP - GAP, 2 * 10 + GAP, 3)
-    np.testing.assert_array_equal(picture[0, 0], high)
-    np.testing.assert_array_equal(picture[0, 9], low)
-    np.testing.assert_array_equal(picture[0, 10 + GAP], low)  # the second head is mirrored
-    assert (picture[10 + GAP : 10 + GAP + 5] == 255).all()  # a layer without places
-    assert (picture[-1, 10:] == 255).all()  # the third layer has one head only
-
-
-def test_a_shared_scale_shows_the_weak_head_as_weak():
-    maps = [np.stack([np.full((2, 2), 1.0), np.full((2, 2), 0.5)])]
-    own, shared = mosaic(maps, tile=10), mosaic(maps, tile=10, shared=True)
-    np.testing.assert_array_equal(own[0, -1], colours()[255])
-    np.testing.assert_array_equal(shared[0, -1], colours()[127])

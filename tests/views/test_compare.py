@@ -59,7 +59,7 @@ def test_who_is_right_is_said_and_marked(insects):
     (canvas,), (said,) = of_kind(blocks, Canvas), of_kind(blocks, Said)
     assert said.text == (
         "bundled:insects_swin is wrong on 1 of 3 images: it takes “stonefly nymph” for “water scorpion”; "
-        "bundled:insects_vit and bundled:insects_cnn are right on all 3 images."
+        "bundled:insects_vit and bundled:insects_cnn are right on all."
     )
     rows = {row["name"]: row for row in canvas.data["rows"]}
     assert [cell["right"] for cell in rows["stonefly nymph"]["cells"]] == [True, False, True]
@@ -91,8 +91,9 @@ def test_only_models_of_common_classes_are_compared(two):
     (row,) = of_kind(blocks, Canvas)[0].data["rows"]
     assert [cell["right"] for cell in row["cells"]] == [None, True, True]
     assert row["lines"][0] == "Both: mayfly nymph ✓"
+    assert not of_kind(Predictions(images=("mayfly nymph",), differ=True).show(two), Canvas), "all that can be agree"
     every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
-    assert of_kind(every, Said)[0].text.endswith(" are right on every image whose class they know.")
+    assert of_kind(every, Said)[0].text == "All 3 models are right on every image whose class they know."
 
 
 def test_lists_that_share_a_part_say_how_much():
@@ -151,7 +152,10 @@ def test_a_colour_counts_doublings_and_none_lies_beyond_the_scale():
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
-    blocks = flat(cost.Cost().show(insects[:2]))
+    (later,) = of_kind(cost.Cost(batch=2).show(insects[:2]), Later)
+    for job in later.jobs:  # as a page does
+        later.of.kept(job.key, lambda work=job.work: work(lambda done, total: None))
+    blocks = flat(cost.Cost(batch=2).show(insects[:2]))
     assert of_kind(blocks, Said)[0].text == (
         "bundled:insects_vit is right most often, on 99.2 % of the test images, for 4.4 times the multiply–adds of "
         "bundled:insects_swin, which is right on 95.8 %."
@@ -169,10 +173,17 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     assert vit["parameters"] == str(insects[0].loaded.parameters)
 
 
+def test_what_was_tested_on_other_images_is_not_drawn(two):
+    view = cost.Cost()
+    (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
+    assert [text for trace in chart.figure.data for text in trace.text or ()] == ["bundled:digits_vit"]
+    assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
+
+
 def test_what_is_large_is_measured_when_it_is_asked_for():
     deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
     (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
-    assert later.only_asked
+    assert later.button
     rows = {row[""]: row[deit.name] for row in of_kind(later.now(), Table)[0].rows}
     assert rows["As published"] == "22 M parameters, 4.6 G multiply–adds, 940.4 images/s on a V100"
     assert "Time, one image" not in rows
@@ -188,7 +199,7 @@ def test_published_numbers_belong_to_a_size():
 # ---- robustness ------------------------------------------------------------------------------------------------------
 def test_curves_are_the_models_answers_to_the_changed_picture(insects):
     of, told = insects[2], []
-    found = answers(of, 2, lambda done, total: told.append((done, total)))
+    found = answers(2, of, lambda done, total: told.append((done, total)))
     assert told == [(done, 5 + 3 * 2) for done in range(5 + 3 * 2)]
     assert {name: len(each) for name, each in found.items()} == {
         name: 2 if kind.chance else 1 for name, kind in PERTURBATIONS.items()
@@ -210,6 +221,9 @@ def test_mean_and_range_of_several_draws(insects):
     assert shift["answers"][0] == "mayfly nymph"
     lines = csv_of(blocks)
     assert len(lines) == LEVELS * (5 + 3 * 5)
+    drawn = [float(line["probability"]) for line in lines if line["change"] == "noise" and line["strength"] == "0.6"]
+    assert [noise[name][-1] for name in ("low", "high")] == pytest.approx([min(drawn), max(drawn)], rel=1e-4)
+    assert noise["mean"][-1] == pytest.approx(sum(drawn) / 5, rel=1e-4)
     kept = [line["answer"] == "mayfly nymph" for line in lines if line["strength"] != "0" and line["change"] == "noise"]
     assert len(kept) == 40
     assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))

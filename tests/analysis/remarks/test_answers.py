@@ -40,15 +40,13 @@ def test_who_agrees():
     assert agreement({"a": "ant"}, {}) is None
     three = {"a": "ant", "b": "bee", "c": "ant"}
     assert agreement(three) == "They differ: a and c say “ant”; b says “bee”."
-    assert agreement(three, {**three, "b": "ant"}) == (
-        "All 3 models agree on 1 of 2 images; b differs from all others on 1 of 2 images."
-    )
+    assert agreement(three, {**three, "b": "ant"}) == "All 3 models agree on 1 of 2 images."
 
 
 def test_who_is_right():
     ants, bees = {"a": "ant", "b": "ant", "c": "ant"}, {"a": "bee", "b": "bee", "c": "fly"}
     assert words_of(answers.right_on([("ant", ants), ("bee", bees)])) == (
-        "c is wrong on 1 of 2 images: it takes “bee” for “fly”; a and b are right on both images."
+        "c is wrong on 1 of 2 images: it takes “bee” for “fly”; a and b are right on all."
     )
     assert words_of(answers.right_on([("fly", bees), ("bee", ants), ("ant", ants)], "labelled image")) == (
         "a is wrong on 2 of 3 labelled images; it takes “fly” for “bee”, for example; c is wrong on 1 of 3 labelled "
@@ -61,7 +59,7 @@ def test_who_is_right():
         "a and b are right on every image whose class they know."
     )
     assert words_of(answers.right_on([("ant", {"a": "bee", "c": "ant"}), ("3", {"b": "3"})])) == (
-        "a takes “ant” for “bee”; c and b are right on every image whose class they know."
+        "a takes “ant” for “bee”; c and b are right on all that they know."
     )
     assert answers.right_on([("ant", {})]) is None
 
@@ -137,15 +135,6 @@ def test_the_most_frequent_mistake():
     )
     counts[0, 1] = 1
     assert most_frequent_mistake(counts, LABELS[:2], LABELS) is None
-
-
-def test_nobody_stands_alone_where_all_agree_or_all_differ():
-    alike, apart = dict.fromkeys("abc", "ant"), {"a": "ant", "b": "bee", "c": "fly"}
-    assert agreement(apart, apart) == "All 3 models agree on none of 2 images."
-    assert agreement(alike, apart, apart) == "All 3 models agree on 1 of 3 images."
-    assert agreement({"a": "ant", "b": "bee"}, {**apart, "b": "ant"}, {**apart, "b": "ant"}) == (
-        "All 3 models agree on none of 3 images; c differs from all others on 2 of 3 images."
-    )
 
 
 def test_the_numbers_behind_the_words():

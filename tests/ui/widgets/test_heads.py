@@ -167,11 +167,12 @@ def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     test = at_rest(opened(models, "compare", *every(models), compare_view="Robustness", compare_draws="1"))
     for head in ("regression", "embedding"):
         assert f"gives {HEADS[head].gives}, so there is no probability to follow" in texts(test)
-    assert test.dataframe[0].value["Model"].tolist() == ["checkpoint:sigmoid"]
+    table = test.dataframe[0].value.set_index("")
+    assert list(table) == ["checkpoint:sigmoid"]
     of = subject(models, "checkpoint:sigmoid")
-    one = Withstood(of, answers(of, 1, lambda done, total: None))
+    one = Withstood(of, answers(1, of, lambda done, total: None))
     assert one.shares("noise")[0] == pytest.approx(one.logits["noise"][0].sigmoid()[:, one.target].numpy(), abs=1e-6)
-    assert test.dataframe[0].value["Unchanged"][0] == f"{float(of.seen.logits.sigmoid().max()):.0%}"
+    assert table.loc["Unchanged", of.name] == f"{float(of.seen.logits.sigmoid().max()):.0%}"
 
 
 # ---- other pages -----------------------------------------------------------------------------------------------------

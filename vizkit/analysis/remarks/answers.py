@@ -57,19 +57,12 @@ def agreement(firsts: Sequence[Mapping[str, str]]) -> Remark | None:
     if not rows:
         return None
     same = [len(set(row.values())) == 1 for row in rows]
-    models = list(dict.fromkeys(model for row in rows for model in row))
-    who = "both models agree" if len(models) == 2 else f"all {len(models)} models agree"
+    models = {model for row in rows for model in row}
+    who = "Both models agree" if len(models) == 2 else f"All {len(models)} models agree"
     numbers = {"agreed": sum(same), "images": len(rows)}
-    if len(rows) == 1:
-        (row,) = rows
-        if same[0]:
-            return Remark(f"{who.capitalize()}: “{next(iter(row.values()))}”.", numbers)
-        return Remark(f"They differ: {'; '.join(groups_of(row))}.", numbers)
-    alone = {model: sum(_stands_alone(model, row) for row in rows) for model in models}
-    most = max(alone, key=lambda model: alone[model])
-    words = f"{who[0].upper()}{who[1:]} on {of_all(sum(same), len(rows), 'image')}"
-    if len(models) > 2 and alone[most]:
-        words += f"; {most} differs from all others on {of_all(alone[most], len(rows), 'image')}"
+    if len(rows) > 1:
+        return Remark(f"{who} on {of_all(sum(same), len(rows), 'image')}.", numbers)
+    words = f"{who}: “{next(iter(rows[0].values()))}”" if same[0] else f"They differ: {'; '.join(groups_of(rows[0]))}"
     return Remark(f"{words}.", numbers)
 
 
@@ -79,11 +72,6 @@ def groups_of(row: Mapping[str, str]) -> list[str]:
     for model, label in row.items():
         by_class.setdefault(label, []).append(model)
     return [f"{joined(models)} {'says' if len(models) == 1 else 'say'} “{label}”" for label, models in by_class.items()]
-
-
-def _stands_alone(model: str, row: Mapping[str, str]) -> bool:
-    others = {label for name, label in row.items() if name != model}
-    return model in row and len(others) == 1 and row[model] not in others
 
 
 def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> Remark | None:
@@ -98,15 +86,13 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
     worst = max(models, key=lambda model: len(wrong[model]))
     best = [model for model in models if len(wrong[model]) == min(map(len, wrong.values()))]
     verb, they_know = ("is", "it knows") if len(best) == 1 else ("are", "they know")
-    if count == 1:
-        on = f": “{rows[0][0]}”" if not wrong[worst] else ""
-    elif all(asked[model] == count for model in best):
-        on = f" on {of_all(count, count, noun)}"
-    else:
-        on = f" on every {noun} whose class {they_know}"
+    partly = any(asked[model] < count for model in best)
+    on = "" if count == 1 else f" on all that {they_know}" if partly else " on all"
     if not wrong[worst]:
         who = joined(models) if len(models) < 3 else f"All {len(models)} models"
-        return Remark(f"{who} {verb} right{on}.", numbers)
+        every = f"every {noun} whose class {they_know}" if partly else of_all(count, count, noun)
+        what = f": “{rows[0][0]}”" if count == 1 else f" on {every}"
+        return Remark(f"{who} {verb} right{what}.", numbers)
     example = f"“{wrong[worst][0][0]}” for “{wrong[worst][0][1]}”"
     if asked[worst] == 1:
         words = f"{worst} takes {example}"

@@ -20,7 +20,8 @@ from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
-from vizkit.views.blocks import Block, Chart, Download, Job, Later, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Block, Chart, Download, Line, Numbers, Said, Table, first_said
+from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
 from vizkit.views.of_model import OfModel
@@ -97,25 +98,26 @@ class Cost(View):
         chosen, beside = (
             [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
         )
-        jobs = [Job(self.key(each), each.name, partial(measured, each, self.batch)) for each in of]
         large = sum(each["parameters"] for each in chosen) > AT_ONCE
 
-        def show(found: Mapping[Hashable, Measured]) -> Iterator[Block]:
-            known = [
-                {**each, **(times(found[job.key], self.batch) if job.key in found else {})}
-                for each, job in zip(chosen, jobs, strict=True)
-            ]
+        def show(found: Mapping[str, Measured]) -> Iterator[Block]:
+            measured = {name: times(each, self.batch) for name, each in found.items()}
+            known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.picture(known, beside)
             yield Table(tuple(rows(known)), "What every model takes", where(known))
             yield Download("Table (CSV)", lambda: csv_rows(known).encode())
 
         yield Said(self.said(chosen, beside))
-        button = "Measure time and memory on this device" if large else ""
-        yield Later(of[0], tuple(jobs), show, button, only_asked=large)
+        button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
+        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
         yield Numbers(lambda: {name: [each[name] for each in (*chosen, *beside)] for name in COUNTED})
 
     def key(self, of: Subject) -> Hashable:
         return OfModel(("cost", of.weights, of.loaded.preprocessing.size_hw, str(of.loaded.device), self.batch))
+
+    def measured(self, of: Subject, progress: Progress) -> Measured:
+        steps = count()
+        return measure(of.loaded, of.pixels, self.batch, lambda words: progress(min(next(steps), PASSES), PASSES + 1))
 
     def said(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> str:
         """Of the chosen models, or of one and those beside it, which is right most often and which takes least."""
@@ -154,6 +156,8 @@ class Cost(View):
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
             yield Chart(figure, f"{words} of {', '.join(names)}")
+        else:
+            yield Line(f"{words} has not been measured yet.")
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
@@ -209,11 +213,6 @@ def others(of: Sequence[Subject]) -> list[Subject]:
     first = next((each for each, source in zip(of, own, strict=True) if source), None)
     alike = bundled.knowing(first.loaded.labels) if first else bundled.names()[:YARDSTICKS]
     return [of[0].other(each) for each in alike if each not in own]
-
-
-def measured(of: Subject, batch: int, progress: Callable[[int, int], None]) -> Measured:
-    steps = count()
-    return measure(of.loaded, of.pixels, batch, lambda words: progress(min(next(steps), PASSES), PASSES + 1))
 
 
 def times(found: Measured, batch: int) -> Facts:

@@ -1,16 +1,19 @@
 """Which images the models are compared on: the sidebar's, and others at hand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from vizkit.datasets import samples
-from vizkit.views.blocks import Answered, Block, Line
+from vizkit.views.blocks import Answered, Block, Job, Later, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
 
-__all__ = ["OfImages", "first_answer", "known", "truth_of"]
+__all__ = ["OfImages", "every_model", "first_answer", "known", "truth_of"]
 
 MOST = 8
+Progress = Callable[[int, int], None]
 MORE = 2  # samples beside the chosen image, to begin with
 
 
@@ -60,6 +63,17 @@ def first_answer(of: Subject) -> str:
     """What the model says of its picture, in a few words; "" of one without an answer."""
     lines = of.loaded.head.lines(of.seen.logits, of.loaded.label, 1)
     return " ".join(lines[0]) if lines else ""
+
+
+def every_model(of: Sequence[Subject], key: Any, work: Any, show: Any, **more: Any) -> Later:
+    """What takes seconds: `work(model, progress)` of one after another. `show(results)`: of what is there, by the names
+    of the models. `key(model)`: all that the work depends on, besides the picture of the first. `more`: of Later."""
+    jobs = {each.name: Job(key(each), each.name, partial(work, each)) for each in of}
+    return Later(of[0], (*jobs.values(),), lambda found: show(there(jobs, found)), **more)
+
+
+def there(jobs: Mapping[str, Job], found: Mapping[Hashable, Any]) -> dict[str, Any]:
+    return {name: found[job.key] for name, job in jobs.items() if job.key in found}
 
 
 def known(of: Sequence[Subject]) -> Iterator[Block]:

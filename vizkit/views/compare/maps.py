@@ -20,8 +20,6 @@ from vizkit.views.blocks import (
     Block,
     Grid,
     Heading,
-    Job,
-    Later,
     Limits,
     Link,
     Numbers,
@@ -29,7 +27,7 @@ from vizkit.views.blocks import (
     Tile,
     side_by_side,
 )
-from vizkit.views.compare.images import OfImages, first_answer, known
+from vizkit.views.compare.images import OfImages, every_model, first_answer, known
 from vizkit.views.controls import again, choice, head, layer
 from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.decision import Decision
@@ -207,15 +205,10 @@ class Maps(Decision, OfImages):
             yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, limits)
             yield Link(f"Over {MANY}", replace(self, over=MANY))
             return
-        jobs = {
-            each.name: Job(OfModel(("average", each.weights, self.key(each))), each.name, partial(self.over_many, each))
-            for each in of
-        }
+        yield every_model(of, self.key_of_many, self.over_many, lambda found: means_on(of, found, limits))
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
-            yield from means_on(of, {name: found[job.key] for name, job in jobs.items() if job.key in found}, limits)
-
-        yield Later(of[0], tuple(jobs.values()), show)
+    def key_of_many(self, of: Subject) -> Hashable:
+        return OfModel(("average", of.weights, self.key(of)))
 
     def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> Tensor:
         """The mean map over pictures of what the model knows."""

@@ -1,6 +1,6 @@
 """Robustness: what the answers withstand of one image, changed in eight ways from not at all to far too much."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -24,15 +24,13 @@ from vizkit.views.blocks import (
     Columns,
     Download,
     Heading,
-    Job,
-    Later,
     Line,
     Numbers,
     Picture,
     Said,
     Table,
 )
-from vizkit.views.compare.images import known
+from vizkit.views.compare.images import Progress, every_model, known
 from vizkit.views.controls import number
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -97,21 +95,16 @@ class Robustness(View):
         ]
         if not able:
             raise NotApplicable(silent[0])
-        jobs = [Job(self.key(each), each.name, partial(answers, each, self.draws)) for each in able]
         pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
-            there = {
-                each.name: Withstood(each, found[job.key])
-                for each, job in zip(able, jobs, strict=True)
-                if job.key in found
-            }
-            yield Said(said(list(there.values()))) if there else Line(WAITING)
+        def show(found: Mapping[str, Logits]) -> Iterator[Block]:
+            there = [Withstood(each, found[each.name]) for each in able if each.name in found]
+            yield Said(said(there)) if there else Line(WAITING)
             yield self.canvas(able, there, pictures, of[0].rgb)
             if there:
-                yield from below(list(there.values()), self.draws)
+                yield from below(there, self.draws)
 
-        yield Later(of[0], tuple(jobs), show)
+        yield every_model(able, self.key, partial(answers, self.draws), show)
         yield from map(Line, silent)
         yield from known(able)
 
@@ -119,8 +112,9 @@ class Robustness(View):
         return "withstood", of.weights, of.loaded.preprocessing.size_hw, self.draws
 
     def canvas(
-        self, of: Sequence[Subject], there: "Mapping[str, Withstood]", pictures: Mapping[str, Sequence[str]], rgb: RGB
+        self, of: Sequence[Subject], there: "Sequence[Withstood]", pictures: Mapping[str, Sequence[str]], rgb: RGB
     ) -> Canvas:
+        by_name = {each.of.name: each for each in there}
         models = [{"name": each.name, "colour": colour} for each, colour in zip(of, CLASSES, strict=False)]
         kinds = [
             {
@@ -131,14 +125,14 @@ class Robustness(View):
                 "strengths": kind.strengths,
                 "words": [kind.in_words(level) for level in range(LEVELS)],
                 "pictures": pictures[name],
-                "curves": [there[each.name].sent(name) if each.name in there else None for each in of],
+                "curves": [by_name[each.name].sent(name) if each.name in by_name else None for each in of],
             }
             for name, kind in PERTURBATIONS.items()
         ]
         exact = max(rgb.shape[:2]) <= EXACT_PX
         data = {"models": models, "kinds": kinds, "level": self.level, "exact": exact}
         tells = {"level": (whole(0, LEVELS - 1), "level")}
-        still = tuple(self.on_paper(list(there.values()), rgb))
+        still = tuple(self.on_paper(there, rgb))
         return Canvas("vizkit_withstands", data, "probability of each model's first answer", tells, still)
 
     def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Iterator[Block]:
@@ -156,7 +150,7 @@ class Robustness(View):
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
-def answers(of: Subject, draws: int, progress: Callable[[int, int], None]) -> Logits:
+def answers(draws: int, of: Subject, progress: Progress) -> Logits:
     """To the image changed in every way and strength, and where chance has a part so often, each time otherwise."""
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
@@ -228,19 +222,19 @@ def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
     """The mean of every curve, and the numbers."""
     if draws > 1:
         yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")
-    yield Table(
-        tuple(
-            {
-                "Model": each.of.name,
-                "Answer": each.of.loaded.label(each.target),
-                "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
-                **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
-            }
-            for each in there
-        ),
-        "Mean probability of the first answer by change",
-        "Mean probability of the first answer over all strengths beyond 0.",
+    columns = {
+        each.of.name: {
+            "Answer": each.of.loaded.label(each.target),
+            "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
+            **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
+        }
+        for each in there
+    }
+    rows = tuple(
+        {"": what} | {model: cells[what] for model, cells in columns.items()} for what in next(iter(columns.values()))
     )
+    words = "Mean probability of the first answer over all strengths beyond 0."
+    yield Table(rows, words, words)
     yield Numbers(
         lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}
     )

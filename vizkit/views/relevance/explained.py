@@ -71,9 +71,6 @@ class Explained(Decision):
             {name: found for name, found in every.items() if isinstance(found, str)},
         )
 
-    def slow_jobs(self, of: Subject) -> dict[str, Job]:
-        return {name: self.slow_job(of, name) for name in self.slow}
-
     def slow_job(self, of: Subject, method: str) -> Job:
         return Job(self.key(of, method), TITLES[method], partial(self.explained, of, method))
 

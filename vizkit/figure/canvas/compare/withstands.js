@@ -4,6 +4,15 @@
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]], STRENGTHS = new WeakMap()
 const LEFT = 34, RIGHT = 8, TOP = 6, BOTTOM = 30, HEIGHT = 132                  // of a chart, in CSS pixels
 
+const swatch = (colour, dash) => {
+  const drawn = document.createElement('canvas')
+  drawn.width = 44; drawn.height = 8
+  const pen = drawn.getContext('2d')
+  pen.strokeStyle = colour; pen.lineWidth = 5; pen.setLineDash(dash.map(part => 2 * part))
+  pen.beginPath(); pen.moveTo(0, 4); pen.lineTo(44, 4); pen.stroke()
+  return drawn
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector('section'), slider = root.querySelector('input'), panels = root.querySelector('.panels')
   const first = !STRENGTHS.has(root), state = STRENGTHS.get(root) || { level: data.level, told: data.level }
@@ -93,13 +102,4 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (first) new ResizeObserver(() => state.turn()).observe(root)
   state.turn = turn
   turn()
-}
-
-const swatch = (colour, dash) => {
-  const drawn = document.createElement('canvas')
-  drawn.width = 44; drawn.height = 8
-  const pen = drawn.getContext('2d')
-  pen.strokeStyle = colour; pen.lineWidth = 5; pen.setLineDash(dash.map(part => 2 * part))
-  pen.beginPath(); pen.moveTo(0, 4); pen.lineTo(44, 4); pen.stroke()
-  return drawn
 }
