@@ -165,3 +165,15 @@ def test_the_true_boxes_are_those_of_the_scene():
     assert given.truth is not None
     sides = np.array([frame.box_xyxy for frame in given.true_frames()])
     assert np.allclose(sides * 160, given.truth.boxes_xyxy, atol=1e-3)
+
+
+def test_on_paper_no_word_hides_another():
+    from vizkit.figure.saved.panels import meet
+    from vizkit.figure.saved.plate import Raster
+
+    (paper,) = next(block for block in Decoder().show(OF_SCENES) if isinstance(block, Canvas)).still
+    marks, _ = paper.draw(452.0)
+    grounds = [mark for mark in marks if isinstance(mark, Raster) and mark.rgb.shape == (1, 1, 3)]
+    spots = [(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height) for mark in grounds]
+    assert len(spots) == 13
+    assert not [(one, other) for at, one in enumerate(spots) for other in spots[:at] if meet(one, other)]

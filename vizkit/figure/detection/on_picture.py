@@ -10,6 +10,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
+from vizkit.figure.saved.panels import meet
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
 from vizkit.figure.saved.text import fitting, font, wrapped
 from vizkit.image import data_url
@@ -115,9 +116,9 @@ class Panels:
         beside = min(2, len(self.panels))
         side, tall, marks, top = (width + GAP) / beside - GAP, 0.0, list[Mark](), 0.0
         for number, panel in enumerate(self.panels):
-            top += tall if number and number % beside == 0 else 0.0
-            made, tall = self._panel(panel, number % beside * (side + GAP), top, side)
-            marks += made
+            top, tall = (top + tall, 0.0) if number % beside == 0 else (top, tall)
+            made, high = self._panel(panel, number % beside * (side + GAP), top, side)
+            tall, marks = max(tall, high), marks + made
         top += tall
         for line in wrapped(self.says.get(self.chosen, ""), SIZE, width, 3):
             top += SIZE + 4
@@ -145,10 +146,14 @@ class Panels:
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
         marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
+        taken = list[tuple[float, float, float, float]]()
         for frame in (frame for frame in frames if frame.word):
             word = fitting(frame.word, SIZE - 1, side - 6)
             wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])
             left, upper = min(left, x + side - wide), max(top, upper - SIZE - 3)
+            while any(meet((left, upper, left + wide, upper + SIZE + 3), other) for other in taken):
+                upper += 1
+            taken.append((left, upper, left + wide, upper + SIZE + 3))
             ground = np.frombuffer(bytes.fromhex(frame.colour[1:]), np.uint8).reshape(1, 1, 3)
             marks += [Raster(ground, left, upper, wide, SIZE + 3), Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT)]
         if self.grid and self.chosen >= 0:

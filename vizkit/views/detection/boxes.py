@@ -48,6 +48,7 @@ class Boxes(OfScene, View):
         "Query", -1, last_query, -1, "Whose box; −1: the surest.", follows=True, inside=True, key="det_query"
     )
 
+    shows: ClassVar = "Boxes, and where one of them looks"
     how: ClassVar = How(
         "Point at a box: beside it, where its query took from the image in the chosen decoder layer, and the cells "
         "that speak for its class through all layers. A click keeps it. An insect is found by the surest box of its "
@@ -58,9 +59,6 @@ class Boxes(OfScene, View):
         "that gains nothing keeps its identity, where the authors' code divides 0 by 0 (NaN).",
         "Carion et al. 2020; Chefer et al. 2021, eqs. 5–10",
     )
-
-    def title(self, of: Subject) -> str:
-        return f"Boxes in {self.given(of).title}, and where one of them looks"
 
     def show(self, of: Subject) -> Iterator[Block]:
         given = self.given(of)

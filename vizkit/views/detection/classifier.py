@@ -39,6 +39,7 @@ class BesideClassifier(OfScene, View):
     score: float = least_score()
     asked: str | None = choice("Class", classes, "Of those that are there.", follows=True, runs=True, key="det_class")
 
+    shows: ClassVar = "A detector and classifiers, asked for each class"
     how: ClassVar = How(
         "The classifiers have only ever seen pictures of one insect with its name. Here they are asked for each class "
         "that is in the scene; the dashed boxes are those of the class, drawn or found.",
@@ -46,9 +47,6 @@ class BesideClassifier(OfScene, View):
         "how a classifier would do with boxes to learn from: it was never told that there can be several things.",
         "Chefer et al. 2021; Carion et al. 2020",
     )
-
-    def title(self, of: Subject) -> str:
-        return f"A detector and classifiers, asked for each class of {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         given = self.given(of)

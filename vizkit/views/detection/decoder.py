@@ -37,7 +37,7 @@ class Decoder(OfScene, View):
 
     def title(self, of: Subject) -> str:
         given = self.given(of)
-        return f"Boxes in {given.title} after decoder layer {self.layer or len(given.model.model.decoder)}"
+        return f"Boxes in {given.title}: after decoder layer {self.layer or len(given.model.model.decoder)}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         given, panels, counts, arrays = self.given(of), [], [], {}

@@ -39,6 +39,7 @@ class Encoder(OfScene, View):
         key="det_place",
     )
 
+    shows: ClassVar = "Self-attention of the encoder"
     how: ClassVar = How(
         "Point at a place: the map is the weights with which it gathers from all places. Where the bright cells keep "
         "to the insect that is pointed at, the encoder has told it from the others. A click keeps it.",
@@ -46,9 +47,6 @@ class Encoder(OfScene, View):
         "what is gathered: a bright cell gives its value, which may say little.",
         "Carion et al. 2020, § 4.2 and fig. 3",
     )
-
-    def title(self, of: Subject) -> str:
-        return f"Self-attention of the encoder in {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         given = self.given(of)

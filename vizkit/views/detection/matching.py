@@ -47,6 +47,7 @@ class Matching(OfScene, View):
     overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
 
     usual: ClassVar = DIFFERING
+    shows: ClassVar = "Queries matched with things"
     how: ClassVar = How(
         "Each thing (whole frame) gets one query (dashed frame); a line joins their middles. In the matrix blue frames "
         "are the assignment of least cost in all, brown ones the cheapest pairs first where they differ. The "
@@ -56,9 +57,6 @@ class Matching(OfScene, View):
         "how the weights change what is learned: the model was trained with 1, 5 and 2.",
         "Carion et al. 2020, § 3.1",
     )
-
-    def title(self, of: Subject) -> str:
-        return f"Queries matched with things in {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         from vizkit.models.detection.assignments import assigned, costs_of

@@ -113,7 +113,7 @@ class Given:
 
 @dataclass(frozen=True)
 class OfScene:
-    """Views of one picture and what is found in it."""
+    """Views of one picture and what is found in it. `usual`: the scene that the view opens with; `shows`: its title."""
 
     source: Literal["scene", "picture"] = choice("Picture", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
     scene: int = number(
@@ -131,6 +131,10 @@ class OfScene:
 
     overlays: ClassVar = False
     usual: ClassVar = OFFERED[0]
+    shows: ClassVar = ""
+
+    def title(self, of: Subject) -> str:
+        return f"{self.shows} in {self.given(of).title}"
 
     @property
     def number(self) -> int:

@@ -29,6 +29,7 @@ class SegmentMasks(OfScene, View):
 
     score: float = least_score()
 
+    shows: ClassVar = "Masks of things"
     how: ClassVar = How(
         "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
         "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
@@ -37,9 +38,6 @@ class SegmentMasks(OfScene, View):
         "finer edges than the masks have: they are made at a quarter of the model's input.",
         "Carion et al. 2020, § 4.4; Kirillov et al. 2019",
     )
-
-    def title(self, of: Subject) -> str:
-        return f"Masks of things in {self.given(of).title}"
 
     def show(self, of: Subject) -> Iterator[Block]:
         from vizkit.models.detection.panoptic import matches, partners, quality
