@@ -89,6 +89,7 @@ def test_what_cannot_be_opened_is_said_and_stays_where_it_is(models):
 def test_an_opened_model_is_where_a_training_begins(models, monkeypatch):
     test = opening("models/weights/bare.safetensors", "test_vit")
     name = test.session_state["models"][-1]
+    test.session_state["train_view"] = "Start"
     test.switch_page("pages/train.py").run()
     assert model_names.title(name) in test.selectbox(key="field_model").options
     test.selectbox(key="field_model").set_value(model_names.title(name)).run()
@@ -108,6 +109,7 @@ def test_an_opened_model_is_where_a_training_begins(models, monkeypatch):
 def test_an_opened_model_teaches_as_it_is(models):
     test = opening()
     name = test.session_state["models"][-1]
+    test.session_state["train_view"] = "Start"
     test.switch_page("pages/train.py").run()
     test.selectbox(key="field_teacher").set_value(model_names.title(name)).run()
     assert not test.exception

@@ -117,8 +117,8 @@ def teacher() -> None:
             persist_state="session",
             accept_new_options=True,
             on_change=_choose_kind,
-            help="A trained model whose answers the new one learns from beside the labels (distillation). It has to know "
-            "the same classes and see pictures of the same size. A timm name can be typed.",
+            help="A trained model whose answers the new one learns from beside the labels (distillation). It has to "
+            "know the same classes and see pictures of the same size. A timm name can be typed.",
         )
         if chosen:
             for name in ("distillation", "temperature", "teacher_share"):

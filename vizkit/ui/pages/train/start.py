@@ -110,12 +110,13 @@ def _recipe_picker() -> tuple[str, Recipe]:
 def _other_task(recipe: Recipe) -> None:
     """What is drawn or written for it, and its network, are those of its recipe."""
     st.caption(f"Data: {recipe.data}, made for it. Network: {recipe.model}.")
+    names = (*MAIN, "warmup_epochs", *(ENLARGING if recipe.task == "enlarge" else ()))
     with st.container(horizontal=True, border=True):
-        for name in (*MAIN, *(ENLARGING if recipe.task == "enlarge" else ())):
+        for name in names:
             fields.widget(name, 160)
     values, problem = fields.typed(), ""
     try:
-        recipe = recipe.but({name: values[name] for name in (*MAIN, *ENLARGING) if name in values})
+        recipe = recipe.but({name: values[name] for name in names})
     except RecipeError as error:
         problem = str(error)
     _start_row(recipe, problem, ready=True)

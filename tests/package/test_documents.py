@@ -10,7 +10,7 @@ import pytest
 import vizkit
 from tests.touched import imports, touched
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     ROOT / name
     for name in subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
