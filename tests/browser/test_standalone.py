@@ -148,12 +148,12 @@ def saved_view(tmp_path_factory):
 def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, name: str):
     address, errors = saved_view(name), []
     for tab in (page, phone):
-        tab.on("pageerror", errors.append)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.goto(address)
         expect(tab.locator("h1")).to_be_visible()
         expect(tab.locator("article").first).to_be_visible()
         assert tab.locator("article img, article canvas, article .strips, article .predict, article ol").count()
-        assert [str(error) for error in errors] == []
+        assert errors == []
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
     if (steps := page.locator(".scrubber input")).count():  # and is played
         seen = set()
