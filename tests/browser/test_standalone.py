@@ -12,6 +12,7 @@ import vizkit
 from tests.browser.canvas import click_at
 from tests.browser.steps import PHONE_PX
 from tests.test_notebook import execute, html_of
+from tests.views.contract import FITTING, subject
 from vizkit.datasets import samples
 from vizkit.hosts.page import document
 from vizkit.traces import NotApplicable
@@ -129,7 +130,7 @@ def saved_view(tmp_path_factory):
     def page_of(name: str) -> str:
         every = [Subject(lambda own=own: own, picture, image="digit 3", model=name) for name, own in models.items()]
         view, able, of = class_of(name)(), [], every[:2]
-        for each in every:
+        for each in [subject(FITTING[name])] if name in FITTING else every:
             if able and each not in of:
                 break
             try:

@@ -7,6 +7,8 @@ import torch
 
 from tests.training.test_architecture_table import finish
 from tests.views.contract import subject
+from vizkit.figure.saved.plate import Stroke
+from vizkit.hosts.column import Column
 from vizkit.hosts.stage import leading
 from vizkit.models.networks import dual_scale
 from vizkit.models.probes.multiply_adds import counted
@@ -84,6 +86,14 @@ def test_the_alignment_is_that_of_the_model():
     assert rows.query_ids.ravel().tolist() == of.loaded.model.order.tolist()
     assert (rows.key_grid, rows.second_grid) == ((8, 8), (4, 4))
     assert "Coarse patch 1 stands beside fine patches 1, 2, 9, 10" in " ".join(line.text for line in blocks[Line])
+
+
+def test_on_paper_the_coarse_grid_is_drawn_over_the_fine_one():
+    of = subject("digits_dual")
+    column = Column([of], (0.2, 0.8))
+    column.draw([shown(DualScale(), of)[Map][0]])
+    lines = [mark.colour for mark in column.marks if isinstance(mark, Stroke)]
+    assert (lines.count("#ffffff"), lines.count("#38e0ff")) == (2 * 7, 2 * 3)
 
 
 @pytest.mark.parametrize("view", [DualScale(), GradualReduction(), TNT()])

@@ -72,7 +72,7 @@ class DualScale(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Two scales merged, {self.named(streams_of(of).alpha)}"
+        return f"Two scales merged: {self.named(streams_of(of).alpha)}"
 
     def named(self, own: float) -> str:
         alpha = exactly(self.alpha, own)
