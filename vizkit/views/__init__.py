@@ -16,6 +16,7 @@ from vizkit.views import (
     compare,
     convolution,
     distillation,
+    evaluate,
     intervene,
     patches,
     positions,
@@ -63,6 +64,7 @@ VIEWS = {
         *sequences.VIEWS,
         *architecture.VIEWS,
         *super_resolution.VIEWS,
+        *evaluate.VIEWS,
     )
 }
 

@@ -17,10 +17,10 @@ from tests.ui.test_relevance_page import forget_results, names, raced, small, un
 from vizkit.heads import HEADS
 from vizkit.ui.pages.compare import answers as compare_answers
 from vizkit.ui.pages.compare import changes
-from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import cached
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets.processes import evaluation as data
 
 LABELS = {"sigmoid": ["wet", "legs", "shell"], "regression": ["age"], "embedding": []}
 PICTURE = "digit 3"

@@ -94,6 +94,11 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
+    "vizkit_evaluated": Script(
+        "<section role='group'></section>\n",
+        _HERE / "evaluated" / "evaluated.css",
+        (_HERE / "evaluated" / "evaluated.js",),
+    ),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),

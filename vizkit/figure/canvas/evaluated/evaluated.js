@@ -18,7 +18,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       caption.append(line)
     }
     const actions = make('div', '', 'actions')
-    for (const page of data.pages) {
+    for (const page of data.pages ?? []) {
       const button = make('button', page)
       button.type = 'button'
       button.setAttribute('aria-label', `Open in ${page}: ${tile.place}`)
