@@ -21,7 +21,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     assert open_pictures(**found.opened).digest == found.digest
     assert (RECORDED / f"{name}.npz").stat().st_size < 200_000
     for row, judged in zip(found.models, found.judged, strict=True):
-        assert weights_digest(vizkit.load(row.source, device="cpu").model) == row.weights
+        assert weights_digest(vizkit.load(f"bundled:{row.name}", device="cpu").model) == row.weights
         assert row.measures.accuracy.value == pytest.approx(judged.right.mean())
         if name == "digits":
             result = json.loads((bundled.FOLDER / row.name / "result.json").read_text())
@@ -31,7 +31,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
     whole = outcome_of("digits")
     two = whole.among([0, 3])
-    assert [row.name for row in two.models] == ["ViT · digits", "Dual-scale · digits"]
+    assert [row.name for row in two.models] == ["ViT", "Dual-scale"]
     (pair,) = two.pairs
     (same,) = [each for each in whole.pairs if {each.a, each.b} == {pair.a, pair.b}]
     assert pair.p == same.p == pair.corrected
@@ -42,7 +42,7 @@ def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
 
 def test_the_models_of_the_sidebar_decide_what_is_shown_first():
     of = Subject(no_model, no_picture())
-    assert "12 others" not in Results().title(of)
+    assert Results().title(of) == "6 models on 1,000 pictures of insects"
     of.chosen = ["bundled:digits_cnn", "run:mine"]
     assert Results().title(of) == "7 models on 359 pictures of digits"
     of.chosen = ["bundled:digits_cnn", "bundled:digits_mlp"]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -75,9 +75,18 @@ def outcome_of(name: str) -> Outcome | None:
 
 @cache
 def _read(path: Path, written_ns: int) -> Outcome:
-    return read(path).renamed(
-        lambda name: title if (title := bundled.title(f"bundled:{name}"))[:8] != "bundled:" else name
-    )
+    """With the names that people know, without the data that all models share: "ViT", not "ViT · insects"."""
+    found = read(path)
+    called = {row.name: title_of(row.name) for row in found.models}
+    data = {title.partition(" · ")[2] for title in called.values()}
+    rows = [row if called[row.name] == row.name else replace(row, source=f"bundled:{row.name}") for row in found.models]
+    found = replace(found, models=tuple(rows))
+    return found.renamed(lambda name: called[name].partition(" · ")[0] if len(data) == 1 else called[name])
+
+
+def title_of(name: str) -> str:
+    title = bundled.title(f"bundled:{name}")
+    return name if title.startswith("bundled:") else title
 
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
@@ -133,10 +142,12 @@ class Results(View):
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
-    kind: Literal["all", "mistakes", "models disagree"] = choice("Show", browsing.KINDS, listed=True, key="eval_kind")
     label: str | None = choice("Label", labels, "What the picture is.", follows=True, listed=True, key="eval_label")
     answer: str | None = choice(
         "Answer", answers, "What the model in detail answered.", follows=True, listed=True, key="eval_answer"
+    )
+    kind: Literal["all", "mistakes", "models disagree"] = choice(
+        "Show", browsing.KINDS, listed=True, more=True, key="eval_kind"
     )
     order: str = choice("Order", tuple(browsing.ORDERS), key="eval_order", listed=True, more=True)
     low: int = number(
@@ -269,7 +280,7 @@ def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
         {
             "model": row.name,
             "answer": found.answer_of(model, image),
-            "sure": f"{judged.probability[image]:.0%}",
+            "sure": round(100 * float(judged.probability[image])),
             "right": bool(judged.right[image]),
         }
         for model, (row, judged) in enumerate(zip(found.models, found.judged, strict=True))

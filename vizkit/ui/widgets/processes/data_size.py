@@ -67,9 +67,11 @@ class Planned:
 def draw() -> None:
     """One line until it is opened, or while runs are at work; drawn again every two seconds then, and when one has
     ended, the whole page."""
+    asked = working() or st.session_state.get("_size_asked", "size_seed" in st.query_params)
+    st.session_state["_size_asked"] = asked  # the address forgets a usual seed
     line = st.expander(
         "Train it yourself, on these pictures or your own",
-        expanded=working() or "size_seed" in st.query_params,
+        expanded=asked,
         icon=":material/model_training:",
         key="size_line",
         on_change="rerun",
