@@ -320,7 +320,7 @@ def test_the_checker_can_fail(tmp_path, file, line):
         ("vizkit/ui/session/shown.py", "from vizkit.ui.widgets import tiles"),
         ("vizkit/ui/session/shown.py", "from vizkit.ui.sidebar import inputs"),
         ("vizkit/ui/widgets/tiles.py", "from vizkit.ui.pages.explore import page"),
-        ("vizkit/ui/pages/train/model.py", "from vizkit.ui.pages.evaluate.browser import tile"),
+        ("vizkit/ui/pages/train/model.py", "from vizkit.ui.pages.report.linked import tile"),
         ("vizkit/ui/pages/train/model.py", "from vizkit.ui.pages import explore"),
     ],
 )

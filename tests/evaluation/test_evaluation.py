@@ -305,9 +305,9 @@ def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
     first = outcomes.read(job.outcome)
     assert first.models == whole.models[:2]
     assert first.pairs[0].pairs == 1
-    outcomes.save(whole, job.path)
+    outcomes.save(whole, job.result)
     job.say(state="done")
-    assert job.outcome == job.path
+    assert job.outcome == job.result
 
 
 def test_nobody_knows_a_label():
@@ -341,8 +341,8 @@ def test_two_models_of_one_name_stay_two():
 # ---- on disk ---------------------------------------------------------------------------------------------------------
 def test_an_outcome_survives_the_disk(tmp_path):
     found = outcomes.evaluate_all([eye("a"), eye("b", sharp=-1.0)], painted(30, broken=[4]), {"data": "painted"})
-    outcomes.save(found, tmp_path)
-    again = outcomes.read(tmp_path)
+    outcomes.save(found, tmp_path / "x.npz")
+    again = outcomes.read(tmp_path / "x.npz")
     assert again.models == found.models
     assert again.pairs == found.pairs
     assert (again.labels, again.notes, again.places) == (found.labels, found.notes, found.places)

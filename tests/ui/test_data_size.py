@@ -20,11 +20,12 @@ from vizkit.training.experiments.size_findings import TEACHERS, findings, teache
 from vizkit.training.experiments.size_results import curves, method_of, seconds_of, studies
 from vizkit.training.recipe import Recipe, RecipeError, fields
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.pages.evaluate import size, size_runs
 from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
 from vizkit.ui.session.series import Series
+from vizkit.ui.widgets.processes import data_size as size_runs
 from vizkit.views.distillation import runs as distillation
+from vizkit.views.evaluate import data_size as size
 
 SHIPPED = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
 TEACHING = ("teacher", "distillation")
@@ -216,12 +217,17 @@ def test_the_chart_holds_means_bands_and_chance():
         Line("ViT", "ViT", (60, 300), (0.2, 0.4), (0.1, 0.3), (0.3, 0.5)),
         Line("DeiT soft", "DeiT", (60,), (0.3,), (0.2,), (0.4,), "dot", hollow=True, main=False),
     ]
-    band, vit, deit, chance = data_size(lines, 1 / 12, (60, 300)).data
+    figure = data_size(lines, 1 / 12, (60, 300))
+    band, vit, deit, chance, lead, _ = figure.data
     assert (band.x, band.y, band.fill) == ((60, 300, 300, 60), (0.3, 0.5, 0.3, 0.1), "toself")
     assert (vit.name, vit.x, vit.y, vit.marker.symbol) == ("ViT", (60, 300), (0.2, 0.4), "square")
     assert (deit.line.dash, deit.marker.symbol) == ("dot", "triangle-up-open")
     assert vit.line.color != deit.line.color
     assert (chance.name, chance.y) == ("chance 8.3%", (1 / 12, 1 / 12))
+    named = {each.text: each.y for each in figure.layout.annotations}
+    assert list(named) == ["■ ─ ViT", "△ ┈ DeiT soft", "chance 8.3%"]
+    assert named["■ ─ ViT"] - named["△ ┈ DeiT soft"] > 0.02  # beside one another they could not be read
+    assert (lead.x[0], lead.y) == (300, (0.4, named["■ ─ ViT"]))
     empty = data_size([], None, (60, 300))
     assert not empty.data
     assert empty.layout.yaxis.range == (0, 1.02)
@@ -257,7 +263,7 @@ def test_curves_side_by_side_have_one_scale():
 
 # ---- the view --------------------------------------------------------------------------------------------------------
 def view(model="bundled:insects_vit", **query) -> AppTest:
-    return opened("evaluate", evaluate_view="Data size", models=model, **query)
+    return opened("evaluate", evaluate_view="Data size", models=model, **{"size_seed": "0", **query})
 
 
 @pytest.fixture
@@ -267,18 +273,17 @@ def acting(monkeypatch, tmp_path):
     series = Series(jobs)
     monkeypatch.setattr(size_runs, "jobs", lambda: jobs)
     monkeypatch.setattr(size_runs, "series", lambda: series)
-    monkeypatch.setattr(size_runs, "SHIPPED", tmp_path / "shipped")
-    monkeypatch.setattr(size, "parameters_of", lambda recipe: 700_000)  # building them takes seconds
+    for module in (size_runs, size):
+        monkeypatch.setattr(module, "SHIPPED", tmp_path / "shipped")
     monkeypatch.setattr(size_runs, "plan", lambda *given: dict(list(plan(*given).items())[:3]))
     return series
 
 
-def test_without_runs_they_are_offered_and_trained(acting, runs_home, monkeypatch):
-    monkeypatch.setattr(size, "parameters_of", size_runs.parameters_of)
+def test_without_runs_they_are_offered_and_trained(acting, runs_home):
     test = view()
     assert not test.exception
-    assert "No run of this experiment" in test.info[0].value
-    assert "3 runs are missing" in texts(test)
+    assert "No run of this experiment" in texts(test)
+    assert "3 runs to train" in texts(test)
     assert test.code[0].value == f"python -m vizkit data-size -o {runs_home.as_posix()}/data_size"
     test.button(key="size_start").click().run()
     assert not test.exception
@@ -291,7 +296,7 @@ def test_without_runs_they_are_offered_and_trained(acting, runs_home, monkeypatc
     test.run()
     assert not test.exception
     assert not [box for box in test.selectbox if box.key == "size_runs"]  # one study is no choice
-    assert len(test.main.get("plotly_chart")) == 3
+    assert len(test.main.get("plotly_chart")) == 1
     assert test.dataframe[0].value["Method"].tolist() == ["CNN"]
     assert "All runs of this seed are done" in texts(test)
     assert "CNN 0.08 M" in texts(test)
@@ -303,7 +308,7 @@ def test_stop_and_go_on_in_another_session(acting, runs_home):
     test.button(key="size_start").click().run()
     first = RunFolder(runs_home / "data_size" / "cnn-100-seed0")
     until(lambda: acting.jobs.state(first) == "running")
-    other = view(size_seed="7")
+    other = view()
     assert "cnn-100-seed0" in str([each.proto for each in other.get("progress")])
     other.button(key="size_stop").click().run()
     assert not other.exception
@@ -361,11 +366,11 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     assert test.dataframe[0].value["300 images"].tolist()[0] == "90.0 ± 1.3 % *"
     assert "With 100 images the CNN leads" in texts(test)
     assert "every run was shown 36,000 pictures" in texts(test)
-    assert "3 runs are missing. About 27 s, as long as the others took" in texts(test)  # three epochs of 3 s each
+    assert "3 runs to train. About 27 s, as long as the others took" in texts(test)  # three epochs of 3 s each
     test.selectbox(key="size_runs").set_value(names[2]).run()
     assert not test.exception
     assert test.dataframe[0].value["300 images"].tolist()[0] == "91.0 ± 5.1 %"
-    test.segmented_control(key="size_epochs").set_value("300 images").run()
+    test.selectbox(key="size_epochs").set_value("300 images").run()
     assert not test.exception
 
 

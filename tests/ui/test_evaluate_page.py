@@ -1,4 +1,4 @@
-"""The view "Your pictures" of the Evaluate page, through app.py without a browser; its process runs in this one."""
+"""The view Results of the Evaluate page, through app.py without a browser; its process runs in this one."""
 
 import json
 import os
@@ -16,10 +16,10 @@ from tests.ui.conftest import forged, opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import cached, jobs, model_names, runner
 from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
+from vizkit.ui.widgets.processes import evaluation as data
 
 SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
@@ -52,7 +52,7 @@ def home(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "spawn", here)
     yield tmp_path
-    for each in (data.opened, data.outcome_in, evaluations):
+    for each in (data.opened, evaluations):
         each.clear()
     cached._weights_seen.clear()
     jobs.jobs().jobs.clear()
@@ -74,20 +74,17 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     test = sound(evaluating(THREE))
     assert "60 pictures" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
-    assert not test.get("plotly_chart")
     test = sound(test.button(key="eval_start").click().run())
+    assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 pictures"
     table = test.dataframe[0].value
-    assert table["Model"].tolist() == ["ViT · digits", "Swin · digits", "CNN · digits"]
+    assert table["Model"].tolist() == ["ViT", "Swin", "CNN"]
     assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
-    assert (table["Accuracy"] > 0.9).all()
-    said = [str(element.value) for element in test.main if element.type in ("markdown", "subheader")]
-    # The verdicts stand right below the title, not below all pictures and charts.
-    assert all("exact McNemar" in words or "exactly the same pictures" in words for words in said[1:4])
-    assert len(test.get("plotly_chart")) == 4  # three reliability diagrams and a matrix
-    assert "Not to be compared" not in texts(test)  # a study of insects, and these are digits
+    assert (table["Accuracy, %"] > 90).all()
+    assert "right most often" in texts(test)
+    assert len(test.get("plotly_chart")) == 2  # wrong answers and a matrix
     assert "60 of 60 pictures" in texts(test)
     browser = sent_to(test, "vizkit_evaluated")[0]
-    assert len(browser["tiles"]) == 24
+    assert len(browser["tiles"]) == 12
     assert [answer["model"] for answer in browser["tiles"][0]["answers"]] == table["Model"].tolist()
     assert len(json.dumps(browser)) < 300_000
     test.selectbox(key="eval_label").set_value("3")
@@ -97,17 +94,28 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
     assert f"{len(tiles)} of 60 pictures" in texts(test)
-    test.slider(key="eval_confidence").set_value((0, 0)).run()
-    assert "No picture passes" in sound(test).info[0].value
-    assert {"eval_label", "eval_answer", "eval_confidence"} <= set(test.query_params)
-    again = sound(
-        evaluating(THREE, **{name: test.query_params[name] for name in test.query_params if name[:5] == "eval_"})
-    )
-    assert again.slider(key="eval_confidence").value == (0, 0)
-    assert "No picture passes" in again.info[0].value
-    assert [b.label for b in test.get("download_button")] == ["Report (HTML)", "Table (CSV)", "Every answer (CSV)"]
-    test.segmented_control(key="eval_model").set_value("CNN · digits")
+    test.slider(key="eval_high").set_value(0).run()
+    assert "No picture passes" in texts(sound(test))
+    assert {"eval_label", "eval_answer", "eval_high"} <= set(test.query_params)
+    given = {name: test.query_params[name] for name in test.query_params if name[:4] == "eval"}
+    again = sound(evaluating(THREE, **given))
+    assert again.slider(key="eval_high").value == 0
+    assert "No picture passes" in texts(again)
+    test.selectbox(key="eval_model").set_value("CNN")
     sound(test.run())
+
+
+def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_ones_pictures():
+    test = sound(opened("evaluate", models="bundled:digits_swin", image="digit 3"))
+    assert test.selectbox(key="evaluated").value == "digits"
+    assert "Swin and CNN are right most often, each on 358 of 359 pictures" in texts(test)
+    assert test.selectbox(key="eval_model").value == "Swin"
+    assert len(test.dataframe[0].value) == 7
+    assert len(sent_to(test, "vizkit_evaluated")[0]["tiles"]) == 12
+    assert "eval_start" not in [button.key for button in test.button]  # the form is one line
+    both = sound(opened("evaluate", models=["bundled:digits_vit", "bundled:digits_gradual"], image="digit 3"))
+    assert both.dataframe[0].value["Model"].tolist() == ["ViT", "Gradual"]
+    assert "the paired test tells ViT apart from the other model" in texts(both)
 
 
 def test_models_that_are_done_are_shown_while_others_are_at_work():
@@ -115,15 +123,14 @@ def test_models_that_are_done_are_shown_while_others_are_at_work():
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
     JobFolder(folder).say(state="running", model=1, models=2, name="digits_cnn", done=1, total=60)  # as it was before
     test = sound(evaluating(THREE[1:]))
-    assert test.dataframe[0].value["Model"].tolist() == ["Swin · digits"]
+    assert test.dataframe[0].value["Model"].tolist() == ["Swin"]
     assert "1 of 2 models so far" in texts(test)
-    assert not test.get("download_button")
 
 
 def test_what_was_evaluated_is_there_at_once():
     sound(evaluating(THREE[2:]).button(key="eval_start").click().run())
     again = sound(evaluating(THREE[2:]))
-    assert again.dataframe[0].value["Model"].tolist() == ["CNN · digits"]
+    assert again.dataframe[0].value["Model"].tolist() == ["CNN"]
     assert "eval_start" not in [button.key for button in again.button]
     for value in ([24, "Explore"], [-1, "Explore"], [0, "../x"], [float("nan"), "Explore"], [0.5], "x", [[0], {}]):
         sound(forged(again, "vizkit_evaluated", {"open": value}))
@@ -148,7 +155,7 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
     assert "insects_cnn knows no label" in said.replace("\\", "")
     assert "1 of 3 labels (жук سوسک)" in said
     assert "1 broken file left out" in said
-    assert test.dataframe[0].value["Model"].tolist() == ["CNN · digits"]
+    assert test.dataframe[0].value["Model"].tolist() == ["CNN"]
 
 
 def test_refusals_are_sentences(home):
@@ -163,13 +170,13 @@ def test_refusals_are_sentences(home):
     assert not test.exception
 
 
-def test_a_result_that_cannot_be_read_is_said():
+def test_a_result_that_cannot_be_read_is_not_offered():
     sound(evaluating().button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
     (folder / "outcome.npz").write_bytes(b"torn")
-    data.outcome_in.clear()
     test = evaluating()
-    assert "cannot be read any more" in test.warning[0].value
+    assert not test.exception
+    assert "yours" not in str(test.selectbox(key="evaluated").options)
 
 
 def test_pictures_that_changed_since_are_not_shown(home):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import opened, texts
+from tests.ui.conftest import at_rest, opened, texts
 from tests.ui.test_train_page import finished
 from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
 from vizkit.figure.evaluation.accuracy_cost import (
@@ -25,10 +25,10 @@ from vizkit.figure.evaluation.accuracy_cost import (
 from vizkit.models.probes.multiply_adds import PUBLISHED_G
 from vizkit.training.experiments import groups
 from vizkit.training.recipe import NAMED
-from vizkit.ui.pages.evaluate import published_yours as yours
-from vizkit.ui.pages.evaluate.published import point
-from vizkit.ui.pages.evaluate.published_columns import TABLES
 from vizkit.ui.session import model_names
+from vizkit.views.evaluate import published as yours
+from vizkit.views.evaluate.published import point
+from vizkit.views.evaluate.tables import TABLES
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +192,7 @@ def test_the_chart_holds_the_points_and_their_errors():
 
 # ---- the view --------------------------------------------------------------------------------------------------------
 def view(**query) -> AppTest:
-    return opened("evaluate", evaluate_view="Published", **query)
+    return at_rest(opened("evaluate", evaluate_view="Published", **query))
 
 
 def charts(test):
@@ -214,7 +214,7 @@ def test_the_table_is_shown_with_units_and_filtered():
     assert "3 of 9 rows" in texts(test)
     test.text_input(key="published_words").set_value("no such model").run()
     assert not test.exception
-    assert "No row holds" in test.info[0].value
+    assert "No row holds" in texts(test)
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "ImageNet-1K"])
@@ -226,6 +226,8 @@ def test_the_other_tables_open_by_a_link(table):
     assert len(test.dataframe[0].value) == len(wanted)
     assert len(charts(test)) == bool(shown.axes("cost"))
     assert shown.table.citation in texts(test)
+    if shown.axes("cost"):
+        assert "reaches the highest" in texts(test)
 
 
 def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
@@ -237,24 +239,25 @@ def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
     options = test.selectbox(key="published_yours").options
     assert options == ["insects: 2,000 test images", "digits: 359 test images"]
     assert test.selectbox(key="published_yours").value == "insects: 2,000 test images"
-    test.selectbox(key="published_yours").set_value(options[1]).run()
+    test = at_rest(test.selectbox(key="published_yours").set_value(options[1]).run())
     assert not test.exception
     assert "mine 75.0" in str(charts(test)[1])
     assert "insects_vit" not in str(charts(test)[1])
     test.selectbox(key="published_cost").set_value("Images/s (V100)").run()
     assert len(charts(test)) == 1
-    assert "on your own device" in test.info[0].value
+    assert "on your own device" in texts(test)
 
 
 def test_what_a_model_costs_and_how_sure_its_accuracy_is(runs_home):
     run = finished(runs_home, "mine")
-    (one,) = [each for each in yours.tested() if each.source == "run:mine"]
-    assert (one.accuracy, one.images, one.data) == (0.75, 359, "digits: 359 test images")
-    found = yours.counted(one)
-    shipped = yours.counted(next(each for each in yours.tested() if each.source == "bundled:digits_cnn"))
-    assert found == shipped
-    assert (found.family, found.size_hw) == ("CNN", (32, 32))
-    by_source = {each.source: yours.counted(each) for each in yours.tested() if "insects" in each.source}
+    found = {data: {each.source: each for each in models} for data, models in yours.tested().items()}
+    one = found["digits: 359 test images"]["run:mine"]
+    assert (one.accuracy, one.images) == (0.75, 359)
+    counted = yours.job_of(one).work(print)
+    assert counted == yours.job_of(found["digits: 359 test images"]["bundled:digits_cnn"]).work(print)
+    assert (counted.family, counted.size_hw) == ("CNN", (32, 32))
+    of_insects = found["insects: 2,000 test images"]
+    by_source = {source: yours.job_of(each).work(print) for source, each in of_insects.items()}
     told = {name.rpartition("_")[2]: each.family for name, each in by_source.items()}
     assert {"cnn": "CNN", "vit": "ViT", "deit": "DeiT", "swin": "Swin"}.items() <= told.items()
     vit = by_source["bundled:insects_vit"]
@@ -262,9 +265,9 @@ def test_what_a_model_costs_and_how_sure_its_accuracy_is(runs_home):
     layers = 6 * (12 * 197 * 128**2 + 2 * 197**2 * 128)
     assert vit.multiply_adds == layers + 196 * 192 * 128 + 128 * 12
     (run.path / "model.safetensors").write_bytes(b"torn")
-    assert yours.counted(one) is None
+    assert yours.job_of(one).work(print) == "run:mine is not drawn, because its weights cannot be opened."
     shutil.rmtree(run.path)
-    assert not [each for each in yours.tested() if each.source == "run:mine"]
+    assert "run:mine" not in [each.source for each in yours.tested()["digits: 359 test images"]]
 
 
 def test_weights_that_cannot_be_opened_are_said(runs_home):
@@ -272,5 +275,5 @@ def test_weights_that_cannot_be_opened_are_said(runs_home):
     (run.path / "model.safetensors").write_bytes(b"torn")
     test = view(models=[], published_yours="digits: 359 test images")
     assert not test.exception
-    assert "cannot be opened: run:torn" in texts(test)
+    assert "run:torn is not drawn, because its weights cannot be opened" in texts(test)
     assert math.isclose(test.dataframe[0].value["Top-1 (%)"].max(), 84.5)

@@ -22,12 +22,12 @@ from vizkit.settings import GIB
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.bin import KEPT_S, empty_bin, throw_away
 from vizkit.training.runs.folder import RunFolder, runs
-from vizkit.ui.pages.evaluate import data
 from vizkit.ui.pages.train import fields, model
 from vizkit.ui.session import allowed, model_names, uploads
 from vizkit.ui.session.evaluations import Evaluations, Request
 from vizkit.ui.session.jobs import JobError, Jobs
 from vizkit.ui.sidebar import checkpoint, folders, inputs
+from vizkit.ui.widgets.processes import evaluation as data
 
 
 @pytest.fixture(autouse=True)

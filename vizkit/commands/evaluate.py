@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate", "workers_for"]
 
-SUFFIXES = (".html", ".csv")
+SUFFIXES = (".html", ".csv", ".npz")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
@@ -185,12 +185,16 @@ def finish(request: Request, outcome: "Outcome", images: "ImageSet", job: Any) -
     command = typed({"--folder": 1, "--end-with": 1, "--quiet": 0})  # without what a page adds
     if job:
         job.say(state="running", message="Writing the report.")
-        save(outcome, job.path)
+        save(outcome, job.result)
         report.write(report.html(outcome, images, command), job.path / "report.html")
         job.say(state="done", message="")
         return
     print(_spoken(outcome))
     for output in filter(None, (request.output, request.pictures)):
+        if output.suffix.lower() == ".npz":
+            save(outcome, output)
+            print(f"{output}: every answer, as vizkit show evaluation reads it")
+            continue
         if output is request.pictures:
             text = report.pictures_csv(outcome)
         else:

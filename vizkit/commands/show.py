@@ -40,7 +40,8 @@ def listing(*, list: Annotated[bool, Parameter(help="The views and their pages, 
 def of_view(entry: Entry) -> App:
     """The command of one view."""
     cls = class_of(entry.name)
-    without = (*(() if "picture" in entry.reads else PICTURE), *(() if "models" in entry.reads else MODELS))
+    opened = "models" in entry.reads and not cls.by_name
+    without = (*(() if "picture" in entry.reads else PICTURE), *(() if opened else MODELS))
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
     required = ("model",) if entry.only else ("image", "model")

@@ -1,12 +1,12 @@
 """Everything that came of judging some models on some pictures: what a page, a table and a report are made of.
 
-Kept as outcome.json and outcome.npz, so that a page reads it without torch and at once.
+Kept as one file, so that a page reads it without torch and at once.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,7 @@ from jaxtyping import Int
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
-from vizkit.evaluation.paired import Pair, compare
+from vizkit.evaluation.paired import Pair, among, compare
 from vizkit.writing import write
 
 if TYPE_CHECKING:
@@ -77,6 +77,21 @@ class Outcome:
         """What a model said of a picture, in its own words."""
         names, number = self.classes[model], int(self.judged[model].answer[image])
         return names[number] if number < len(names) else f"class {number}"
+
+    def among(self, models: Sequence[int]) -> "Outcome":
+        """Of some of its models alone, with the tests that these take part in."""
+
+        def of(parts: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(parts[model] for model in models)
+
+        pairs = among(self.pairs, [row.name for row in of(self.models)])
+        return replace(self, models=of(self.models), classes=of(self.classes), judged=of(self.judged), pairs=pairs)
+
+    def renamed(self, called: Callable[[str], str]) -> "Outcome":
+        """With other names of its models."""
+        rows = tuple(replace(row, name=called(row.name)) for row in self.models)
+        pairs = tuple(replace(pair, a=called(pair.a), b=called(pair.b)) for pair in self.pairs)
+        return replace(self, models=rows, pairs=pairs)
 
 
 def evaluate_all(
@@ -224,8 +239,8 @@ def versions() -> dict[str, str]:
 
 
 # ---- on disk ---------------------------------------------------------------------------------------------------------
-def save(outcome: Outcome, folder: Path) -> None:
-    """outcome.npz first: who sees outcome.json finds both."""
+def save(outcome: Outcome, path: Path) -> None:
+    """Whole or not at all."""
     facts = {
         name: getattr(outcome, name)
         for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes")
@@ -234,15 +249,15 @@ def save(outcome: Outcome, folder: Path) -> None:
     facts["outputs"] = [judged.outputs for judged in outcome.judged]
     arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
     arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
-    folder.mkdir(parents=True, exist_ok=True)
-    write(folder / "outcome.npz", lambda path: np.savez_compressed(path, **arrays))
-    write(folder / "outcome.json", json.dumps(facts, ensure_ascii=False))
+    arrays["facts"] = np.array(json.dumps(facts, ensure_ascii=False))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, lambda whole: np.savez_compressed(whole, **arrays))
 
 
-def read(folder: Path) -> Outcome:
-    """Raises OSError or ValueError where there is none, or it cannot be read."""
-    facts = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
-    with np.load(folder / "outcome.npz", allow_pickle=False) as arrays:
+def read(path: Path) -> Outcome:
+    """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
+    with np.load(path, allow_pickle=False) as arrays:
+        facts = json.loads(str(arrays["facts"]))
         judged = tuple(
             Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
             for i, outputs in enumerate(facts["outputs"])

@@ -5,7 +5,7 @@ wrong, is A the right one more often than a fair coin? Where there are several p
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +13,7 @@ from jaxtyping import Bool
 
 from vizkit.evaluation.measures import Interval, mean_interval
 
-__all__ = ["Pair", "compare", "holm", "mcnemar"]
+__all__ = ["Pair", "among", "compare", "holm", "mcnemar"]
 
 ALPHA = 0.05
 
@@ -56,11 +56,14 @@ class Pair:
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
     """Every two of the models, by name; the arrays say of the same pictures which answers were right."""
-    pairs = [_one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)]
-    corrected = holm([pair.p for pair in pairs])
-    return tuple(
-        Pair(**{**vars(pair), "corrected": p, "pairs": len(pairs)}) for pair, p in zip(pairs, corrected, strict=True)
-    )
+    return among([_one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)], list(right))
+
+
+def among(pairs: Sequence[Pair], names: Sequence[str]) -> tuple[Pair, ...]:
+    """Those of two of these models, corrected for as many as they are."""
+    kept = [pair for pair in pairs if pair.a in names and pair.b in names]
+    corrected = holm([pair.p for pair in kept])
+    return tuple(replace(pair, corrected=p, pairs=len(kept)) for pair, p in zip(kept, corrected, strict=True))
 
 
 def _one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: int) -> Pair:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.hosts.packing import grid_data, on_picture, point_of, said_of
-from vizkit.image import digest_of
+from vizkit.image import RGB, digest_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of, open_view
@@ -19,6 +19,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, cached, saved
 from vizkit.ui.session.background import do
 from vizkit.ui.session.shown import cursor
+from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
 from vizkit.ui.widgets.query_map import show_map
@@ -54,9 +55,11 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import controls, rule_of
-from vizkit.views.rules import POINT, Rule, below
+from vizkit.views.rules import POINT, Rule, below, one_of, tuple_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
+
+OPENED_IN, OPENS = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}, "_opens"
 
 
 @dataclass
@@ -160,7 +163,12 @@ def _chart(to: Drawing, block: Chart) -> None:
         st.markdown(f"**{plain(block.title)}**")
     point: tuple[Rule[Any], Callable[[Any], None]] | None = None
     if block.picks:
-        point = rule_of(controls(to.view)[block.picks], to.of or [to.without]), partial(to.put, block.picks)
+        asked, of = controls(to.view), to.of or [to.without]
+        if isinstance(block.picks, tuple):
+            rule = tuple_of(*(rule_of(asked[field], of) for field in block.picks))
+        else:
+            rule = rule_of(asked[block.picks], of)
+        point = rule, partial(to.put, block.picks)
     chart.chart(block.figure, to.next_key("chart"), block.alt, point)
 
 
@@ -234,7 +242,16 @@ def _canvas(to: Drawing, block: Canvas) -> None:
         tells["point"] = POINT, partial(asked_there, to, block.picks)
     for name, (rule, to_set) in block.tells.items():
         tells[name] = (rule, partial(to.put, to_set))
+    if block.picture is not None:
+        data["pages"] = list(OPENED_IN)
+        rule = tuple_of(below(len(block.data["tiles"])), one_of(OPENED_IN))
+        tells["open"] = rule, partial(_open_picture, block.picture)
     script_canvas(block.script)(to.next_key(block.script), data, **tells)
+
+
+def _open_picture(picture: Callable[[int], tuple[str, RGB]], told: tuple[int, str]) -> None:
+    inputs.take(*picture(told[0]))
+    st.session_state[OPENS] = OPENED_IN[told[1]]  # the host goes there: a callback cannot
 
 
 def asked_there(to: Drawing, field: str, point: tuple[float, float]) -> None:

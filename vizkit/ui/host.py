@@ -13,9 +13,10 @@ from vizkit.hosts.stage import leading
 from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
-from vizkit.ui.drawing import Drawing, asked_there, show
+from vizkit.ui.drawing import OPENS, Drawing, asked_there, show
 from vizkit.ui.session import saved
 from vizkit.ui.session.chosen import reads_now
+from vizkit.ui.session.evaluations import at_hand
 from vizkit.ui.session.shown import cursor
 from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
@@ -31,6 +32,8 @@ FRAMES_BYTES = 1_500_000  # of all steps of one model, which one message brings
 
 def draw(entry: Entry, page: Any) -> None:
     """The view with what the sidebar chose."""
+    if page_of_picture := st.session_state.pop(OPENS, ""):
+        st.switch_page(page_of_picture, query_params={})  # without them it refuses to clear those of widgets
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, saved.Kept]] = []
@@ -47,6 +50,7 @@ def draw(entry: Entry, page: Any) -> None:
     if "picture" in reads_now(entry) and not able:
         without = saved.picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
+    without.outcomes, without.chosen = at_hand() if cls.by_name else (), page.chosen
     others = (
         [saved.subject_of(shown, page.picture) for shown in page.shown if shown is not page.focus] if cls.alone else []
     )
@@ -66,7 +70,7 @@ def draw(entry: Entry, page: Any) -> None:
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:
     """Where each model stands, and what it computed. A view that needs none is given the one in focus, where it reads
     models and there is one."""
-    if not entry.needs and not ("models" in entry.reads and page.sources):
+    if cls.by_name or (not entry.needs and not ("models" in entry.reads and page.sources)):
         return []
     if cls.together or cls.alone:
         return [(contextlib.nullcontext(), shown) for shown in (page.shown if cls.together else [page.focus])]

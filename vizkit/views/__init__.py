@@ -17,6 +17,7 @@ from vizkit.views import (
     convolution,
     detection,
     distillation,
+    evaluate,
     intervene,
     patches,
     positions,
@@ -65,6 +66,7 @@ VIEWS = {
         *architecture.VIEWS,
         *super_resolution.VIEWS,
         *detection.VIEWS,
+        *evaluate.VIEWS,
     )
 }
 

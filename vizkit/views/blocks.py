@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vizkit.figure.class_bars import ClassBars
     from vizkit.figure.saved.plate import Mark
     from vizkit.figure.sequences.word_matrix import WordMatrix
+    from vizkit.image import RGB
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
@@ -131,12 +132,13 @@ class Picture(Block):
 @dataclass(frozen=True, eq=False)
 class Chart(Block):
     """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
-    `customdata`. `still`: what is on paper in its place, of cells that lie over a picture."""
+    `customdata`, or several fields to the parts of it. `still`: what is on paper in its place, of cells that lie over a
+    picture."""
 
     figure: Any
     alt: str
     title: str = ""
-    picks: str = ""
+    picks: str | tuple[str, ...] = ""
     still: tuple[Block, ...] = ()
 
 
@@ -184,6 +186,7 @@ class Canvas(Block):
     `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
     answers. A click that tells `point` sets the field `picks` to "patch", and the cursor, as that on a map.
+    `picture`: of number i of its `tiles` the name and the pixels, where a page offers to open one in another view.
     """
 
     script: str
@@ -193,6 +196,7 @@ class Canvas(Block):
     still: tuple[Block, ...] = ()
     of: "Subject | None" = None
     picks: str = ""
+    picture: "Callable[[int], tuple[str, RGB]] | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +299,7 @@ class Numbers(Block):
 
 @dataclass(frozen=True, eq=False)
 class Download(Block):
-    """One more file that can be saved, made when somebody does. `label` ends with its kind: (NPZ), (CSV) or (PNG)."""
+    """One more file that can be saved, made when somebody does. `label` ends with its kind, (NPZ) or another."""
 
     label: str
     make: Callable[[], bytes]

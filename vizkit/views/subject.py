@@ -55,6 +55,8 @@ class Subject:
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
         self.texts: Mapping[str, str] = {}  # the same of models of texts, and of those that find things
+        self.chosen: Sequence[str] = ()  # models by the names that `vizkit.load` takes, for a view that opens none
+        self.outcomes: Sequence[str] = ()  # evaluations of one's own, by the names of their folders, the latest first
         self._made: dict[Hashable, Any] = {}
         self._others: dict[str, Subject] = {}
         self._pictured: dict[str, Subject] = {}

@@ -46,9 +46,9 @@ class Manual:
 class View:
     """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
-    something of the others, which are `beside` it. `overlays`: whether it
-    lays maps over the picture, so that a page asks how they are drawn. `slides`: the field of which every value can be
-    saved as a picture of its own, "" for none."""
+    something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
+    asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
+    `by_name`: models are meant by their names alone, `Subject.chosen`, and none is opened."""
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
@@ -56,6 +56,7 @@ class View:
     among: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
     slides: ClassVar[str] = ""
+    by_name: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text

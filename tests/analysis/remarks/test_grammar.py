@@ -415,6 +415,16 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])
         for right, wrong in product((0, 1, 998), (0, 1, 2, 8))
     ),
+    evaluation.leader: lambda: (
+        evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
+        for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
+    ),
+    evaluation.accuracy_for_cost: lambda: (
+        evaluation.accuracy_for_cost(
+            [(name, cost, 80.5) for name, cost in zip(LABELS, costs, strict=False)], "GFLOPS", "AP (%)"
+        )
+        for costs in ((1.0,), (1.0, 2.0), (4.0, 1.0, 2.0), (1.0, 1.0))
+    ),
     interventions.of_answers: lambda: (
         interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes)
         for p, q, changes in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"))

@@ -15,10 +15,10 @@ from tests.ui.test_evaluate_page import home  # noqa: F401  (a fixture)
 from vizkit.evaluation import outcome
 from vizkit.models import load, pixels_of
 from vizkit.settings import GIB
-from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session import chosen, gallery
 from vizkit.ui.session.gallery import GALLERY
 from vizkit.ui.session.model_names import KNOWN, knows
+from vizkit.ui.widgets.processes import evaluation as data
 
 INSECTS, DIGITS = "bundled:insects_vit", "bundled:digits_vit"
 ENTRIES = {entry.source: entry for entries in GALLERY.values() for entry in entries}
@@ -339,8 +339,8 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
     test.button(key="eval_start").click().run()
     fine(test)
     assert "knows 2 typed classes" in texts(test)
-    (folder,) = [path.parent for path in (home / "cache" / "evaluations").rglob("outcome.json")]
-    judged = outcome.read(folder)
+    (file,) = (home / "cache" / "evaluations").rglob("outcome.npz")
+    judged = outcome.read(file)
     assert judged.classes == (labels,)
     zero_shot, right = load(tmp_path / "clip", classes=labels, device="cpu"), 0
     for image, place in enumerate(judged.places):
@@ -349,4 +349,4 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
             expected = int(zero_shot.model(pixels_of(zero_shot, rgb))[0].argmax())
         assert judged.answer_of(0, image) == labels[expected]
         right += place.startswith(labels[expected])
-    assert test.dataframe[0].value["Accuracy"].tolist() == pytest.approx([right / 6])
+    assert test.dataframe[0].value["Accuracy, %"].tolist() == pytest.approx([100 * right / 6], abs=0.01)

@@ -13,9 +13,9 @@ from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import forget_results, names, raced, small
 from vizkit.heads import HEADS
-from vizkit.ui.pages.evaluate import data
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
+from vizkit.ui.widgets.processes import evaluation as data
 from vizkit.views.compare.predictions import Answers
 from vizkit.views.compare.robustness import Withstood, answers
 from vizkit.views.subject import Subject

@@ -1,7 +1,7 @@
 """What a table of answers to labelled pictures says first."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Int
@@ -53,3 +53,42 @@ def best_run(tests: Mapping[str, tuple[float, int]]) -> Remark | None:
         told = f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
         return Remark(told, {"gap": right - less})
     return Remark(f"{words}; then {second} with {100 * less:.1f} %.", {"gap": right - less})
+
+
+def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> Remark:
+    """`right`: by model on how many of the `images` it is, the best one first; `apart`: those from whom a paired test
+    tells that one apart."""
+    (first, best), *others = right.items()
+    numbers = {"right": best, "images": images, "apart": len(apart)}
+    share = f"{of_all(best, images, 'picture')} ({100 * best / images:.1f} %)"
+    if not others:
+        return Remark(f"{first} is right on {share}.", numbers)
+    alike = [name for name, count in right.items() if count == best]
+    who = f"{first} is right most often, on" if len(alike) == 1 else f"{joined(alike)} are right most often, each on"
+    better = [name for name, _ in others if name in apart]
+    equal = [name for name, _ in others if name not in apart]
+    whole = "the other model" if len(others) == 1 else f"all {len(others)} others"
+    if not equal:
+        test = f"tells {first} apart from {whole}"
+    elif not better:
+        test = f"does not tell {first} apart from {'the other model' if len(others) == 1 else 'any other'}"
+    else:
+        test = f"tells {first} apart from {joined(better)}, but not from {joined(equal)}"
+    return Remark(f"{who} {share}; the paired test {test}.", numbers)
+
+
+def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> Remark:
+    """(name, cost, accuracy in per cent) of each: what the best one costs beside the one with the highest cost, as the
+    axes are called."""
+    best, most = max(models, key=lambda model: model[2]), max(models, key=lambda model: model[1])
+    numbers = {"best": best[2], "share": best[1] / most[1]}
+    what, of_cost = (title.partition(" (")[0] for title in (quantity, cost))
+    of_cost = of_cost if of_cost[:2].isupper() else f"{of_cost[:1].lower()}{of_cost[1:]}"
+    if len(models) == 1:
+        return Remark(f"{best[0]} reaches {best[2]:g} % ({what}).", numbers)
+    said = f"{best[0]} reaches the highest {what}, {best[2]:g} %"
+    if best[1] == most[1]:
+        return Remark(f"{said}, and has the most {of_cost}.", numbers)
+    return Remark(
+        f"{said}, with {percent(best[1] / most[1])} of the {of_cost} of {most[0]}, which has the most.", numbers
+    )

@@ -102,6 +102,11 @@ SCRIPTS = {
     ),
     "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (_COMPARE / "withstands.js",)),
+    "vizkit_evaluated": Script(
+        "<section role='group'></section>\n",
+        _HERE / "evaluated" / "evaluated.css",
+        (_HERE / "evaluated" / "evaluated.js",),
+    ),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
     "vizkit_panels": Script(

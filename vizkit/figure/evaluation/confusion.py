@@ -49,7 +49,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
-            customdata=[(labels[row], answers[column], int(counts[row, column])) for row, column in at],
+            customdata=[(labels[row], answers[column]) for row, column in at],
             hovertemplate=[
                 f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} pictures, "
                 f"{shares[row, column]:.1%} of this label<extra></extra>"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,17 @@ import numpy as np
 from vizkit.figure.charts import laid_out
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import CLASSES, OTHERS, faint
+from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
+MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", "Swin": "◆◇"}
+STROKES = {"solid": "─", "dash": "╌", "dot": "┈"}  # the same in words
 TEACHERS = {"soft": CLASSES[1], "hard": CLASSES[2]}
+HEIGHT = 480
+LABEL = 0.045  # of the axis, from one name at the end of a line to the next
 DODGE = 1.08  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
@@ -36,8 +42,8 @@ class Line:
 
 
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> "go.Figure":
-    """Logarithmic in the pictures; a band from `low` to `high`. `chance`: what a guess reaches, a dashed line. `sizes`:
-    the ticks."""
+    """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark
+    and dashes. `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
     import plotly.graph_objects as go
 
     families = ordered([line.family for line in lines])
@@ -53,9 +59,34 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
                 line={"color": OTHERS, "width": 1.5, "dash": "dash"},
             )
         )
-    figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=480, showlegend=True), sizes)
-    highest = max((high for line in lines for high in line.high), default=1.0)
-    return figure.update_yaxes(range=[0, min(1.02, 1.05 * highest)], tickformat=".0%")
+    figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=HEIGHT, showlegend=False), sizes)
+    top = min(1.02, 1.05 * max((high for line in lines for high in line.high), default=1.0))
+    colours = [colour_of(line.family, families) for line in lines]
+    right = ends_of(sizes)[1]
+    for line, colour, y in zip(lines, colours, apart([line.mean[-1] for line in lines], top * LABEL), strict=True):
+        lead = {"color": faint(colour, 0.45), "width": 1}
+        way = [line.images[-1], right], [line.mean[-1], y]
+        figure.add_scatter(x=way[0], y=way[1], mode="lines", line=lead, hoverinfo="skip", showlegend=False)
+        mark = MARKS[line.family][line.hollow] if line.family in MARKS else ""
+        _named(figure, f"{mark} {STROKES[line.dash]} {literal(line.name)}", y, colour)
+    if chance is not None:
+        _named(figure, f"chance {chance:.1%}", chance, OTHERS)
+    return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
+
+
+def _named(figure: "go.Figure", text: str, y: float, colour: str) -> None:
+    """At the right end of the chart."""
+    font = {"color": colour, "size": 12}
+    figure.add_annotation(x=1, xref="paper", y=y, xanchor="left", showarrow=False, text=text, font=font)
+
+
+def apart(places: Sequence[float], least: float) -> list[float]:
+    """As near to these places as they can stand `least` apart, in their order; the highest one stays."""
+    order = sorted(range(len(places)), key=lambda index: -places[index])
+    found = list(places)
+    for above, index in pairwise(order):
+        found[index] = min(found[index], found[above] - least)
+    return found
 
 
 def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float, float]) -> "go.Figure":

@@ -110,6 +110,27 @@ def request_for(
     return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed, head), refused
 
 
+# ---- what came of it
+def tell_of(request: Request) -> bool:
+    """Let the view offer what came of it; True where that is new, and the view is to show it."""
+    known: list[str] = st.session_state.setdefault("_evaluated", [])
+    name, result = request.job.path.name, request.job.outcome
+    stamp = (name, str(result))
+    if result is None or stamp == st.session_state.get("_evaluated_last"):
+        return False
+    st.session_state["_evaluated_last"] = stamp
+    st.session_state["_evaluated"] = [name, *(other for other in known if other != name)]
+    st.session_state["_evaluated_new"] = name
+    return True
+
+
+def at_hand() -> list[str]:
+    """The evaluations that this session has asked for, the latest first; a new one is chosen."""
+    if name := st.session_state.pop("_evaluated_new", ""):
+        st.session_state["evaluated"] = name
+    return st.session_state.get("_evaluated", [])
+
+
 # ---- processes -------------------------------------------------------------------------------------------------------
 class Evaluations(Runner):
     """Those that this server has started; at most one is at work."""

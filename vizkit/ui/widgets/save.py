@@ -21,12 +21,12 @@ KINDS = (  # label, suffix, type
     ("Numbers (NPZ)", "npz", "application/zip"),
     ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
-TYPES = {"npz": "application/zip", "csv": "text/csv", "png": "image/png"}
+TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png": "image/png"}
 
 
 def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
     """`items`: pictures by name, one of which is chosen where there are several. `more`: further files
-    by their labels, which end with (NPZ), (CSV) or (PNG).
+    by their labels, which end with (NPZ), (CSV), (HTML) or (PNG).
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
     """

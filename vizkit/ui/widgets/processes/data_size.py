@@ -1,4 +1,4 @@
-"""The runs of the view Data size: what they need to know of a set, and the box that trains those that are missing."""
+"""The runs of the view Data size: the box that trains those that are missing."""
 
 import shlex
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.image_set import DatasetError
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another, folder_of, plan
 from vizkit.training.experiments.size_results import method_of, seconds_of
@@ -14,14 +15,13 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
-from vizkit.ui.session.model_names import BUNDLED
 from vizkit.ui.session.series import series
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import changed, preview
 from vizkit.ui.widgets.run_watch import progress_line
 from vizkit.ui.widgets.time_estimate import in_words
+from vizkit.views.evaluate.data_size import SHIPPED
 
-SHIPPED = BUNDLED / "experiments" / "data_size"
 FOLDER = "a folder on this machine"
 SETS = (DATA, "digits", FOLDER)
 
@@ -33,10 +33,6 @@ class Facts:
     labels: tuple[str, ...]
     images: int
 
-    @property
-    def chance(self) -> float:
-        return 1 / len(self.labels)
-
 
 def facts(data: str, data_seed: int = 0) -> Facts | None:
     """None where the set cannot be opened any more, or would have to be downloaded."""
@@ -47,16 +43,6 @@ def facts(data: str, data_seed: int = 0) -> Facts | None:
     except DatasetError:
         return None
     return Facts(contents.labels, IMAGES if data.split(":")[0] == "insects" else contents.images["train"])
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def parameters_of(recipe_json: str) -> int | None:
-    """Of a recipe's model, made anew without training it; None where it cannot be made."""
-    from vizkit.training.architectures import build
-
-    recipe = Recipe.from_json(recipe_json)
-    known = facts(recipe.data, recipe.data_seed)
-    return sum(weights.numel() for weights in build(recipe, known.labels).parameters()) if known else None
 
 
 # ---- training them ---------------------------------------------------------------------------------------------------
@@ -78,10 +64,41 @@ class Planned:
         }
 
 
+def draw() -> None:
+    """One line until it is opened, or while runs are at work; drawn again every two seconds then, and when one has
+    ended, the whole page."""
+    asked = working() or st.session_state.get("_size_asked", "size_seed" in st.query_params)
+    st.session_state["_size_asked"] = asked  # the address forgets a usual seed
+    line = st.expander(
+        "Train it yourself, on these pictures or your own",
+        expanded=asked,
+        icon=":material/model_training:",
+        key="size_line",
+        on_change="rerun",
+    )
+    if not line.open:
+        return
+    seen = _progress()
+
+    @st.fragment(run_every=2.0 if seen[0] else None)
+    def drawn() -> None:
+        if seen != _progress():
+            st.rerun()
+        experiment()
+
+    with line:
+        drawn()
+
+
+def _progress() -> tuple[bool, int]:
+    """Whether runs are at work, and how many are still to come."""
+    return working(), len(series().waiting)
+
+
 def experiment() -> None:
-    with st.container(border=True):
+    with st.container():
         st.markdown(
-            f"**Train it yourself.** {len(METHODS)} methods on 1 to 100 % of a set, run after run. "
+            f"{len(METHODS)} methods on 1 to 100 % of a set, run after run. "
             "They go on when you leave this page; what is done stays, and a new start trains only what is missing."
         )
         busy = list(series().waiting)
@@ -94,6 +111,7 @@ def experiment() -> None:
                     999,
                     0,
                     key="size_seed",
+                    bind="query-params",
                     width=120,
                     disabled=bool(busy),
                     help="Of initial weights, order and augmentation. Another seed beside the "
@@ -183,7 +201,7 @@ def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
         if not missing:
             st.caption(":material/check_circle: All runs of this seed are done.")
             return
-        label = "Go on" if any(states.values()) else "Train the missing runs"
+        label = "Go on" if any(states.values()) else "Train them"
         if run := at_work():
             here = "is stopping" if jobs().own(run) else "is in training by a command line; stop it there"
             st.caption(f":material/hourglass_top: {plain(run.name)} {here}.")
@@ -198,7 +216,7 @@ def buttons(planned: Planned, states: dict[str, str], busy: bool) -> None:
             disabled=not allowed.jobs(),
             help=None if allowed.jobs() else allowed.NO_JOBS,
         )
-        st.caption(f":material/schedule: {len(missing)} runs are missing. {time_of(planned, missing)}")
+        st.caption(f":material/schedule: {counted(len(missing), 'run')} to train. {time_of(planned, missing)}")
     with st.expander("The same as a command", icon=":material/terminal:"):
         st.code(command(planned), language="bash", wrap_lines=True)
 

@@ -13,12 +13,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const line = make('p', '', right ? 'right' : 'wrong'), mark = make('span', right ? '✓' : '✗', 'mark')
       mark.setAttribute('role', 'img')
       mark.setAttribute('aria-label', right ? 'right' : 'wrong')
-      line.title = `${model}: ${answer}, ${sure}, ${right ? 'right' : 'wrong'}`
-      line.append(mark, make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', sure, 'sure'))
+      line.title = `${model}: ${answer}, ${sure} %, ${right ? 'right' : 'wrong'}`
+      line.append(mark, make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', `${sure} %`, 'sure'))
       caption.append(line)
     }
     const actions = make('div', '', 'actions')
-    for (const page of data.pages) {
+    for (const page of data.pages ?? []) {
       const button = make('button', page)
       button.type = 'button'
       button.setAttribute('aria-label', `Open in ${page}: ${tile.place}`)

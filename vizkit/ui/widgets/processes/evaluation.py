@@ -1,24 +1,19 @@
-"""Models on a set of pictures: choose it, start, watch, and read what came of it."""
-
-from dataclasses import replace
-from pathlib import Path
+"""Models on a set of pictures: choose it, start and watch. What comes of it is the view that this stands in."""
 
 import streamlit as st
 
 from vizkit.datasets.builtin import ABOUT
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
-from vizkit.evaluation.outcome import Outcome, read
 from vizkit.evaluation.pictures import open_pictures
-from vizkit.ui import reading
-from vizkit.ui.pages.evaluate import browser, data_classes, data_table
 from vizkit.ui.plain import plain
-from vizkit.ui.session import allowed, model_names, uploads
-from vizkit.ui.session.evaluations import Request, evaluations, request_for
-from vizkit.ui.session.model_names import title
+from vizkit.ui.session import allowed, uploads
+from vizkit.ui.session.chosen import classes_of, sources
+from vizkit.ui.session.evaluations import Request, evaluations, request_for, tell_of
 from vizkit.ui.session.runner import ACTIVE, JobError
+from vizkit.ui.session.shown import title
 from vizkit.ui.sidebar import folders
-from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice
+from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
@@ -27,29 +22,45 @@ PREVIEW_PX = 112
 LOOK_EVERY_S = 1.0
 
 
-def view(page: Page) -> None:
-    browser.follow()
-    with st.container(border=True):
-        data, split, images = choose()
-        image_set, pictures, words = preview(data, split, images)
-        few = st.container(gap="small")
-        if not page.sources:
-            st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
+def draw() -> None:
+    """One line until it is opened, by a link or while it is at work."""
+    at_work = evaluations().at_work() is not None
+    asked = at_work or any(name in st.query_params for name in ("eval_data", "eval_split", "eval_images"))
+    line = st.expander(
+        "Evaluate models on other pictures, or your own models and pictures",
+        expanded=asked,
+        icon=":material/play_arrow:",
+        key="eval_line",
+        on_change="rerun",
+    )
+    if line.open:
+        with line:
+            form(sources())
+
+
+def form(models: list[str]) -> None:
+    data, split, images = choose()
+    image_set, pictures, words = preview(data, split, images)
+    if not models:
+        st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
     if image_set is None:
         return
-    request, refused = request_for(data, split, images, page.sources, image_set.digest)
+    request, refused = request_for(data, split, images, models, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    if not request.models or request.job.outcome is None:  # an outcome shows pictures, and says the notes too
-        with few:
-            show_few(image_set, pictures, words)
-        for note in image_set.notes:
-            st.caption(f":material/info: {plain(note)}")
+    show_few(image_set, pictures, words)
+    for note in image_set.notes:
+        st.caption(f":material/info: {plain(note)}")
     if not request.models:
         return
+    typed = {title(source): classes_of(source) for source in models}
+    chips({title(source): chip_of(source) for source in models if not typed[title(source)]})
+    chips({name: chip_of_typed(len(classes)) for name, classes in typed.items() if classes})
     run(request)
-    show(request)
-    how()
+    with st.expander("The same as a command", icon=":material/terminal:"):
+        st.code(request.in_words(), language="bash", wrap_lines=True)
+    if tell_of(request):
+        st.rerun()  # the view is drawn already, without it
 
 
 # ---- which pictures --------------------------------------------------------------------------------------------------
@@ -129,6 +140,9 @@ def run(request: Request) -> None:
     """The button, or what is at work; drawn again every second until it ends."""
     state = evaluations().state(request.job)
     if state in ACTIVE:
+        if request.job.outcome is not None:
+            done = len(list(request.job.path.glob("first*")))
+            st.caption(f"{done} of {len(request.models)} models so far, below; the others follow as they are done.")
         watch(request)
         return
     status = request.job.status
@@ -168,8 +182,6 @@ def run(request: Request) -> None:
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     if sentence := st.session_state.pop("_eval_refused", None):
         st.warning(plain(sentence), icon=":material/front_hand:")
-    if request.job.outcome is None:
-        data_table.command(request)
 
 
 def start(request: Request) -> None:
@@ -216,47 +228,3 @@ def progress(status: dict, state: str) -> tuple[float, str]:
         return 1.0, "All is answered; counting and testing …"
     speed = f" · {status['images_per_s']:,.0f} pictures a second" if status.get("images_per_s") else ""
     return min(1.0, share), f"{plain(status['name'])}: {status['done']:,} of {status['total']:,} pictures{speed}"
-
-
-# ---- what came of it -------------------------------------------------------------------------------------------------
-def show(request: Request) -> None:
-    """Of all models, or of those that are done."""
-    folder = request.job.outcome
-    if folder is None:
-        return
-    try:
-        outcome = outcome_in(str(folder), (folder / "outcome.json").stat().st_mtime_ns)
-    except (OSError, ValueError, KeyError):
-        st.warning("The result cannot be read any more; evaluate again.", icon=":material/error:")
-        return
-    data_table.show(outcome, request)
-    data_classes.show(outcome)
-    data_table.saving(outcome, request)
-    data_table.command(request)
-    data_table.published(outcome)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def outcome_in(folder: str, written_ns: int) -> Outcome:
-    """With the names that models have on every page."""
-    outcome = read(Path(folder))
-    names = {source.removeprefix("bundled:"): title(source) for source in model_names.bundled()}
-    rows = tuple(replace(row, name=names.get(row.name, row.name)) for row in outcome.models)
-    pairs = tuple(replace(pair, a=names.get(pair.a, pair.a), b=names.get(pair.b, pair.b)) for pair in outcome.pairs)
-    return replace(outcome, models=rows, pairs=pairs)
-
-
-def how() -> None:
-    reading.how(
-        "Every model answers the same pictures, each prepared as that model requires it. Accuracy is the share of "
-        "right first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE "
-        "is how far a model's probabilities are from its accuracy, on average. A test of two models counts only "
-        "pictures that one has right and the other wrong. An interval and a test are different questions: at the "
-        "border they may disagree, and the sentence follows the test.",
-        r"\mathrm{ECE} = \sum_{b=1}^{15} \frac{n_b}{n}\,\bigl|\mathrm{acc}_b - \mathrm{conf}_b\bigr|, \qquad "
-        r"p = P\bigl(|X - \tfrac{d}{2}| \ge |n_A - \tfrac{d}{2}|\bigr),\ X \sim \mathrm{Bin}(d, \tfrac12),\ "
-        r"d = n_A + n_B",
-        "how the models do on pictures of another kind, nor how much a model would differ if it were trained again "
-        "with another seed. Images a second is reading, preparing and inference together, on this machine.",
-        "Guo et al. 2017 (ECE); Efron & Tibshirani 1993 (bootstrap); McNemar 1947, exact; Holm 1979",
-    )

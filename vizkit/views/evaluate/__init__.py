@@ -1,0 +1,39 @@
+"""Models judged on labelled pictures, the results of papers, and accuracy against training-set size."""
+
+from vizkit.views.entry import Entry
+
+__all__ = ["VIEWS"]
+
+VIEWS = (
+    Entry(
+        "Results",
+        "How good models are on a set of pictures, and where they are wrong.",
+        "evaluate.results:Results",
+        "",
+        fragment=False,
+        reads="models",
+        formerly="Your pictures",
+        name="evaluation",
+        page="evaluate",
+    ),
+    Entry(
+        "Data size",
+        "Accuracy against the number of training pictures.",
+        "evaluate.data_size:DataSize",
+        "",
+        fragment=False,
+        reads="nothing",
+        name="data-size",
+        page="evaluate",
+    ),
+    Entry(
+        "Published",
+        "What papers report, beside models of your own.",
+        "evaluate.published:Published",
+        "",
+        fragment=False,
+        reads="models",
+        name="published",
+        page="evaluate",
+    ),
+)
