@@ -93,7 +93,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "detection": 3,
         "sequences": 3,
     },
-    "vizkit.report": {"kinds": 2, "item": 3, "": 4},
+    "vizkit.report": {"item": 3, "": 4},
     "vizkit.training": {
         "recipe": 0,
         "distillation": 1,

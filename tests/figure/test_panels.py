@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.figure.test_saved import captions
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule
 from vizkit.figure.palette import CLASSES, SIGNED, colours
 from vizkit.figure.saved.panel import cells_of
-from vizkit.figure.saved.panels import Line, Panel, PanelsOf, Tile, chart_marks, panel_of, panels
+from vizkit.figure.saved.panels import Line, Panel, chart_marks, panel_of
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.sequences.word_plane import word_plane
+
+
+def plate_of(panel: Panel) -> Plate:
+    marks, end = chart_marks(panel, 0.0)
+    return Plate(480.0, end + 10, "", tuple(marks))
 
 
 def words(plate: Plate) -> list[str]:
@@ -44,7 +48,7 @@ def test_a_heat_map_is_read_with_its_colours_and_frames():
     figure.add_shape(type="rect", x0=-0.5, y0=-0.5, x1=0.5, y1=0.5)
     panel = panel_of(figure)
     assert (panel.cells, panel.limit, panel.signed) == (((1.0, -2.0), (0.0, 0.5)), 4.0, True)
-    plate = panels(PanelsOf([panel]), captions())
+    plate = plate_of(panel)
     raster = next(mark.rgb for mark in plate.marks if isinstance(mark, Raster))
     np.testing.assert_array_equal(raster[0, 1], colours(SIGNED)[63])  # −2 of ±4: a quarter of the way
     assert "y, downwards; x, to the right" in words(plate)
@@ -52,7 +56,7 @@ def test_a_heat_map_is_read_with_its_colours_and_frames():
 
 def test_lines_are_drawn_where_their_numbers_are_and_break_where_there_are_none():
     line = Line("one", (0.0, 1.0, 2.0, 3.0), (0.0, 1.0, None, 0.5), 2, "dash")
-    plate = panels(PanelsOf([Panel("", "x", "y", (line,), span_y=(0.0, 1.0))]), captions())
+    plate = plate_of(Panel("", "x", "y", (line,), span_y=(0.0, 1.0)))
     drawn = [mark for mark in plate.marks if isinstance(mark, Stroke) and mark.colour == CLASSES[2]]
     (first, second), (dot,), legend = (mark.points for mark in drawn)
     assert first[1] - second[1] == pytest.approx(190)  # 0 at the bottom, 1 at the top
@@ -70,7 +74,7 @@ def test_lines_are_drawn_where_their_numbers_are_and_break_where_there_are_none(
 
 def test_a_logarithmic_axis_has_powers_of_ten():
     line = Line("", (1.0, 2.0, 3.0), (1e-4, 1e2, 0.0))
-    plate = panels(PanelsOf([Panel("", "x", "y", (line,), log=True)]), captions())
+    plate = plate_of(Panel("", "x", "y", (line,), log=True))
     assert {"10⁻⁴", "10⁰", "10²"} <= set(words(plate))
     legend, points = sorted(
         (mark.points for mark in plate.marks if isinstance(mark, Stroke) and mark.line > 1),
@@ -84,29 +88,21 @@ def test_dots_are_not_joined_and_have_no_line_in_the_legend():
     figure = dots_by_depth([np.array([0.25, 0.5]), np.array([0.75])], "share")
     panel = panel_of(figure)
     assert [(line.y, line.words) for line in panel.lines] == [((0.25, 0.5, 0.75), ("", "", ""))]
-    strokes = [mark for mark in panels(PanelsOf([panel]), captions()).marks if isinstance(mark, Stroke)]
+    strokes = [mark for mark in plate_of(panel).marks if isinstance(mark, Stroke)]
     assert [len(stroke.points) for stroke in strokes if stroke.line > 1] == [1, 1, 1]
 
 
 def test_cells_carry_their_numbers_where_there_is_room():
     figure = heat_map(np.array([[0.25, 1.0]] * 2), "key", "query", x_names=["a", "b"], digits=2)
-    marks = panels(PanelsOf([panel_of(figure)]), captions()).marks
+    marks = plate_of(panel_of(figure)).marks
     dark, bright, *_ = (mark for mark in marks if isinstance(mark, Words) and mark.text in ("0.25", "1.00"))
     assert (dark.text, dark.colour, bright.text) == ("0.25", "#ffffff", "1.00")
     assert bright.colour != dark.colour
     signed = panel_of(heat_map(np.array([[-0.5, np.nan], [0.5, 1.0]]), "key", "query", signed=True, digits=2))
-    assert [word for word in words(panels(PanelsOf([signed]), captions())) if "." in word] == ["−0.50", "0.50", "1.00"]
+    assert [word for word in words(plate_of(signed)) if "." in word] == ["−0.50", "0.50", "1.00"]
     many = heat_map(np.full((2, 80), 0.25), "key", "query", digits=2)
-    assert words(panels(PanelsOf([panel_of(many)]), captions())).count("0.25") == 1  # the end of its colours
+    assert words(plate_of(panel_of(many))).count("0.25") == 1  # the end of its colours
     assert panel_of(heat_map(np.eye(2), "key", "query")).digits is None
-
-
-def test_tiles_stand_side_by_side_as_far_as_there_is_room():
-    tiles = [Tile(name, np.zeros((4, 4, 3), np.uint8), share) for name, share in (("a", 0.4), ("b", 0.6), ("c", 1.0))]
-    first, second, third = [m for m in panels(PanelsOf(tiles), captions()).marks if isinstance(m, Raster)]
-    assert first.y == second.y < third.y
-    assert first.x + first.width < second.x
-    assert third.x == first.x
 
 
 @pytest.mark.parametrize(("dash", "drawn"), [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])])
@@ -122,13 +118,13 @@ def test_a_dashed_line_is_drawn_in_pieces_that_follow_its_bends(dash, drawn):
 def test_any_numbers_give_a_plate(values):
     line = Line("", tuple(float(i) for i in range(len(values))), values)
     for log in (False, True):
-        assert png(panels(PanelsOf([Panel("", "", "", (line,), log=log)]), captions()))
+        assert png(plate_of(Panel("", "", "", (line,), log=log)))
 
 
 def test_rules_of_a_figure_are_drawn():
     figure = curves({"a": (np.arange(3), np.arange(3))}, "x", "y")
     rule(figure, 1.0)
-    plate = panels(PanelsOf([panel_of(figure)]), captions())
+    plate = plate_of(panel_of(figure))
     assert [mark.dash for mark in plate.marks if isinstance(mark, Stroke) and mark.dash == "dot"] == ["dot"]
 
 
@@ -136,10 +132,10 @@ def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
     names = ["the", "cat"]
     panel = panel_of(heat_map(np.eye(2), "x", "y", x_names=names, y_names=["a", "b"]))
     assert (panel.rows, panel.columns) == (("a", "b"), ("the", "cat"))
-    assert {"a", "b", "the", "cat"} <= set(words(panels(PanelsOf([panel]), captions())))
+    assert {"a", "b", "the", "cat"} <= set(words(plate_of(panel)))
     strip = cells_of(np.array([[0.5, -np.inf, -1.0]]), columns=["x", "y", "z"], title="scores")
     assert (strip.cells, strip.signed) == (((0.5, None, -1.0),), True)
-    plate = panels(PanelsOf([strip]), captions())
+    plate = plate_of(strip)
     (raster,) = (mark for mark in plate.marks if isinstance(mark, Raster))
     assert raster.height < 20
     np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[127])  # what is infinite has no colour
@@ -152,7 +148,7 @@ def test_words_on_a_plane_are_dots_with_their_names():
     animals, digits = panel.lines
     assert (animals.words, digits.words) == (("cat", ""), ("2",))
     assert (animals.colour, digits.colour) == (0, 1)
-    plate = panels(PanelsOf([panel]), captions())
+    plate = plate_of(panel)
     assert {"cat", "2", "animals", "digits"} <= set(words(plate))
     dots = [mark for mark in plate.marks if isinstance(mark, Stroke) and len(mark.points) == 1]
     assert [dot.colour for dot in dots] == [CLASSES[0], CLASSES[0], CLASSES[1]]
@@ -163,7 +159,7 @@ def test_bars_have_the_lengths_of_their_numbers_from_zero():
     (line,) = panel.lines
     assert panel.bars
     assert (line.x, line.y, line.words) == ((1.0, 2.0), (0.5, -1.0), ("a", "b"))
-    plate = panels(PanelsOf([panel]), captions())
+    plate = plate_of(panel)
     first, second = (mark for mark in plate.marks if isinstance(mark, Raster))
     assert second.width == pytest.approx(2 * first.width)
     assert second.x + second.width == pytest.approx(first.x)  # −1 ends where 0.5 begins
@@ -173,7 +169,7 @@ def test_bars_have_the_lengths_of_their_numbers_from_zero():
 
 def test_bars_of_two_kinds_lie_beside_one_another_and_are_named():
     panel = panel_of(paired_bars(["a", "b"], {"one": [0.25, 0.0], "two": [0.75, 1.0]}, "share"))
-    plate = panels(PanelsOf([panel]), captions())
+    plate = plate_of(panel)
     drawn = [mark for mark in plate.marks if isinstance(mark, Raster)]
     assert len(drawn) == 3  # 0 has no bar, its number alone
     assert drawn[1].width == pytest.approx(3 * drawn[0].width)

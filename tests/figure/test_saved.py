@@ -10,7 +10,7 @@ from PIL import Image
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import Overlay, Plate, Words
 from vizkit.figure.saved.png import png
-from vizkit.figure.saved.single import Captions, MapOf, one_map
+from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_marks, top_lines
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
 
@@ -27,6 +27,12 @@ def captions(**changed) -> Captions:
         "facts": {"Description": "Model a", "vizkit": '{"a": "<b>"}'},
     }
     return Captions(**said | changed)
+
+
+def one_map(image, box_xyxy, of: MapOf, said: Captions) -> Plate:
+    marks, y = top_lines(said, WIDTH)
+    made, y = map_marks(image, box_xyxy, of, y)
+    return below([*marks, *made], said, WIDTH, y)
 
 
 def drawn(**changed) -> Plate:

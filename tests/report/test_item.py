@@ -4,14 +4,9 @@ import json
 
 import pytest
 
-from vizkit.figure.saved.panels import Line, Panel
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
-from vizkit.report.kinds import (
-    KINDS,
-    Chart,
-)
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
@@ -27,14 +22,6 @@ SHOWS = [
     Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
     Rollout("cls+dist"),
     Maps("3", "5", method="grad_cam", scale="from lowest"),
-    Chart(
-        "Loss",
-        ("a run",),
-        (
-            Panel("", "step", "loss", (Line("a", (1.0, 2.0), (3.0, None)),), log=True, boxes=((1.0, 0.0, 1.0, 1.0),)),
-            Panel("Cells", "x", "y", cells=((1.0, 2.0),), limit=2.0, span_y=(0.0, 1.0)),
-        ),
-    ),
 ]
 
 
@@ -54,10 +41,6 @@ def item(shows=SHOWS[0], **changed) -> Item:
 @pytest.mark.parametrize("shows", SHOWS, ids=lambda shows: type(shows).__name__)
 def test_an_item_comes_back_as_it_was(shows):
     assert from_json(json.loads(json.dumps(to_json(item(shows))))) == item(shows)
-
-
-def test_every_kind_is_tried_here():
-    assert {type(shows) for shows in SHOWS} == {*KINDS.values(), Explore, Explorer, Maps, Rollout}
 
 
 def test_a_report_comes_back_as_it_was():

@@ -10,7 +10,6 @@ from vizkit import __version__
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
-from vizkit.report.kinds import KINDS, Shows
 from vizkit.views import VIEWS, class_of, name_of
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.controls import changed
@@ -40,7 +39,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Item:
-    """`shows`: a view as it was set, or one of the other kinds. `source`: the model as `vizkit.load` or the page takes
+    """`shows`: a view as it was set. `source`: the model as `vizkit.load` or the page takes
     it, `model` as people call it; `size_hw`: its input where the whole picture was given in its own shape; `classes`:
     those that were typed. `image`: the name of the picture. `link`: the page of the view and its parameters, without
     the server. Without a model `source` is "", without a picture `image`.
@@ -52,7 +51,7 @@ class Item:
     picture that the model saw.
     """
 
-    shows: View | Shows
+    shows: View
     source: str
     model: str
     image: str
@@ -70,9 +69,7 @@ class Item:
 
     @property
     def kind(self) -> str:
-        if isinstance(self.shows, View):
-            return f"{VIEW}{name_of(self.shows)}"
-        return next(name for name, kind in KINDS.items() if isinstance(self.shows, kind))
+        return f"{VIEW}{name_of(self.shows)}"
 
 
 def complete(item: Item, inputs: Subject) -> Item:
@@ -103,8 +100,6 @@ def from_json(record: Any) -> Item:
         shows = read(class_of(name), record.pop("shows", None), "shows")
     elif isinstance(kind, str) and kind in FORMER:
         shows = FORMER[kind](record)
-    elif isinstance(kind, str) and kind in KINDS:
-        shows = read(KINDS[kind], record.pop("shows", None), "shows")
     else:
         raise ReportError(f"This version of vizkit saves no picture of the kind {str(kind)[:40]!r}.")
     record.pop("kind", None)
@@ -185,8 +180,7 @@ FORMER = {"rollout": _rollout, "channel": _channel, "receptive field": _field, "
 
 def stem_of(item: Item, inputs: Subject) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
-    shows = item.shows
-    shown = name_of_file(_called(shows) if isinstance(shows, View) else shows.stem(inputs.loaded), 80)
+    shown = name_of_file(_called(item.shows), 80)
     models = name_of_file("_".join([item.model, *(other.model for other in item.others)]))
     return "_".join(name for name in (models, name_of_file(item.image), shown) if name)
 

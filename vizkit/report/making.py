@@ -2,22 +2,20 @@
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from vizkit.figure.palette import OPACITIES
-from vizkit.figure.saved.panels import PanelsOf, panels
 from vizkit.figure.saved.plate import Plate
 from vizkit.figure.saved.png import png
-from vizkit.figure.saved.single import Captions, one_map
+from vizkit.figure.saved.single import Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.saved.text import clean
 from vizkit.hosts import paper
 from vizkit.report.item import Item, complete, written
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
-from vizkit.views.view import View
 
 __all__ = ["Made", "made"]
 
@@ -52,26 +50,19 @@ def made(item: Item, inputs: Subject, *, lying: bool = False) -> Made:
     """The picture of an item; `lying`: of a view, in columns, as wide as a slide. Raises NotApplicable, ModelError or
     TraceError where there is none."""
     item = complete(item, inputs)
-    if isinstance(item.shows, View):
-        of = [inputs, *inputs.beside][: 1 + len(item.others)]
-        view = checked(item.shows, of)
-        captions = _captions(item, view.title(of if view.together else inputs), (), inputs)
-        shown = paper.shown(view, of)
-        numbers = paper.numbers(*(blocks for _, blocks in shown))
-        opacities = OPACITIES[item.draw]
-        if lying and not view.slides:  # which lie as they are
-            return Made(item, numbers, paper.lying(shown, captions, opacities))
-        return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view)))
-    drawn = item.shows.drawn(inputs)
-    captions = _captions(item, drawn.title, drawn.lines, inputs)
-    if isinstance(drawn.picture, PanelsOf):
-        return Made(item, drawn.numbers, panels(drawn.picture, captions))
-    picture = replace(drawn.picture, opacities=OPACITIES[item.draw])
-    return Made(item, drawn.numbers, one_map(inputs.rgb, inputs.box_xyxy, picture, captions))
+    of = [inputs, *inputs.beside][: 1 + len(item.others)]
+    view = checked(item.shows, of)
+    captions = _captions(item, view.title(of if view.together else inputs), inputs)
+    shown = paper.shown(view, of)
+    numbers = paper.numbers(*(blocks for _, blocks in shown))
+    opacities = OPACITIES[item.draw]
+    if lying and not view.slides:  # which lie as they are
+        return Made(item, numbers, paper.lying(shown, captions, opacities))
+    return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view)))
 
 
-def _captions(item: Item, title: str, own: tuple[str, ...], inputs: Subject) -> Captions:
-    lines = (f"Changed: {', '.join(item.edits)}", *own) if item.edits else own
+def _captions(item: Item, title: str, inputs: Subject) -> Captions:
+    lines: tuple[str, ...] = (f"Changed: {', '.join(item.edits)}",) if item.edits else ()
     if item.image:
         lines = (f"Picture: {item.image}", *lines)
     if item.source:

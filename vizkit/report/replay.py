@@ -14,7 +14,6 @@ from vizkit.report.document import Report
 from vizkit.report.item import Item, Other, complete
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.trained import trained
-from vizkit.views.view import View
 
 __all__ = ["changed", "inputs_for"]
 
@@ -63,7 +62,7 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     all_inputs = []
     for entry in report.entries:
         inputs = subject(entry.item, entry.item)
-        inputs.texts = trained(entry.item.shows) if isinstance(entry.item.shows, View) else {}
+        inputs.texts = trained(entry.item.shows)
         inputs.beside = tuple(subject(entry.item, other) for other in entry.item.others)
         all_inputs.append(inputs)
     return all_inputs

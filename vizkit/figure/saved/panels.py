@@ -1,20 +1,18 @@
-"""Charts and small pictures below one another on a plate: lines with their axes, heat maps, tiles of pixels."""
+"""Charts on a plate: lines with their axes, heat maps."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import UInt8
 
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
 from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Plate, Raster, Stroke, Words
-from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, Captions, below, scale_bar, top_lines
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
+from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, scale_bar
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Line", "Numbers", "Panel", "PanelsOf", "Tile", "chart_marks", "meet", "panel_of", "panels"]
+__all__ = ["Line", "Numbers", "Panel", "chart_marks", "meet", "panel_of"]
 
 HEIGHT, AXIS = 190.0, 46.0  # of a chart, and the room for the numbers at its left
 TALLEST = 0.8  # of its width
@@ -22,40 +20,6 @@ STRIP, ROWS = 13.0, 74.0  # of cells of a single row, and the room for the names
 FRAME = CLASSES[1]
 WHITE, HALF = "#ffffff", 127  # ink of a dark cell
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
-
-@dataclass(frozen=True, eq=False)
-class Tile:
-    """Pixels, each a square; `share` of the plate's width."""
-
-    title: str
-    rgb: UInt8[np.ndarray, "height width 3"]
-    share: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class PanelsOf:
-    panels: Sequence[Panel | Tile]
-
-
-def panels(drawn: PanelsOf, captions: Captions) -> Plate:
-    marks, y = top_lines(captions, WIDTH)
-    left, lowest = MARGIN, y
-    for panel in drawn.panels:
-        share = panel.share if isinstance(panel, Tile) else 1.0
-        if left + share * (WIDTH - 2 * MARGIN) > WIDTH - MARGIN + 1:
-            left, y = MARGIN, lowest
-        made, bottom = _tile(panel, left, y) if isinstance(panel, Tile) else chart_marks(panel, y)
-        marks += made
-        left, lowest = left + share * (WIDTH - 2 * MARGIN), max(lowest, bottom + 10)
-    return below(marks, captions, WIDTH, lowest)
-
-
-def _tile(tile: Tile, x: float, y: float) -> tuple[list[Mark], float]:
-    width = tile.share * (WIDTH - 2 * MARGIN) - (8 if tile.share < 1 else 0)
-    height = width * tile.rgb.shape[0] / tile.rgb.shape[1]
-    title = Words(fitting(tile.title, TEXT, width), x, y + TEXT, TEXT)
-    return [title, Raster(tile.rgb, x, y + TEXT + 6, width, height)], y + TEXT + 6 + height
 
 
 def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:

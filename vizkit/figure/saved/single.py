@@ -12,7 +12,7 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, S
 from vizkit.figure.saved.text import clean, font, wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "one_map", "scale_bar", "text_lines", "top_lines"]
+__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "scale_bar", "text_lines", "top_lines"]
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
@@ -53,12 +53,6 @@ class MapOf:
     opacities: tuple[float, float] = (FLOOR, CEILING)
     ends: tuple[str, ...] = ()
     grids: tuple[tuple[int, int], ...] = ()
-
-
-def one_map(image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, captions: Captions) -> Plate:
-    marks, y = top_lines(captions, WIDTH)
-    made, y = map_marks(image, box_xyxy, drawn, y)
-    return below([*marks, *made], captions, WIDTH, y)
 
 
 def map_marks(

@@ -20,7 +20,6 @@ from vizkit.ui.session.shown import Shown, cursor, title
 from vizkit.ui.session.uploads import give_texts
 from vizkit.views.of_model import OfModel
 from vizkit.views.subject import Subject, no_model, no_picture
-from vizkit.views.view import View
 
 if TYPE_CHECKING:
     from vizkit.models import Keep
@@ -151,17 +150,6 @@ def _facts_of(shown: Shown) -> tuple[str, str, tuple[int, int] | None, tuple[str
     return bare(shown.source), title(shown.source), size_hw, classes_of(shown.source)
 
 
-def charts_of(title: str, lines: tuple[str, ...], *figures: Any) -> "Item":
-    """The record of plotly figures, or of panels, with their numbers, from which alone they are drawn again. `lines`:
-    what they are of; any inputs will do for it, `NOTHING` too."""
-    from vizkit.figure.saved.panel import Panel, panel_of
-    from vizkit.report.item import Item
-    from vizkit.report.kinds import Chart
-
-    panels = tuple(figure if isinstance(figure, Panel) else panel_of(figure) for figure in figures)
-    return Item(Chart(title, lines, panels), "", "", "", link=link())
-
-
 def item_alone(shows: Any) -> "Item":
     """Of what depends on neither model nor picture."""
     from vizkit.report.item import Item
@@ -185,8 +173,7 @@ def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None 
         picture = picture or WITHOUT
         inputs = _again(item, item, picture, named)
         inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
-    if isinstance(item.shows, View):
-        give_texts(item.shows, inputs)
+    give_texts(item.shows, inputs)
     return inputs
 
 

@@ -8,7 +8,6 @@ import streamlit as st
 
 from vizkit.ui.session import saved
 from vizkit.views.subject import Subject
-from vizkit.views.view import View
 
 if TYPE_CHECKING:
     from vizkit.report.item import Item
@@ -47,7 +46,7 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
         )
         stem = stem_of(item, inputs)
-        kinds = KINDS if isinstance(item.shows, View) and item.shows.slides else KINDS[:-1]
+        kinds = KINDS if item.shows.slides else KINDS[:-1]
         for label, suffix, kind in kinds:
             st.download_button(
                 label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore"
@@ -61,19 +60,16 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
 
 def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:
     def make() -> bytes:
-        from vizkit.report.document import Entry, Report, html
         from vizkit.report.making import made
 
         if suffix == "zip":
             return _slides(item, inputs)
-        if suffix == "html" and isinstance(item.shows, View):
+        if suffix == "html":
             from vizkit.hosts.page import document
             from vizkit.views.controls import checked
 
             of = [inputs, *inputs.beside][: 1 + len(item.others)]
             return document(checked(item.shows, of), of).encode()
-        if suffix == "html":
-            return html(Report("", (Entry(item),)), [inputs]).encode()
         content = getattr(made(item, inputs), suffix)
         return content.encode() if isinstance(content, str) else content
 
@@ -84,6 +80,4 @@ def _slides(item: "Item", inputs: Subject) -> bytes:
     from vizkit.hosts.slides import slides, zipped
     from vizkit.report.making import made
 
-    shows = item.shows
-    steps = slides(shows, [inputs]) if isinstance(shows, View) else []
-    return zipped(made(replace(item, shows=step), inputs).plate for step in steps)
+    return zipped(made(replace(item, shows=step), inputs).plate for step in slides(item.shows, [inputs]))

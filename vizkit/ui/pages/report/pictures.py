@@ -17,7 +17,7 @@ from vizkit.report.making import made
 from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
-from vizkit.ui.export import name_of_file
+from vizkit.writing import name_of_file
 from vizkit.ui.pages.report import linked
 from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
