@@ -101,9 +101,17 @@ class Results(View):
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
-    label: str | None = choice("Label", labels, "What the picture is.", follows=True, listed=True, key="eval_label")
+    label: str | None = choice(
+        "Label", labels, "What the picture is.", follows=True, listed=True, more=True, key="eval_label"
+    )
     answer: str | None = choice(
-        "Answer", answers, "What the model in detail answered.", follows=True, listed=True, key="eval_answer"
+        "Answer",
+        answers,
+        "What the model in detail answered.",
+        follows=True,
+        listed=True,
+        more=True,
+        key="eval_answer",
     )
     kind: Literal["all", "mistakes", "models disagree"] = choice(
         "Show", browsing.KINDS, listed=True, more=True, key="eval_kind"
@@ -182,9 +190,10 @@ class Results(View):
         images = browsing.matching(judged, browsing.disagreement(common), chosen)
         images = browsing.ordered(judged, images, self.order)
         _, at_once = browsing.paged(len(images), self.page, AT_ONCE)
-        yield Heading(
-            f"{len(images):,} of {len(judged.target):,} pictures, {self.order} for {found.models[model].name}"
-        )
+        asked = (("with the label", self.label), ("answered", self.answer))
+        which = " ".join(f"{what} {name}" for what, name in asked if name not in (None, ANY))
+        count = f"{len(images):,} of {len(judged.target):,} pictures {which}".rstrip()
+        yield Heading(f"{count}, {self.order} for {found.models[model].name}")
         if not len(images):
             yield Line("No picture passes; choose other answers, or a wider range.")
             return
