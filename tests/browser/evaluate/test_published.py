@@ -65,6 +65,7 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
     expect(page.get_by_text("With 100 images the CNN leads")).to_be_visible()
     page.get_by_text("By epoch: learned, or learned by heart?").click()
     expect(chart(page, 1)).to_contain_text("epoch")
+    ready(page)
     choose(page, "size_epochs", "300 images")
     expect(page.get_by_text("On validation pictures: 300 images")).to_be_visible()
     page.locator(".st-key-size_seed input").fill("1")
