@@ -131,7 +131,7 @@ def test_a_page_s_folder_holds_status_outcome_and_report(tmp_path):
     given = ["evaluate", "digits", "--images", "20", "--model", "bundled:digits_cnn", "--device", "cpu"]
     assert main([*given, "--folder", str(job.path), "--end-with", str(os.getppid())]) == 0
     assert job.done
-    assert read(job.path).models[0].name == "digits_cnn"
+    assert read(job.result).models[0].name == "digits_cnn"
     page = (job.path / "report.html").read_text(encoding="utf-8")
     assert "python -m vizkit evaluate digits --images 20 --model bundled:digits_cnn" in page
     assert str(job.path) not in page

@@ -10,7 +10,8 @@ from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.views import bundled
-from vizkit.views.evaluate.results import RECORDED, SETS, Results, outcome_of
+from vizkit.views.evaluate.recorded import RECORDED, SETS, outcome_of
+from vizkit.views.evaluate.results import Results
 from vizkit.views.subject import Subject, no_model, no_picture
 
 

@@ -70,11 +70,11 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
         mark = MARKS[line.family][line.hollow] if line.family in MARKS else ""
         _named(figure, f"{mark} {STROKES[line.dash]} {literal(line.name)}", y, colour)
     if chance is not None:
-        _named(figure, f"chance {chance:.1%}", chance, OTHERS)
+        _named(figure, f"chance {chance:.1%}", chance, None)
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
 
 
-def _named(figure: "go.Figure", text: str, y: float, colour: str) -> None:
+def _named(figure: "go.Figure", text: str, y: float, colour: str | None) -> None:
     """At the right end of the chart."""
     font = {"color": colour, "size": 12}
     figure.add_annotation(x=1, xref="paper", y=y, xanchor="left", showarrow=False, text=text, font=font)

@@ -1,33 +1,20 @@
 """Results: several models on the same labelled pictures, from a recorded evaluation or from one's own."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from vizkit.analysis.comparison.published import STUDY_TABLE
-from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing, report
-from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.measures import BINS, confusion
-from vizkit.evaluation.outcome import Outcome, read
-from vizkit.evaluation.pictures import open_pictures
+from vizkit.evaluation.measures import confusion
+from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.report_pictures import thumbnail
-from vizkit.figure.charts import bars
-from vizkit.figure.evaluation.confusion import confusion as drawn
-from vizkit.figure.evaluation.reliability import reliability
-from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Canvas,
-    Chart,
     Columns,
     Download,
     Folded,
@@ -38,55 +25,27 @@ from vizkit.views.blocks import (
     Process,
     Said,
     Table,
-    first_said,
     side_by_side,
 )
 from vizkit.views.controls import choice, number
+from vizkit.views.evaluate.measured import (
+    HELPS,
+    OTHERS,
+    accuracies,
+    best,
+    by_class,
+    calibration,
+    ends,
+    matrix,
+    reported,
+    row_of,
+)
+from vizkit.views.evaluate.recorded import SETS, Titles, outcome_of, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-RECORDED = bundled.FOLDER / "experiments" / "evaluation"
-SETS = {"insects": "drawn insects", "insects_hard": "hard insects", "digits": "handwritten digits"}
-ANY, OTHERS = "any", "another class"
+ANY = "any"
 AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
-MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
-
-
-class Titles(dict[str, str]):
-    """What an evaluation is called: of one's own by its pictures."""
-
-    def get(self, name: str, default: Any = None) -> Any:
-        if name in self:
-            return self[name]
-        own = outcome_of(name)
-        return f"yours: {own.name}, {len(own.rows):,} pictures" if own else default
-
-
-def outcome_of(name: str) -> Outcome | None:
-    """A recorded one, or one's own by the name of its folder, which nobody guesses."""
-    path = RECORDED / f"{name}.npz" if name in SETS else None
-    if re.fullmatch("[0-9a-f]{16,64}", name):
-        path = JobFolder.of(name).outcome
-    try:
-        return _read(path, path.stat().st_mtime_ns) if path else None
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-@cache
-def _read(path: Path, written_ns: int) -> Outcome:
-    """With the names that people know, without the data that all models share: "ViT", not "ViT · insects"."""
-    found = read(path)
-    called = {row.name: title_of(row.name) for row in found.models}
-    data = {title.partition(" · ")[2] for title in called.values()}
-    rows = [row if called[row.name] == row.name else replace(row, source=f"bundled:{row.name}") for row in found.models]
-    found = replace(found, models=tuple(rows))
-    return found.renamed(lambda name: called[name].partition(" · ")[0] if len(data) == 1 else called[name])
-
-
-def title_of(name: str) -> str:
-    title = bundled.title(f"bundled:{name}")
-    return name if title.startswith("bundled:") else title
 
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
@@ -142,9 +101,17 @@ class Results(View):
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
-    label: str | None = choice("Label", labels, "What the picture is.", follows=True, listed=True, key="eval_label")
+    label: str | None = choice(
+        "Label", labels, "What the picture is.", follows=True, listed=True, more=True, key="eval_label"
+    )
     answer: str | None = choice(
-        "Answer", answers, "What the model in detail answered.", follows=True, listed=True, key="eval_answer"
+        "Answer",
+        answers,
+        "What the model in detail answered.",
+        follows=True,
+        listed=True,
+        more=True,
+        key="eval_answer",
     )
     kind: Literal["all", "mistakes", "models disagree"] = choice(
         "Show", browsing.KINDS, listed=True, more=True, key="eval_kind"
@@ -223,9 +190,10 @@ class Results(View):
         images = browsing.matching(judged, browsing.disagreement(common), chosen)
         images = browsing.ordered(judged, images, self.order)
         _, at_once = browsing.paged(len(images), self.page, AT_ONCE)
-        yield Heading(
-            f"{len(images):,} of {len(judged.target):,} pictures, {self.order} for {found.models[model].name}"
-        )
+        asked = (("with the label", self.label), ("answered", self.answer))
+        which = " ".join(f"{what} {name}" for what, name in asked if name not in (None, ANY))
+        count = f"{len(images):,} of {len(judged.target):,} pictures {which}".rstrip()
+        yield Heading(f"{count}, {self.order} for {found.models[model].name}")
         if not len(images):
             yield Line("No picture passes; choose other answers, or a wider range.")
             return
@@ -263,18 +231,6 @@ def url_of(digest: str, row: int, name: str) -> str:
     return f"data:image/jpeg;base64,{made.code}" if made else ""
 
 
-def pictures_of(found: Outcome) -> ImageSet:
-    """The very pictures that were judged. DatasetError where they have changed since."""
-    opened = _reopened(tuple(found.opened.items()))
-    if opened.digest != found.digest:
-        raise DatasetError("The pictures have changed since they were judged; evaluate again to see them.")
-    return opened
-
-
-def _reopened(opened: tuple[tuple[str, Any], ...]) -> ImageSet:
-    return open_pictures(**dict(opened))
-
-
 def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
     answered = [
         {
@@ -297,128 +253,3 @@ def still(found: Outcome, model: int, images: Sequence[int], pictures: ImageSet)
         columns.append((Picture(pictures[int(found.rows[image])][0], words, words),))
     for start in range(0, len(columns), 3):
         yield Columns(tuple(columns[start : start + 3]))
-
-
-# ---- measures --------------------------------------------------------------------------------------------------------
-def ends(interval: Any) -> tuple[float, float, float]:
-    return interval.value, interval.low, interval.high
-
-
-def best(found: Outcome) -> str:
-    right = {row.name: int(judged.right.sum()) for row, judged in zip(found.models, found.judged, strict=True)}
-    right = dict(sorted(right.items(), key=lambda each: -each[1]))
-    first = next(iter(right))
-    apart = {
-        pair.b if pair.a == first else pair.a for pair in found.pairs if pair.significant and first in (pair.a, pair.b)
-    }
-    return leader(right, len(found.rows), apart).words
-
-
-def accuracies(found: Outcome) -> Iterator[Block]:
-    """What is wrong, for bars begin at nothing."""
-    rows = sorted(found.models, key=lambda row: -row.measures.accuracy.value)
-    shares = np.array([ends(row.measures.accuracy) for row in rows]) * 100
-    figure = bars([row.name for row in rows], (100 - shares[:, 0]).tolist(), "wrong answers, % of the pictures")
-    more, less = (shares[:, 0] - shares[:, 1]).tolist(), (shares[:, 2] - shares[:, 0]).tolist()
-    figure.update_traces(error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False})
-    said = ", ".join(f"{row.name} {row.measures.accuracy.value:.1%} right" for row in rows)
-    yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
-
-
-PERCENT = "Top-5, %"
-HELPS = {
-    "Accuracy, %": "Share of right first answers.",
-    "95 % interval": "Where the accuracy would lie for other such pictures, 95 times in 100: bootstrap over the "
-    "pictures; exact binomial where all answers are right, or all are wrong.",
-    "Loss": "Mean cross-entropy, in nats. Less is better.",
-    "ECE": "Expected calibration error. Less is better.",
-    "Images/s": "Reading, preparing and inference together.",
-}
-
-
-def row_of(row: Any) -> dict[str, str | float | None]:
-    measured = row.measures
-    value, low, high = ends(measured.accuracy)
-    return {
-        "Model": row.name,
-        "Accuracy, %": round(100 * value, 2),
-        "95 % interval": f"{low:.1%} to {high:.1%}",
-        "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
-        "Loss": round(measured.loss, 3),
-        "ECE": round(measured.ece, 3),
-        "Images/s": round(row.images_per_s),
-        "Parameters": row.parameters,
-        "Input": f"{row.size_hw[0]} × {row.size_hw[1]}",
-        "Device": row.device,
-    }
-
-
-def matrix(found: Outcome, model: int) -> Iterator[Block]:
-    """A click on a cell shows its pictures alone."""
-    counts = confusion(found.judged[model], len(found.labels))
-    shown = np.arange(len(found.labels))
-    wrong = counts.sum(1) - np.diagonal(counts) + (counts[:, :-1].sum(0) - np.diagonal(counts))
-    if len(shown) > MOST_LABELS:
-        shown = np.sort(np.argsort(-wrong, kind="stable")[:MOST_LABELS])
-        yield Line(f"The {MOST_LABELS} of {len(found.labels)} labels with most mistakes.")
-    named = [found.labels[label] for label in shown]
-    columns = [*shown.tolist(), *([len(found.labels)] if counts[:, -1].any() else [])]
-    answered = [*named, *([OTHERS] if len(columns) > len(named) else [])]
-    name = found.models[model].name
-    yield Chart(
-        drawn(named, answered, counts[np.ix_(shown, columns)]),
-        f"Confusion matrix of {name}",
-        f"{name}: what each label is taken for",
-        ("label", "answer"),
-    )
-    yield Said(first_said(most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS))))
-    yield Line("Rows are labels, columns are answers. Click a cell to see its pictures alone.")
-
-
-def by_class(found: Outcome, model: int) -> Iterator[Block]:
-    helps = {
-        "Precision, %": "Of the pictures answered so, how many are.",
-        "Recall, %": "Of the pictures of this label, how many are answered so.",
-    }
-    rows = tuple(
-        {
-            "Label": row.label,
-            "Pictures": row.images,
-            **{
-                f"{name}, %": None if np.isnan(share) else round(100 * share, 1)
-                for name, share in (("Precision", row.precision), ("Recall", row.recall), ("F1", row.f1))
-            },
-        }
-        for row in found.models[model].measures.classes
-    )
-    yield Table(rows, "Precision and recall by class", helps=helps)
-
-
-def calibration(found: Outcome) -> Iterator[Block]:
-    yield Line(
-        "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident. "
-        "Pale bars have few pictures."
-    )
-    charts = []
-    for index, row in enumerate(found.models):
-        parts = zip(*((b.low, b.confidence, b.accuracy, b.images) for b in row.measures.bins), strict=True)
-        lows, confidence, accuracy, images = map(list, parts)
-        figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[index % len(CLASSES)])
-        said = f"{row.name} · ECE {row.measures.ece:.3f}"
-        charts.append(Chart(figure, f"Reliability of {said}", said))
-    for start in range(0, len(charts), 3):
-        yield side_by_side(*charts[start : start + 3])
-
-
-def reported(study: Sequence[Any]) -> Iterator[Block]:
-    rows = tuple(
-        {"Model": each.name, "Setting": each.setting, "Best validation, %": each.validation, "Test, %": each.test}
-        for each in study
-    )
-    yield Line(f"{STUDY_TABLE.title}. {STUDY_TABLE.measured} Source: {STUDY_TABLE.citation}.")
-    yield Table(
-        rows,
-        "What a study of insects reports",
-        "Not to be compared with the table above: other pictures, other classes. It does not show "
-        f"{STUDY_TABLE.does_not_show}",
-    )
