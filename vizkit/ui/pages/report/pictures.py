@@ -17,7 +17,6 @@ from vizkit.report.making import made
 from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
-from vizkit.writing import name_of_file
 from vizkit.ui.pages.report import linked
 from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
@@ -26,6 +25,7 @@ from vizkit.ui.session.remembered import remembered
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
 from vizkit.views.subject import Subject
+from vizkit.writing import name_of_file
 
 if TYPE_CHECKING:
     from vizkit.image import Picture
