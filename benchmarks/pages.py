@@ -18,10 +18,13 @@ LOOK = """canvas => {
   for (let i = 0; i < bytes.length; i += 397) sum = (sum * 31 + bytes[i]) % 1000000007
   return sum
 }"""
+LONGEST_MS = 20_000  # where nothing changes at all
 # Resolves with the milliseconds from now until the canvas shows other pixels.
 UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
   const sample = {LOOK}, before = sample(canvas), start = performance.now()
-  const look = () => sample(canvas) !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
+  const late = () => performance.now() - start > {LONGEST_MS}
+  const look = () =>
+    late() || sample(canvas) !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
 # Milliseconds until a canvas shows other pixels, or words, pictures or the look of anything on the page change.
@@ -32,7 +35,8 @@ UNTIL_SEEN = f"""selector => ({{ done: new Promise(resolve => {{
   const end = () => {{ seen.disconnect(); resolve(performance.now() - start) }}
   const watched = {{ subtree: true, childList: true, characterData: true, attributeFilter: ['style', 'class', 'open'] }}
   seen.observe(document.body, watched)
-  const look = () => canvas && sample(canvas) !== before ? end() : requestAnimationFrame(look)
+  const late = () => performance.now() - start > {LONGEST_MS}
+  const look = () => late() || (canvas && sample(canvas) !== before) ? end() : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
 CANVAS = "[class*='_stage'] canvas"  # of what the models have computed, not of the recording
