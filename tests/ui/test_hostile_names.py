@@ -175,6 +175,8 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
         packed.writestr(f"{NAME}a/{NAME}.txt", "left out")
     for page, data, key in (("train", "train_data", "train_zip"), ("evaluate", "eval_data", "eval_zip")):
         test = visited(page, [VIT])
+        if page == "train":
+            test.segmented_control(key="train_view").set_value("Start").run()
         test.selectbox(key=data).set_value("a zip file").run()
         test.file_uploader(key=key).upload("pictures.zip", file.getvalue(), "application/zip").run()
         assert not test.exception

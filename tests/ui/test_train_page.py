@@ -1,6 +1,5 @@
 """The Train page through app.py, without a browser: the form, a run's view, the comparison, runs in the picker."""
 
-import argparse
 import inspect
 import io
 import json
@@ -432,9 +431,10 @@ def test_times_in_words(seconds, words):
 
 def test_the_command_is_the_recipe():
     from vizkit.commands import train
+    from vizkit.commands.options import application, with_options
 
     recipe = Recipe(data="a b", model_args={"depth": 3}, pretrained=True, teacher="x", distillation="soft", lr=3e-5)
-    parser = argparse.ArgumentParser()
-    train.add(parser.add_subparsers())
-    assert train.recipe_of(parser.parse_args(["train", *arguments(recipe), "-o", "x"])) == recipe
+    command = application("train", "")
+    command.default(with_options(lambda *, output=None, **given: given, train.changes()))
+    assert train.recipe_of(None, command(arguments(recipe))) == recipe
     assert json.loads(recipe.to_json())["lr"] == 3e-5

@@ -48,7 +48,7 @@ def enlarged(
 
 def outlined(
     rgb: UInt8[np.ndarray, "height width 3"], boxes: Sequence[tuple[int, int, int, int]], colours: Sequence[str]
-) -> UInt8[np.ndarray, "height width 3"]:
+) -> UInt8[np.ndarray, "larger_height larger_width 3"]:
     """Boxes (row, column, rows, columns) of its pixels, each in a colour (#rrggbb), the first on top; a picture that is
     small is enlarged first."""
     large = enlarged(rgb, OUTLINED_PX)

@@ -122,6 +122,7 @@ TELL = {
 }
 SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {
+    "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py
     "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
 }
