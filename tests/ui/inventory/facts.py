@@ -183,12 +183,12 @@ PACKED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2
 
 
 def _words(text: str) -> str:
-    if PACKED.fullmatch(text):  # float32, of which the last digits are those of the processor
-        return "packed numbers"
     if text.startswith("data:"):
         return text.partition(",")[0]
     if len(text) > 80 and " " not in text[:80]:
         return f"{len(text)} characters"
+    if PACKED.fullmatch(text):  # float32, of which the last digits are those of the processor
+        return "packed numbers"
     return text if len(text) <= MANY else f"{text[:MANY]} …"
 
 
