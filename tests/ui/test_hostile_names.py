@@ -177,6 +177,9 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
         test = visited(page, [VIT])
         if page == "train":
             test.segmented_control(key="train_view").set_value("Start").run()
+        else:
+            test.query_params[data] = "digits"  # which opens its line
+            test.run()
         test.selectbox(key=data).set_value("a zip file").run()
         test.file_uploader(key=key).upload("pictures.zip", file.getvalue(), "application/zip").run()
         assert not test.exception

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from vizkit.analysis.comparison.published import Row, families, matching
 from vizkit.analysis.distillation.agreement import standard_error
 from vizkit.analysis.remarks.evaluation import accuracy_for_cost
@@ -139,11 +141,9 @@ class Published(View):
             helps={column.title: column.help for column in shown.columns if column.help},
         )
         yield Numbers(
-            lambda: {
-                column.field: [str(getattr(row, column.field)) for row in rows]
-                if column.digits is None
-                else [getattr(row, column.field) or float("nan") for row in rows]
-                for column in shown.columns
+            lambda: {  # as text: what a paper does not say is empty
+                "columns": np.array([column.field for column in shown.columns]),
+                "rows": np.array([[str(getattr(row, each.field) or "") for each in shown.columns] for row in rows]),
             }
         )
 
