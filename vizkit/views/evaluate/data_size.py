@@ -9,7 +9,7 @@ from typing import ClassVar
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.figure.evaluation.data_size import Line as Drawn
-from vizkit.figure.evaluation.data_size import data_size
+from vizkit.figure.evaluation.data_size import data_size, in_same_colours
 from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_findings import UNTAUGHT, findings
@@ -117,7 +117,7 @@ class DataSize(View):
         }
         rows = tuple({"Method": method, **reached} for method, reached in cells.items())
         yield Table(rows, "Test accuracy by method and number of pictures", conditions(study, parameters(of, study)))
-        yield Folded("By epoch: learned, or learned by heart?", partial(self.by_epoch, study))
+        yield Folded("By epoch: learned, or learned by heart?", partial(self.by_epoch, study, lines))
         yield Numbers(
             lambda: {
                 "method": [each.method for each in study.outcomes],
@@ -128,7 +128,7 @@ class DataSize(View):
             }
         )
 
-    def by_epoch(self, study: Study) -> Iterator[Block]:
+    def by_epoch(self, study: Study, lines: Sequence[Drawn]) -> Iterator[Block]:
         """Training against validation accuracy: what is learned by heart."""
         names = {f"{images:,} images": images for images in study.sizes}
         name = self.images if self.images in names else next(iter(names))
@@ -138,6 +138,7 @@ class DataSize(View):
             ("val_accuracy", "On validation pictures"),
         ):
             figure = learning_curves(curves(study, names[name], what), "accuracy", percent=True, whole=True)
+            figure = in_same_colours(figure, lines)
             charts.append(Chart(figure, f"{heading}, by epoch, {name}", f"{heading}: {name}"))
         yield side_by_side(*charts)
         yield Line(

@@ -127,6 +127,12 @@ class Published(View):
         costs, accuracies = shown.axes("cost"), shown.axes("accuracy")
         cost = costs.get(self.cost or "") or costs.get(axes("cost")([of], self)[0])
         accuracy = accuracies.get(self.accuracy or "") or next(iter(accuracies.values()), None)
+        yield Numbers(
+            lambda: {  # as text: what a paper does not say is empty
+                "columns": np.array([column.field for column in shown.columns]),
+                "rows": np.array([[str(getattr(row, each.field) or "") for each in shown.columns] for row in rows]),
+            }
+        )
         if not rows:
             yield Line("No row holds all of these words; take some away.")
             return
@@ -139,12 +145,6 @@ class Published(View):
             shown.table.title,
             f"{shown.table.measured} Source: {shown.table.citation}. It does not show {shown.table.does_not_show}",
             helps={column.title: column.help for column in shown.columns if column.help},
-        )
-        yield Numbers(
-            lambda: {  # as text: what a paper does not say is empty
-                "columns": np.array([column.field for column in shown.columns]),
-                "rows": np.array([[str(getattr(row, each.field) or "") for each in shown.columns] for row in rows]),
-            }
         )
 
     def plots(self, of: Subject, rows: Sequence[Row], cost: Column, accuracy: Column) -> Iterator[Block]:
