@@ -49,8 +49,8 @@ def part(macro: str, *given) -> str:
 
 
 def test_the_report_lists_mistakes_by_their_number():
-    assert mistakes(COUNTS, ("a", "b", 2)) == [("b", "another class", 5), ("a", "b")]
-    assert mistakes(COUNTS, ("a", "b"), most=1) == [("b", "another class")]
+    assert mistakes(COUNTS, ("a", "b")) == [("b", "another class", 5), ("a", "b", 2)]
+    assert mistakes(COUNTS, ("a", "b"), most=1) == [("b", "another class", 5)]
     text = part("frequent", mistakes(COUNTS, ("<a>", "b")))
     assert "<bdi>&lt;a&gt;</bdi> taken for <bdi>b</bdi>: 2" in text
     assert part("frequent", mistakes(np.diag([3, 4, 0])[:2], ("a", "b"))).strip() == "<p>No mistakes.</p>"
