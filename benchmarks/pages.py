@@ -8,6 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from tests.browser.canvas import click_at
 from tests.browser.conftest import FLAGS, serving
 from tests.browser.steps import go_to, ready, still
 
@@ -27,16 +28,17 @@ UNTIL_CHANGED = f"""canvas => ({{ done: new Promise(resolve => {{
     late() || sample(canvas) !== before ? resolve(performance.now() - start) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
-# Milliseconds until a canvas shows other pixels, or words, pictures or the look of anything on the page change.
-UNTIL_SEEN = f"""selector => ({{ done: new Promise(resolve => {{
-  const sample = {LOOK}, canvas = document.querySelector(selector), before = canvas ? sample(canvas) : 0
+# Milliseconds until a canvas shows other pixels, or words, pictures or the look of anything on the page or in the
+# canvas's own shadow tree change.
+UNTIL_SEEN = f"""canvas => ({{ done: new Promise(resolve => {{
+  const sample = {LOOK}, before = sample(canvas)
   const start = performance.now()
   const seen = new MutationObserver(() => end())
   const end = () => {{ seen.disconnect(); resolve(performance.now() - start) }}
   const watched = {{ subtree: true, childList: true, characterData: true, attributeFilter: ['style', 'class', 'open'] }}
-  seen.observe(document.body, watched)
+  for (const root of [document.body, canvas.getRootNode()]) seen.observe(root, watched)
   const late = () => performance.now() - start > {LONGEST_MS}
-  const look = () => late() || (canvas && sample(canvas) !== before) ? end() : requestAnimationFrame(look)
+  const look = () => late() || sample(canvas) !== before ? end() : requestAnimationFrame(look)
   requestAnimationFrame(look)
 }}) }})"""
 CANVAS = "[class*='_stage'] canvas"  # of what the models have computed, not of the recording
@@ -101,10 +103,9 @@ def first_minute(page, address: str, folder: Path) -> None:
     photo = folder / "photo.png"
     Image.effect_noise((80, 60), 90).convert("RGB").save(photo)
     canvas = page.locator(CANVAS).first
-    box = canvas.bounding_box()
     deeds = {
         "First steps": lambda: page.get_by_role("button", name="First steps").click(),
-        "click on the picture": lambda: page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 3),
+        "click on the picture": lambda: click_at(canvas, 1 / 3, 1 / 3),
         "layer": lambda: (page.get_by_role("slider", name="Layer").focus(), page.keyboard.press("ArrowLeft")),
         "upload": lambda: page.locator(".st-key-uploads input[type=file]").set_input_files(photo),
         "another picture": lambda: page.locator(".st-key-strip button[title=china]").click(),
@@ -114,7 +115,7 @@ def first_minute(page, address: str, folder: Path) -> None:
         "add to report": lambda: page.get_by_role("button", name="Add to report").first.click(),
     }
     for name, deed in deeds.items():
-        waiting = page.evaluate_handle(UNTIL_SEEN, CANVAS)
+        waiting = canvas.evaluate_handle(UNTIL_SEEN)
         deed()
         report(f"first minute: {name} → anything new", [page.evaluate("handle => handle.done", waiting)])
         still(page)
@@ -166,7 +167,7 @@ def shift(page, address: str, model: str) -> None:
     page.goto(f"{address}/swin?models={model}&image=flower&swin_view=Shift")
     page.locator(ANY_CANVAS).first.wait_for(timeout=120_000)
     page.wait_for_timeout(5000)
-    nav, canvas = (page.locator(f"[data-testid='stMain'] {tag}").first.element_handle() for tag in ("nav", "canvas"))
+    nav, canvas = (page.locator(each).first.element_handle() for each in ("[data-testid='stMain'] nav", ANY_CANVAS))
     times = []
     for step in (1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5):
         times.append(page.evaluate(STEP, [nav, canvas, step]))

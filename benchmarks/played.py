@@ -38,7 +38,7 @@ ANSWERED = """([slider, at]) => new Promise(done => {
   slider.value = at
   slider.dispatchEvent(new Event('input'))
   slider.dispatchEvent(new Event('change'))
-  const there = () => document.body.textContent.includes(`Similarity to position ${at}`)
+  const there = () => document.body.textContent.includes(`Similarity to position ${at + 1}`)
   const look = () => there() ? done(performance.now() - begun) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 })"""
