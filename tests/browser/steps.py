@@ -57,7 +57,9 @@ def pick(page: Page, key: str, name: str) -> None:
 
 
 def fits(phone: Page) -> None:
-    """Nothing is wider than the telephone, and every picture has its words."""
+    """Nothing is wider than the telephone, the line to the next page is whole, and every picture has its words."""
     still(phone)
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+    leads = phone.locator("[data-testid='stPageLink'] p").all()
+    assert all(lead.evaluate("line => line.scrollWidth <= line.parentElement.clientWidth") for lead in leads)
     expect(phone.locator("img:not([alt])")).to_have_count(0)
