@@ -57,9 +57,12 @@ def pick(page: Page, key: str, name: str) -> None:
 
 
 def fits(phone: Page) -> None:
-    """Nothing is wider than the telephone, the line to the next page is whole, and every picture has its words."""
+    """Nothing is wider than the telephone, options and the line to the next page are whole, and every picture has its
+    words."""
     still(phone)
     assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE_PX
+    groups = phone.locator(MAIN).get_by_role("radiogroup")
+    assert groups.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
     leads = phone.locator("[data-testid='stPageLink'] p").all()
     assert all(lead.evaluate("line => line.scrollWidth <= line.parentElement.clientWidth") for lead in leads)
     expect(phone.locator("img:not([alt])")).to_have_count(0)

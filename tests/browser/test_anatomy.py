@@ -160,7 +160,7 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
 CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "convolution?convolution_view=Norms")
 
 
-@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Learned", "attention", *CONVOLUTION])
+@pytest.mark.parametrize("address", ["patches", "positions?positions_view=Kinds", "attention", *CONVOLUTION])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
     ready(phone)

@@ -104,6 +104,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
         bind="query-params",
         help=control.help or None,
         format_func=lambda name: plain(control.called(name)),
+        wrap=True,  # beside others it would run out at the right of a telephone
     )
 
 
@@ -118,7 +119,7 @@ def _several(key: str, control: Control, of: Sequence[Subject], default: Any) ->
         chosen = tuple(st.multiselect(control.label, known, list(default), control.called, **more))
         _offer_undo(key, chosen)
         return chosen
-    more["format_func"] = lambda option: plain(control.called(option))
+    more |= {"format_func": lambda option: plain(control.called(option)), "wrap": True}
     chosen = st.pills(control.label, known, default=list(default), selection_mode="multi", **more)
     return tuple(option for option in known if option in chosen)
 
@@ -145,6 +146,7 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
         bind="query-params",
         help=control.help or None,
         format_func=lambda name: name if name == "patch" else plain(control.words.get(name, f"[{name}]")),
+        wrap=True,
     )
 
 
