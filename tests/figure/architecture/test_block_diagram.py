@@ -1,5 +1,7 @@
 """Where the boxes of a block stand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,12 @@ def test_nothing_leaves_the_drawing(width):
     points = [point for line in (*drawn.arrows, *drawn.paths) for point in line]
     assert all(box.left >= 0 and box.left + box.width <= width + 1 for box in drawn.boxes)
     assert all(-10 <= x <= width + 30 and 0 <= y <= drawn.height for x, y in points)
+
+
+def test_the_residual_path_runs_above_the_names_also_on_another_line():
+    drawn = diagram(nodes(), 340.0, 74.0, [(0, 4)], [])
+    (path,) = drawn.paths
+    assert drawn.boxes[0].line != drawn.boxes[4].line
+    rows = {y0 for (x0, y0), (x1, y1) in pairwise(path) if y0 == y1 and x0 != x1}
+    for row in rows:
+        assert all(not box.top - 20 < row < box.top + box.height for box in drawn.boxes if box.height > 30)

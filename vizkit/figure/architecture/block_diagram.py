@@ -133,7 +133,7 @@ def past(start: Box, end: Box) -> Points:
     above = start.top - ABOVE + 4
     if start.line == end.line:
         return (x0, y0), (x0, above), (x1, above), (x1, y1)
-    lower = end.middle[1] - end.height / 2 - 24
+    lower = end.middle[1] - start.height / 2 - ABOVE + 4  # above the names there too: a sum is not as high as its line
     return (x0, y0), (x0, above), (1.5, above), (1.5, lower), (x1, lower), (x1, y1)
 
 
