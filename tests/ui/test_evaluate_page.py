@@ -78,7 +78,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 pictures"
     table = test.dataframe[0].value
     assert table["Model"].tolist() == ["ViT", "Swin", "CNN"]
-    assert table["Parameters"].tolist() == [683_242, 526_562, 184_890]
+    assert table["Parameters, M"].tolist() == [0.68, 0.53, 0.18]
     assert (table["Accuracy, %"] > 90).all()
     assert "right most often" in texts(test)
     assert len(test.get("plotly_chart")) == 2  # wrong answers and a matrix

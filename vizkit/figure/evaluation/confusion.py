@@ -36,7 +36,8 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
         limit=1.0,
         height=170 + CELL_PX * len(rows),
     )
-    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying("share of the label", ".0%"))
+    bar = lying("share of the label", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
+    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=bar)
     at = np.argwhere(counts > 0).tolist()
     numbered = len(rows) <= MOST_NUMBERED
     figure.add_trace(

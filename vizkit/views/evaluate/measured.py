@@ -65,7 +65,7 @@ def row_of(row: Any) -> dict[str, str | float | None]:
         "Loss": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),
         "Images/s": round(row.images_per_s),
-        "Parameters": row.parameters,
+        "Parameters, M": round(row.parameters / 1e6, 2),
         "Input": f"{row.size_hw[0]} × {row.size_hw[1]}",
         "Device": row.device,
     }
