@@ -1,6 +1,6 @@
 """Masks: which pixels belong to which thing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -48,18 +48,16 @@ class SegmentMasks(OfScene, View):
         names, hits, rows, pq = given.names(said.labels), [], [], 0.0
         true = given.truth
         truth = Segments(said.instances * 0, said.labels[:0]) if true is None else Segments(true.instances, true.labels)
-        things, tints = given.names(truth.labels), [*range(len(names))]
+        things = given.names(truth.labels)
         if true is not None:
-            mine = [at for at, _ in partners(truth, said)]
-            tints = [len(things) + place if at is None else at for place, at in enumerate(mine)]
             hits = [(names[at], iou) for at, _, iou in matches(said, truth)]
             pq = quality([said], [truth], len(given.model.labels)).pq
             rows = [
                 {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
                 for thing, (at, iou) in zip(things, partners(said, truth), strict=True)
             ]
-        panels = [painted(given, said, tints, f"Found in {given.title}")]
-        panels += [painted(given, truth, range(len(things)), "What is there")] if true else []
+        panels = [painted(given, said, f"Found in {given.title}")]
+        panels += [painted(given, truth, "What is there")] if true else []
         yield from self.canvas(given, panels, "Masks.")
         yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq).words)
         if rows:
@@ -89,9 +87,9 @@ def segments(given: Given, score: float) -> "Segments":
     return given.kept(("segments", written, score), partial(segment, given.model, head, given.rgb, score))
 
 
-def painted(given: Given, shown: "Segments", places: Sequence[int], title: str) -> Panel:
-    """Each mask in the colour of its place, and its name there."""
-    (rows, columns), frames = shown.instances.shape, list[Frame]()
+def painted(given: Given, shown: "Segments", title: str) -> Panel:
+    """Each mask in the colour of its class, and its name there."""
+    (rows, columns), frames, places = shown.instances.shape, list[Frame](), shown.labels.tolist()
     for thing, (name, place) in enumerate(zip(given.names(shown.labels), places, strict=True), 1):
         y, x = np.nonzero(shown.instances == thing)
         middle = float(np.median(x)) / columns, float(np.median(y)) / rows

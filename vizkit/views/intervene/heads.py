@@ -75,7 +75,7 @@ class What:
 
 
 WHATS = {
-    "lost": What("what the answer loses", "what log p of the answer loses without the head", "nats"),
+    "lost": What("what the answer loses", "log p that the answer loses without the head", "nats"),
     "flipped": What("answers flipped", "share of pictures whose answer becomes another"),
     "estimate": What("gradient's estimate", "the gradient's estimate |∂ log p / ∂ξ|", "nats"),
     "distance": What("how far it looks", "distance from a patch to what it attends to", "patches"),
