@@ -66,6 +66,8 @@ def test_a_report_comes_back_as_it_was():
         ("shows", {"shows": []}),
         ("shows", {"shows": None}),
         ("at", {"at": [float("inf"), 0]}),
+        ("box_xyxy", {"box_xyxy": [0, 0, 1, float("nan")]}),
+        ("box_xyxy", {"box_xyxy": [0, 0, 1, 1e40]}),
         ("edits", {"edits": ["x"] * 5000}),
         ("edits", {"edits": json.loads("[" * 900 + "]" * 900)}),
         ("size_hw", {"others": [{"source": "x", "model": "y"}]}),
