@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs from top to bottom, and what it shows needs no network."""
+"""The notebooks in docs/ run from top to bottom, what they say is so, and what they show needs no network."""
 
 import re
 import sys
@@ -9,10 +9,23 @@ import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+OF_PAGES = {path.stem: path for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))}
+SHOWN = {  # views, by the page
+    "attention": 2,
+    "distillation": 3,
+    "explore": 2,
+    "patches": 2,
+    "positions": 3,
+    "relevance": 2,
+    "rollout": 2,
+    "swin": 3,
+}
+MOST_CELLS = 8
 
 
 class ThisPython(AsyncKernelManager):
@@ -23,25 +36,33 @@ class ThisPython(AsyncKernelManager):
         return KernelSpec(argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"])
 
 
-def execute(folder: Path) -> NotebookNode:
-    """The notebook with its outputs, run in `folder`."""
-    book = nbformat.read(NOTEBOOK, as_version=4)
+def execute(book: NotebookNode, folder: Path) -> NotebookNode:
+    """The notebook with its outputs, run in `folder`. Raises CellExecutionError for the first cell that fails."""
     where = {"metadata": {"path": str(folder)}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("HF_HUB_OFFLINE", "1")
         return NotebookClient(book, kernel_manager_class=ThisPython, timeout=300, resources=where).execute()
 
 
+def outputs(book: NotebookNode) -> list[NotebookNode]:
+    """Of all its cells, in their order."""
+    return [output for cell in book.cells for output in cell.get("outputs", ())]
+
+
 def html_of(book: NotebookNode) -> list[str]:
-    """What its cells show as HTML, in their order."""
-    outputs = [output for cell in book.cells for output in cell.get("outputs", ())]
-    return [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    """What its cells show as HTML."""
+    return [output.data["text/html"] for output in outputs(book) if "text/html" in output.get("data", {})]
+
+
+def said_by(book: NotebookNode) -> str:
+    return "".join(output.text for output in outputs(book) if output.get("name") == "stdout")
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory) -> tuple[NotebookNode, Path]:
     folder = tmp_path_factory.mktemp("notebook")
-    return execute(folder), folder
+    return execute(nbformat.read(NOTEBOOK, as_version=4), folder), folder
 
 
 def test_every_cell_runs_and_traces_show_themselves(executed):
@@ -51,13 +72,13 @@ def test_every_cell_runs_and_traces_show_themselves(executed):
     for text in shown:
         assert len(text) < 3_000_000
         assert re.findall(r"https?://", text) == []
-    pictures = [o for cell in book.cells for o in cell.get("outputs", ()) if "image/png" in o.get("data", {})]
+    pictures = [output for output in outputs(book) if "image/png" in output.get("data", {})]
     assert len(pictures) == 2  # the insect, and three maps side by side
 
 
 def test_what_the_notebook_says_is_so(executed):
     book, folder = executed
-    said = "".join(o.text for cell in book.cells for o in cell.get("outputs", ()) if o.get("name") == "stdout")
+    said = said_by(book)
     assert "check passed: True · 6 of 6 layers" in said
     assert "patches: (6, 6) weights (head, query, key): (4, 36, 36)" in said
     both, single = ((folder / name).read_text(encoding="utf-8") for name in ("both.html", "attention.html"))
@@ -65,9 +86,36 @@ def test_what_the_notebook_says_is_so(executed):
     assert "insects_swin" not in single
 
 
-def test_it_is_kept_without_outputs():
-    book = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.parametrize("page", SHOWN)
+def test_the_notebook_of_a_page_computes_what_its_views_say(page, tmp_path):
+    """Its own cells compare the two: a difference stops it."""
+    book = execute(nbformat.read(OF_PAGES[page], as_version=4), tmp_path)
+    shown = html_of(book)
+    assert len(shown) == SHOWN[page]
+    for text in shown:
+        assert text.startswith("<div id='vizkit-")
+        assert 50_000 < len(text) < 3_000_000
+        assert re.findall(r"https?://", text) == []
+    assert said_by(book)
+
+
+def test_a_number_that_a_view_does_not_say_stops_a_notebook(tmp_path):
+    book = nbformat.read(OF_PAGES["swin"], as_version=4)
+    book.cells = book.cells[:4]
+    book.cells[3].source = book.cells[3].source.replace("4 * 49**2", "4 * 48**2")
+    with pytest.raises(CellExecutionError, match="AssertionError"):
+        execute(book, tmp_path)
+
+
+@pytest.mark.parametrize("path", [NOTEBOOK, *OF_PAGES.values()], ids=lambda path: path.stem)
+def test_it_is_kept_without_outputs(path):
+    book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
-    assert NOTEBOOK.stat().st_size < 20_000
+    assert path.stat().st_size < 20_000
+    assert path == NOTEBOOK or len(book.cells) <= MOST_CELLS
+
+
+def test_every_core_page_has_one():
+    assert list(OF_PAGES) == list(SHOWN)

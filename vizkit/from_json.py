@@ -1,7 +1,8 @@
 """JSON of strangers as frozen dataclasses: every field is there, of its type, and of no absurd size."""
 
-import math
+import re
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
@@ -11,6 +12,8 @@ LATER = {"later": True}
 """Metadata of a field that older reports lack; it has a default."""
 LONGEST = 4_000  # characters of a text
 LARGEST = 2**31  # of a number without a point
+HALVES = re.compile("[\ud800-\udfff]")  # of letters: no file holds them
+hints_of = cache(get_type_hints)
 
 
 class ReportError(ValueError):
@@ -18,8 +21,8 @@ class ReportError(ValueError):
 
 
 def read(hint: Any, value: Any, name: str = "report") -> Any:
-    """`value` as the type `hint`: a dataclass, a tuple, a Literal, a union, str, int, float, bool or None. Raises
-    ReportError with the name of the first field that is something else."""
+    """`value` as the type `hint`: a dataclass, a tuple (of JSON a list), a Literal, a union, str, int, float, bool or
+    None. Raises ReportError with the name of the first field that is something else."""
     if isinstance(hint, type) and is_dataclass(hint):
         return value if isinstance(value, hint) else _record(hint, value, name)
     kind, inner = get_origin(hint), get_args(hint)
@@ -31,7 +34,7 @@ def read(hint: Any, value: Any, name: str = "report") -> Any:
                 continue
     elif kind is Literal and isinstance(value, str | int) and value in inner:
         return value
-    elif kind is tuple and isinstance(value, list) and len(value) <= LONGEST:
+    elif kind is tuple and isinstance(value, list | tuple) and len(value) <= LONGEST:
         kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         if len(kinds) == len(value):
             return tuple(read(option, part, name) for option, part in zip(kinds, value, strict=True))
@@ -43,19 +46,13 @@ def read(hint: Any, value: Any, name: str = "report") -> Any:
 def read_fields(hint: Any, values: dict[str, Any]) -> dict[str, Any]:
     """Some fields of a dataclass, by their names; tuples may be lists. Raises ReportError for the first that is not of
     its type."""
-    hints = get_type_hints(hint)
-    return {name: read(hints[name], _listed(value), name) for name, value in values.items()}
-
-
-def _listed(value: Any) -> Any:
-    """As JSON has it."""
-    return [_listed(part) for part in value] if isinstance(value, tuple) else value
+    return {name: read(hints_of(hint)[name], value, name) for name, value in values.items()}
 
 
 def _record(hint: Any, value: Any, name: str) -> Any:
     if not isinstance(value, dict):
         raise ReportError(f"“{name}” of this report is no record; use a replay.json as it was saved.")
-    hints = get_type_hints(hint)
+    hints = hints_of(hint)
     missing = [part.name for part in fields(hint) if part.name not in value and not part.metadata]
     strange = [str(key)[:40] for key in value if key not in hints]
     if missing or strange:
@@ -66,16 +63,10 @@ def _record(hint: Any, value: Any, name: str) -> Any:
 
 
 def _plain(hint: Any, value: Any) -> bool:
-    if hint in (None, NoneType):
-        return value is None
-    if hint is bool:
-        return isinstance(value, bool)
-    if isinstance(value, bool):
-        return False
+    if hint is str:
+        return isinstance(value, str) and len(value) <= LONGEST and not HALVES.search(value)
     if hint is int:
-        return isinstance(value, int) and abs(value) < LARGEST
+        return type(value) is int and abs(value) < LARGEST
     if hint is float:
-        return isinstance(value, int | float) and abs(value) < 1e30 and math.isfinite(value)
-    if hint is str and isinstance(value, str) and len(value) <= LONGEST:
-        return not any("\ud800" <= letter <= "\udfff" for letter in value)  # halves of a letter: no file holds them
-    return False
+        return type(value) in (int, float) and abs(value) < 1e30  # nan is not
+    return hint in (bool, NoneType) and type(value) is hint

@@ -56,6 +56,7 @@ def test_the_reference_has_every_public_name_and_no_broken_link(tmp_path):
     assert [name for name in vizkit.__all__ if f'id="{name}"' not in text] == []
     pages = {path: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
     assert len(pages) == 4
+    assert 'href="notebooks/explore.ipynb"' in text
     links = [(path, link) for path, page in pages.items() for link in re.findall(r'href="([\w./-]+)[#"]', page)]
     assert [(path.name, link) for path, link in links if not (path.parent / link).exists()] == []
 
