@@ -6,7 +6,7 @@ import torch
 from torchvision.ops import box_convert, box_iou
 
 from vizkit.analysis.detection.boxes import best_overlap, corners, duplicates, overlaps
-from vizkit.analysis.detection.instances import attention_by_instance, instance_at, own_and_others
+from vizkit.analysis.detection.instances import instance_at, own_and_others
 
 
 def test_overlaps_agree_with_torchvision():
@@ -42,11 +42,13 @@ MASKS[:, :2], MASKS[:2, 6:] = 1, 2  # thing 1 fills the first of four cells, thi
 
 def test_attention_per_pixel_by_hand():
     """A row of four cells; all weight on the first: there 4 × the mean. Evenly: 1 everywhere."""
-    first = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
-    assert attention_by_instance(first, MASKS).tolist() == pytest.approx([0.0, 4.0, 0.0])
-    assert attention_by_instance(torch.full((1, 4), 0.25), MASKS).tolist() == pytest.approx([1.0, 1.0, 1.0])
-    own = own_and_others(torch.tensor([[0.5, 0.0, 0.0, 0.5]]), MASKS, 1)
-    assert (own.own, own.others, own.ground) == pytest.approx((2.0, 2.0, 0.4))
+    for weights, expected in (
+        ([1.0, 0.0, 0.0, 0.0], (4.0, 0.0, 0.0)),
+        ([0.25] * 4, (1.0, 1.0, 1.0)),
+        ([0.5, 0.0, 0.0, 0.5], (2.0, 2.0, 0.4)),
+    ):
+        own = own_and_others(torch.tensor([weights]), MASKS, 1)
+        assert (own.own, own.others, own.ground) == pytest.approx(expected)
 
 
 def test_a_thing_alone_has_no_others_and_an_unknown_one_is_refused():

@@ -11,7 +11,6 @@ from tests.models.sequences.texts import TASKS, VOCABULARY, made
 from vizkit.datasets.sequences.opening import open_pairs
 from vizkit.models import ModelError
 from vizkit.models.sequences import bundled_sequences, greedy, open_sequence
-from vizkit.models.sequences.opening import is_sequence_folder
 from vizkit.training.sequences.lines import Lines
 
 
@@ -33,7 +32,6 @@ def saved(folder, name="seq2seq_transformer", **changes):
 @pytest.mark.parametrize("name", TASKS)
 def test_a_saved_model_comes_back(tmp_path, name):
     model, opened = saved(tmp_path, name), open_sequence(tmp_path)
-    assert is_sequence_folder(tmp_path)
     assert (opened.task, opened.data, opened.vocabulary) == (model.task, "copy", VOCABULARY)
     assert opened.facts["test_accuracy"] == 0.97
     assert opened.parameters == model.parameters
@@ -89,7 +87,6 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path):
     (tmp_path / "config.json").write_text("[]")
     with pytest.raises(ModelError, match=r"config\.json"):
         open_sequence(tmp_path)
-    assert not is_sequence_folder(tmp_path)
     with pytest.raises(ModelError, match="no bundled model of texts"):
         open_sequence("bundled:nothing")
     with pytest.raises(ModelError, match="no run folder"):

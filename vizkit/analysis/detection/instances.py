@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-__all__ = ["Own", "attention_by_instance", "instance_at", "own_and_others"]
+__all__ = ["Own", "instance_at", "own_and_others"]
 
 Instances = UInt8[np.ndarray, "height width"]
 
@@ -23,15 +23,9 @@ class Own:
     ground: float
 
 
-def attention_by_instance(weights: Float[Tensor, "row column"], instances: Instances) -> Float[Tensor, " thing"]:
-    """Attention per pixel of the ground, then of thing 1, 2, …; 1: as much as if all pixels got the same, 0 for what
-    is not seen. The weight of a cell is spread evenly over its pixels."""
-    cover = _cover(instances, (weights.shape[0], weights.shape[1]))
-    return _density(weights, cover)
-
-
 def own_and_others(weights: Float[Tensor, "row column"], instances: Instances, thing: int) -> Own:
-    """Of one thing, beside all others. `thing`: from 1, as in `instances`."""
+    """Attention per pixel of one thing, beside all others and the ground; 1: as much as if all pixels got the same. The
+    weight of a cell is spread evenly over its pixels. `thing`: from 1, as in `instances`."""
     cover = _cover(instances, (weights.shape[0], weights.shape[1]))
     if not 0 < thing < len(cover):
         raise ValueError(f"There are things 1 to {len(cover) - 1}, and no {thing}.")

@@ -20,7 +20,7 @@ from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 from vizkit.vocabulary import Vocabulary
 
-__all__ = ["BUNDLED", "bundled_sequences", "is_sequence_folder", "open_sequence", "whole"]
+__all__ = ["BUNDLED", "bundled_sequences", "open_sequence", "whole"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "sequences"
 MOST_WORDS, LONGEST_WORD = 100_000, 60
@@ -29,14 +29,6 @@ MOST_WORDS, LONGEST_WORD = 100_000, 60
 def bundled_sequences() -> list[str]:
     """The models of texts that ship with vizkit."""
     return folders_in(BUNDLED)
-
-
-def is_sequence_folder(folder: Path) -> bool:
-    """Whether a run folder holds a model of texts."""
-    try:
-        return read_json(folder / "config.json", folder.name).get("architecture") in NETWORKS
-    except ModelError:
-        return False
 
 
 def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> SequenceModel:
