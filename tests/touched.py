@@ -1,7 +1,8 @@
 """Which tests to run for what has been changed: `make test-quick`.
 
 Those that name a changed module, those that were changed themselves, the rules of imports, and of a changed view its
-contract. All others run in `make test`.
+contract. Of what the contract of all views names, such as their controls, the contract of one view. All others run in
+`make test`.
 """
 
 import re
@@ -13,6 +14,9 @@ from vizkit.views import VIEWS
 
 ROOT = Path(__file__).parents[1]
 ALWAYS = ["tests/test_imports.py"]
+CONTRACT = "tests/views/test_contract.py"
+RULE = "test_a_view_breaks_no_rule"
+ONE = "rollout"  # of the views
 
 
 def changed(since: str) -> list[str]:
@@ -45,12 +49,27 @@ def touched(files: list[str]) -> list[str]:
         if path.relative_to(ROOT) in code or any(imports(text, module) for module in modules)
     ]
     views = [name for name, entry in VIEWS.items() if f"vizkit.views.{entry.module.partition(':')[0]}" in modules]
-    if views and "tests/views/test_contract.py" not in found:
-        from tests.views.contract import MODELS
-
-        rule = "tests/views/test_contract.py::test_a_view_breaks_no_rule"
-        found += [f"{rule}[{view}-{model}]" for view in views for model in MODELS]
+    if CONTRACT in found and CONTRACT not in files:
+        found.remove(CONTRACT)
+        found += contract_of(ONE)
+    if CONTRACT not in found:
+        found += [test for view in views for test in contract_of(view) if f"::{RULE}[" in test]
     return list(dict.fromkeys([*ALWAYS, *(each for each in found if "/browser/" not in each)]))
+
+
+def contract_of(view: str) -> list[str]:
+    """Its tests of all views for this one, and those of the rules themselves."""
+    from tests.views.contract import MODELS
+
+    text = (ROOT / CONTRACT).read_text(encoding="utf-8")
+    of = {
+        "view": [f"[{view}]"],
+        "view, data": [f"[{view}]"],
+        "view, name": [f"[{view}-{model}]" for model in MODELS],
+        "view, name, data": [f"[digits_vit-{view}]"],
+    }
+    tests = re.findall(r"^def (test_\w+)\((.*)\):", text, re.MULTILINE)
+    return [f"{CONTRACT}::{name}{case}" for name, given in tests for case in of.get(given, [""])]
 
 
 if __name__ == "__main__":

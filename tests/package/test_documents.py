@@ -69,3 +69,12 @@ def test_a_change_touches_the_tests_that_name_it():
     assert "tests/test_imports.py" in found
     assert "tests/views/test_contract.py::test_a_view_breaks_no_rule[rollout-digits_vit]" in found
     assert not any("positions" in each for each in found)
+    assert "tests/views/test_contract.py" in touched(["tests/views/test_contract.py"])
+
+
+def test_what_all_views_use_touches_the_contract_of_one():
+    found = touched(["vizkit/ui/asking.py"])
+    assert "tests/views/test_contract.py" not in found
+    assert "tests/views/test_contract.py::test_each_rule_can_fail" in found
+    assert "tests/views/test_contract.py::test_nonsense_in_an_address_is_left_out[rollout]" in found
+    assert not any("walk-through" in each for each in found)
