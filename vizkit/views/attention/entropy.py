@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.statistics import by_layer, entropy_by_place
 from vizkit.analysis.remarks import attention
 from vizkit.figure.canvas.rows import Rows
@@ -47,11 +48,14 @@ class Entropy(View):
     def show(self, of: Subject) -> Iterator[Block]:
         if not of.layers:
             raise NotApplicable(of.seen.no_attention + ".")
-        maps = [entropy_by_place(each, None if self.head is None else self.head - 1) for each in of.layers]
+        recorded = layers(of.whole())
+        maps = [entropy_by_place(each, None if self.head is None else self.head - 1) for each in recorded]
         number = self.number(of)
-        chosen = maps[number - 1]
-        heads = of.layers[number - 1].heads
+        chosen, heads = maps[number - 1], recorded[number - 1].heads
+        together = any(each.weights.shape[1] < each.heads for each in recorded)
         which = f"head {min(self.head, heads)} of {heads}" if self.head else f"mean of {heads} heads"
+        if together:
+            which = f"entropy of the mean of {heads} heads: the weights of each would take more memory than is kept"
         yield Line(f"layer {number} of {of.depth} · {which}")
         if chosen is not None:
             yield Map(
@@ -72,12 +76,13 @@ class Entropy(View):
             number,
             66,
         )
-        every = of.made(by_layer, of.seen)
-        entropies = [each.entropy.numpy() for each in every]
-        figure = dots_by_depth(entropies, "entropy ÷ log N", "Entropy of every head", top=1.05, height=280)
-        chart = Chart(figure, "Entropy of every head by layer")
-        yield Columns(((chart,), (Said(first_said(attention.evenest(every))),)), (3, 2))
-        yield Proof(of.seen)
+        if not together:
+            every = of.made(by_layer, of.whole())
+            entropies = [each.entropy.numpy() for each in every]
+            figure = dots_by_depth(entropies, "entropy ÷ log N", "Entropy of every head", top=1.05, height=280)
+            chart = Chart(figure, "Entropy of every head by layer")
+            yield Columns(((chart,), (Said(first_said(attention.evenest(every))),)), (3, 2))
+        yield Proof(of.whole())
         yield Numbers(partial(dict, {f"layer{at}": each.numpy() for at, each in placed}))
 
     def top(self, entropy: Tensor) -> float:
