@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.views import contract, sight
-from tests.views.contract import FITTING, MODELS, model, seen, subject
+from tests.views.contract import model, seen, subject, subjects_of
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -23,7 +23,7 @@ from vizkit.views.blocks import Line, Numbers, Said
 from vizkit.views.controls import choice, controls, number, options, switch
 from vizkit.views.view import How, View
 
-ALL = [*((view, name) for view in VIEWS for name in MODELS), *FITTING.items()]
+ALL = [(view, name) for view, entry in VIEWS.items() for name in subjects_of(entry)]
 FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
@@ -86,8 +86,9 @@ def any_of(control, of):
     return st.integers(int(low), int(high)) if control.step == 1 else st.floats(low, high)
 
 
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("name", ["digits_vit", "insects_deit"])
+@pytest.mark.parametrize(
+    ("view", "name"), [each for each in ALL if each[1] in ("digits_vit", "insects_deit", *contract.NO_MODEL)]
+)
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_settings_are_their_address(view, name, data):
