@@ -19,6 +19,7 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
+from vizkit.views import Entry
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Block,
@@ -35,7 +36,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import Control, checked, controls, options
-from vizkit.views.subject import Subject
+from vizkit.views.subject import Subject, no_model
 from vizkit.views.view import View
 
 MODELS = {
@@ -47,7 +48,11 @@ MODELS = {
 }
 FITTING = {"dual-scale": "digits_dual", "gradual-reduction": "digits_gradual", "tnt": "tnt_s_patch16_224"}
 """Of views that none of those has a meaning for, a model that has."""
-PICTURES = MODELS | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
+NO_MODEL = {"a digit": "digit 3", "an insect": "mayfly nymph"}
+"""What stands for a model where a view reads none: pages give it none either."""
+PICTURES = (
+    MODELS | NO_MODEL | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
+)
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
@@ -83,15 +88,24 @@ def model(name: str):
 
 def subject(name: str) -> Subject:
     """Fresh: nothing has been computed of it."""
+    if name in NO_MODEL:
+        return Subject(no_model, samples.picture(NO_MODEL[name]), image=NO_MODEL[name])
     loaded = model(name)
     return Subject(lambda: loaded, samples.picture(PICTURES[name]), image=PICTURES[name])
 
 
+def subjects_of(entry: Entry) -> list[str]:
+    """The names of those that a view can tell apart by what it reads."""
+    if "models" in entry.reads:
+        return [*MODELS, *([FITTING[entry.name]] if entry.name in FITTING else [])]
+    return [*NO_MODEL][: 2 if "picture" in entry.reads else 1]
+
+
 def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
     """What `show` takes: the subject, or several of its picture."""
-    name = of.loaded.name.removeprefix("bundled:")
     if not view.together:
         return of
+    name = of.loaded.name.removeprefix("bundled:") if of.has_model else ""
     if name in BESIDE and not of.beside:
         other = subject(BESIDE[name])
         of.beside, other.beside = (other,), (of,)
@@ -158,10 +172,11 @@ class Seen:
 
 
 @contextmanager
-def counted(network: nn.Module) -> Iterator[list]:
-    """A list that grows with every call of one of its layers: recording does not call the network as a whole."""
+def counted(of: Subject) -> Iterator[list]:
+    """A list that grows with every call of a layer of its model: recording does not call the network as a whole."""
     calls = []
-    handles = [part.register_forward_pre_hook(lambda *_: calls.append(1)) for part in network.modules()]
+    parts = of.loaded.model.modules() if of.has_model else ()
+    handles = [part.register_forward_pre_hook(lambda *_: calls.append(1)) for part in parts]
     try:
         yield calls
     finally:
@@ -187,14 +202,14 @@ def everything(blocks: Iterable) -> Iterator:
 def seen(cls: type[View], of: Subject) -> list[Seen]:
     """As it is usual and with each setting changed, of one subject: a later one finds what the first has computed."""
     found = []
-    with counted(of.loaded.model) as before:  # what can be chosen may depend on what the model does
+    with counted(of) as before:  # what can be chosen may depend on what the model does
         try:
             variants = list(settings(cls, of))
         except NotApplicable as sentence:
             return [Seen("", cls(), of, [], [], sentence, 0)]
     for changed, view in variants:
         blocks, arrays, refusal = [], [], None
-        with counted(of.loaded.model) as calls:
+        with counted(of) as calls:
             try:
                 view = checked(view, [of])
                 shown = given(view, of)

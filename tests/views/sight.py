@@ -142,7 +142,8 @@ def reported(one: Seen, subjects: list) -> Plate:
     of, *others = subjects
     of.beside = tuple(others)
     more = tuple(Other("bundled:y", "another model") for _ in others)
-    return made(Item(one.view, "bundled:x", "a model", of.image, others=more), of).plate
+    source, model = ("bundled:x", "a model") if of.has_model else ("", "")
+    return made(Item(one.view, source, model, of.image, others=more), of).plate
 
 
 def written(blocks: Iterable[Block]) -> Iterator[str]:

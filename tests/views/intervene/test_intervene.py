@@ -64,7 +64,7 @@ def test_the_class_token_alone_restores_all_after_the_last_block(patched):
 
 def test_a_region_opens_its_run_without_running_the_model(patched):
     of, _ = patched
-    with counted(of.loaded.model) as calls:
+    with counted(of) as calls:
         blocks = shown(Patching(how_corrupted="noise", block=2, region=10), of)
     assert not calls
     columns = numbers(blocks)["regions"].shape[2]
@@ -95,7 +95,7 @@ def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
 def test_the_factor_runs_no_model():
     of = subject("digits_vit")
     shown(Steer(towards="7"), of)
-    with counted(of.loaded.model) as calls:
+    with counted(of) as calls:
         blocks = shown(Steer(towards="7", factor=FACTORS[0]), of)
     assert not calls
     assert "Towards 7: " in said(blocks)
