@@ -56,6 +56,14 @@ def test_a_point_is_a_click_there(digits):
     )
 
 
+def test_the_middle_is_a_point_like_any_other(digits):
+    """Views that open on the patch that is attended most take it for chosen too."""
+    middle, beside = (vizkit.show("cut", digits, DIGIT, at=(at, at)).numbers for at in (0.5, 0.51))
+    assert all(np.array_equal(middle[name], beside[name]) for name in middle)
+    unset = vizkit.show("cut", digits, DIGIT).numbers
+    assert any(not np.array_equal(middle[name], unset[name]) for name in middle)
+
+
 def test_an_edit_changes_the_model(digits):
     plain, without = (vizkit.show("rollout", digits, DIGIT, edits=edits) for edits in ([], ["heads:2.1=0"]))
     assert not np.allclose(plain.numbers["places"], without.numbers["places"])

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from math import nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,9 +110,13 @@ def _python(value: Any) -> Any:
 
 
 def _point(at: object) -> tuple[float, float]:
-    match CENTRE if at is None else at:
+    """CENTRE stands for a point that nobody has chosen: one that is given there lies a hair beside it."""
+    match at:
+        case None:
+            return CENTRE
         case [int() | float() as x, int() | float() as y] if 0 <= x <= 1 and 0 <= y <= 1:
-            return min(x, 0.9999), min(y, 0.9999)  # within its last cell
+            point = min(x, 0.9999), min(y, 0.9999)  # within its last cell
+            return (nextafter(0.5, 1), 0.5) if point == CENTRE else point
         case _:
             raise ControlError(f"A point is (x, y) in fractions of the picture, each from 0 to 1, not {str(at)[:60]}.")
 
