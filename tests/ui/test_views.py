@@ -1,5 +1,6 @@
 """The contract of views: every one has its parts, opens by its address and is drawn with the model that it needs."""
 
+import importlib
 import inspect
 import re
 from collections import defaultdict
@@ -155,6 +156,16 @@ def test_a_view_is_complete_and_drawn(stem: str, view: View):
     assert list(missing(stem, view)) == []
     for given in odd()[view.name]:  # whatever it cannot have, it opens as it begins
         assert list(undrawn(stem, view, given)) == []
+
+
+def test_pandas_is_whole_before_a_view_draws(monkeypatch: pytest.MonkeyPatch):
+    """plotly takes what another thread has imported of it so far."""
+    imported = []
+    monkeypatch.setattr(
+        "vizkit.ui.views.import_module", lambda *given: imported.append(given[0]) or importlib.import_module(*given)
+    )
+    assert not opened("swin", "Cost", ["bundled:digits_swin"]).exception
+    assert "pandas" in imported
 
 
 def test_every_kind_of_field_is_given_each_nonsense():

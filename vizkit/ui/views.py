@@ -80,7 +80,11 @@ def open_page(stem: str) -> None:
         st.caption(view.line)
     if "picture" in reads_now(view) and linked_picture.awaited():
         return
-    below = waiting() if (waiting := getattr(package, "waiting", None)) else None
+    below = None
+    if waiting := getattr(package, "waiting", None):
+        below = waiting()
+    else:  # where the models come first there is no chart
+        import_module("pandas")  # whole: plotly takes a half imported one of another thread, and fails
     if view.answers:
         banner(chosen.sources(), str(st.session_state.get("image", "")))
     (drawn_alone if view.fragment else draw)(view, package.__name__)
