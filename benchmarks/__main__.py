@@ -25,7 +25,9 @@ PARTS = (
 )
 PARTS += ("sessions",)
 ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries")  # only by name
-TESTING = ("faults", "mutants")
+FOLDERS = {"faults": "testing", "mutants": "testing"} | dict.fromkeys(
+    ("alignment", "super_resolution", "detection_queries"), "bundled"
+)
 
 
 def machine() -> str:
@@ -36,7 +38,7 @@ def machine() -> str:
 
 
 def module(part: str) -> ModuleType:
-    return import_module(f"benchmarks.testing.{part}" if part in TESTING else f"benchmarks.{part}")
+    return import_module(".".join(("benchmarks", FOLDERS[part], part) if part in FOLDERS else ("benchmarks", part)))
 
 
 def main() -> None:

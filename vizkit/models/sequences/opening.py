@@ -41,7 +41,7 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
         return whole(from_library(Path(source), Path(source).name[:60], place))
     folder, title = folder_of(source, BUNDLED, "of texts")
     model = _from_folder(folder, title, "bundled with vizkit" if bundled else "run folder", place)
-    aligned = _facts(folder / "alignment.json") if bundled else {}  # written by benchmarks/alignment.py
+    aligned = _facts(folder / "alignment.json") if bundled else {}  # written by benchmarks/bundled/alignment.py
     return replace(model, facts={**model.facts, "alignment": aligned}) if aligned else model
 
 

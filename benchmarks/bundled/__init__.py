@@ -1,0 +1,1 @@
+"""Figures that lie beside bundled models, in files that pages read."""
