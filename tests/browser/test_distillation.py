@@ -88,3 +88,11 @@ def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str,
     # Names of bars take the colour of the page: light on a dark one.
     colour = bars(phone, 0).locator(".name").last.evaluate("e => getComputedStyle(e).color")
     assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour
+
+
+def test_pictures_stay_three_abreast_on_a_phone(phone: Page, server: str):
+    phone.goto(f"{server}/distillation?distillation_view=Augmentation&models=bundled:insects_vit&image=china")
+    ready(phone)
+    pictures = phone.locator(MAIN).get_by_test_id("stImage").all()
+    tops = [(picture.bounding_box() or {"y": -1})["y"] for picture in pictures[:6]]
+    assert tops[0] == tops[1] == tops[2] < tops[3] == tops[4] == tops[5]
