@@ -11,6 +11,7 @@ from inspect import signature
 from itertools import chain, combinations
 
 import numpy as np
+import timm
 import torch
 from torch import nn
 
@@ -41,17 +42,23 @@ from vizkit.views.view import View
 
 MODELS = {
     "digits_vit": "digit 3",
-    "digits_swin": "digit 3",
+    "windows": "digit 3",
     "digits_cnn": "digit 3",
-    "insects_deit": "mayfly nymph",
+    "two_heads": "mayfly nymph",
     "stranger": "mayfly nymph",
 }
+"""One of each kind, and a picture for it."""
+TRAINED = {"insects_deit": "mayfly nymph"}
+"""Instead of `two_heads` where a view is about how models are trained."""
 FITTING = {"dual-scale": "digits_dual", "gradual-reduction": "digits_gradual", "tnt": "tnt_s_patch16_224"}
 """Of views that none of those has a meaning for, a model that has."""
 NO_MODEL = {"a digit": "digit 3", "an insect": "mayfly nymph"}
 """What stands for a model where a view reads none: pages give it none either."""
 PICTURES = (
-    MODELS | NO_MODEL | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
+    MODELS
+    | TRAINED
+    | NO_MODEL
+    | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
 )
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
@@ -63,7 +70,7 @@ class Stranger(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embed, self.head = nn.Conv2d(3, 32, 56, 56), nn.Linear(32, 3)
+        self.embed, self.head = nn.Conv2d(3, 32, 12, 12), nn.Linear(32, 3)
         self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
 
     def forward(self, x):
@@ -71,7 +78,20 @@ class Stranger(nn.Module):
         return self.head((x + self.attention(x, x, x)[0]).mean(1))
 
 
-BESIDE = {"digits_swin": "digits_vit"}
+def two_heads() -> nn.Module:
+    """A DeiT, for everything: a class and a distillation token, 6 × 6 patches."""
+    sizes = {"img_size": 48, "patch_size": 8, "embed_dim": 48, "depth": 4, "num_heads": 3, "num_classes": 3}
+    return timm.create_model("deit_tiny_distilled_patch16_224", pretrained=False, **sizes)
+
+
+def windows() -> nn.Module:
+    """A Swin, for everything: two stages of 6 × 6 and 3 × 3 places, in windows of 3 × 3 that shift."""
+    sizes = {"img_size": 24, "embed_dim": 24, "depths": (2, 2), "num_heads": (2, 3), "window_size": 3, "num_classes": 3}
+    return timm.create_model("swin_tiny_patch4_window7_224", pretrained=False, **sizes)
+
+
+OWN_MODULES = {"stranger": Stranger, "two_heads": two_heads, "windows": windows}
+BESIDE = {"windows": "two_heads"}
 """What a view of several models at once is given beside one of them."""
 
 
@@ -79,11 +99,15 @@ BESIDE = {"digits_swin": "digits_vit"}
 def model(name: str):
     if name.startswith("tnt"):
         return vizkit.load(name, pretrained=False, device="cpu")
-    if name != "stranger":
+    if name not in OWN_MODULES:
         return vizkit.load(f"bundled:{name}", device="cpu")
     with torch.random.fork_rng():
         torch.manual_seed(4)
-        return vizkit.wrap(Stranger(), size_hw=(224, 224), labels=["nymph", "larva", "beetle"])
+        module = OWN_MODULES[name]()
+        for weights in module.parameters() if name != "stranger" else ():
+            nn.init.normal_(weights, std=0.2)  # as large as trained ones: at timm's nothing depends on the picture
+        size_hw = (24, 24) if name == "windows" else (48, 48)
+        return vizkit.wrap(module, size_hw=size_hw, labels=["nymph", "larva", "beetle"])
 
 
 def subject(name: str) -> Subject:
@@ -96,8 +120,11 @@ def subject(name: str) -> Subject:
 
 def subjects_of(entry: Entry) -> list[str]:
     """The names of those that a view can tell apart by what it reads."""
+    if entry.reads == "models" and not entry.needs:  # it marks them in what is recorded
+        return ["digits_vit", "stranger"]
     if "models" in entry.reads:
-        return [*MODELS, *([FITTING[entry.name]] if entry.name in FITTING else [])]
+        models = {**MODELS, **TRAINED} if entry.page == "distillation" else MODELS
+        return [*models, *([FITTING[entry.name]] if entry.name in FITTING else [])]
     return [*NO_MODEL][: 2 if "picture" in entry.reads else 1]
 
 

@@ -29,7 +29,7 @@ def test_the_most_frequent_classes_come_first():
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ([2, 2, 2], "Read off the class token, the answer cat is there after the first layer already and stays."),
+        ([2, 2, 2], "Read off the class token, the answer cat is there after the first of 3 layers already and stays."),
         ([0, 2, 2], "Read off the class token, the answer cat is there from layer 2 of 3 on and stays."),
         ([0, 0, 2], "Read off the class token, the answer cat is there only after the last layer."),
         (

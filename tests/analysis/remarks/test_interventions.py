@@ -123,7 +123,7 @@ def test_from_where_on_a_lens_reads_the_answer() -> None:
         return of_lens("ant", answers, 1, [0.25] * len(answers), "the class token").words
 
     read = "Read off the class token, the answer ant is there"
-    assert said(1, 1) == f"{read} after the first layer already and stays."
+    assert said(1, 1) == f"{read} after the first of 2 layers already and stays."
     assert said(0, 0, 1) == f"{read} only after the last layer."
     assert said(0, 1, 1) == f"{read} from layer 2 of 3 on and stays."
     assert said(1, 0, 1, 1) == (

@@ -90,7 +90,10 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
         when = f"not after the last layer, but after {_listed(there)}" if there else "after no layer"
         return Remark(f"{name} is the likeliest answer {when}; at the end it has {percent(shares[-1])}.", numbers)
     if first == 0:
-        return Remark(f"Read off {read}, the answer {name} is there after the first layer already and stays.", numbers)
+        return Remark(
+            f"Read off {read}, the answer {name} is there after the first of {layers} layers already and stays.",
+            numbers,
+        )
     when = "only after the last layer" if first == layers - 1 else f"from layer {first + 1} of {layers} on and stays"
     earlier = [layer for layer in there if layer <= first]
     lost = f"; it was there before, after {_listed(earlier)}, and was lost again" if earlier else ""
