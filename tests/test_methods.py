@@ -17,8 +17,7 @@ from vizkit.analysis.trust.scores import Case, score_case
 from vizkit.commands.explaining.maps import chosen
 from vizkit.scoring import Question
 from vizkit.traces import NotApplicable
-from vizkit.ui.session import saved
-from vizkit.ui.session.shown import attempt
+from vizkit.ui.session.columns import attempt
 from vizkit.ui.sidebar import inputs
 
 FOLDER = Path(methods.__file__).parent
@@ -134,10 +133,8 @@ def test_a_new_method_is_scored_as_itself(brightness):
 
 
 def test_the_page_shows_a_new_method_among_those_that_are_quick(brightness):
-    shot = inputs.sample("digit 3")
-    shown = attempt("bundled:digits_vit", shot, "cls", (0.5, 0.5))
-    assert not isinstance(shown, tuple)
-    of = saved.subject_of(shown, shot)
+    of = attempt("bundled:digits_vit", inputs.sample("digit 3"))
+    assert not isinstance(of, tuple)
     torch.testing.assert_close(of.explanation("brightness", 3, None).heat, of.pixels[0].mean(0).cpu())
 
 

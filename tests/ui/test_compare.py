@@ -7,7 +7,7 @@ from PIL import Image
 
 from tests.ui.conftest import CNN, SWIN, VIT, at_rest, opened, sent_to, texts
 from tests.ui.test_relevance_page import forget_results
-from vizkit.ui.session import cached
+from vizkit.ui.session import models
 from vizkit.ui.widgets import known
 
 INSECTS_VIT = "bundled:insects_vit"
@@ -133,9 +133,9 @@ def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: py
         return see_everything(loaded)
 
     monkeypatch.setattr(shape, "see_everything", refuse_cnn)
-    cached._whole.clear()
+    models._whole.clear()
     test = opened("compare", models=[VIT, CNN], image="flower", input="whole image", compare_view=view)
-    cached._whole.clear()
+    models._whole.clear()
     assert not test.exception
     assert "takes squares only" in "".join(each.value for each in test.warning)
 

@@ -16,7 +16,7 @@ from tests.ui.conftest import forged, opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.session import cached, jobs, model_names, runner
+from vizkit.ui.session import jobs, model_names, models, runner
 from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.widgets.processes import evaluation as data
@@ -54,7 +54,7 @@ def home(tmp_path, monkeypatch):
     yield tmp_path
     for each in (data.opened, evaluations):
         each.clear()
-    cached._weights_seen.clear()
+    models._weights_seen.clear()
     jobs.jobs().jobs.clear()
 
 

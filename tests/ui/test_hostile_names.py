@@ -17,7 +17,7 @@ from tests.ui.conftest import opened, sent, texts
 from tests.ui.sidebar.test_gallery import with_clip
 from vizkit.heads import HEADS
 from vizkit.ui.plain import JOINER, plain, without_pictures
-from vizkit.ui.session import cached
+from vizkit.ui.session import models
 from vizkit.views import architecture
 
 UNESCAPED = re.compile(r"(?<!\\)(!\[[xi]\]|:red\[r|\$y|<img)")
@@ -68,7 +68,7 @@ def home(tmp_path_factory):
         hostile.run(root / "runs", "swin", "digits_swin", 10)
         hostile.run(root / "runs", "deit", "insects_deit", 12)
         yield root
-    cached._weights_seen.clear()
+    models._weights_seen.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ def test_every_page_shows_hostile_names_as_text(page, models, query):
 
 
 def test_the_walk_sees_what_is_not_escaped(monkeypatch):
-    monkeypatch.setattr("vizkit.ui.session.shown.plain", str)
+    monkeypatch.setattr("vizkit.ui.session.columns.plain", str)
     assert unescaped(visited("explore", [VIT]))
 
 
@@ -194,7 +194,7 @@ def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monk
         return real(source, **options, **({"model_args": {"num_classes": 0}} if source == TINY else {}))
 
     monkeypatch.setattr(vizkit.models, "load", without_head)
-    cached.forget(f"random:{TINY}")  # another test may have loaded it with its head
+    models.forget(f"random:{TINY}")  # another test may have loaded it with its head
     test = with_clip(tmp_path)
     (reader,) = test.session_state["models"]
     test.text_area(key="classes").set_value("\n".join(TYPED))
@@ -209,7 +209,7 @@ def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monk
             assert {name for name, _ in sent(test, "explore1")["classes"]} == set(TYPED)
         elif page != "evaluate":  # where an untrained model is left out
             assert "knows 4 typed classes" in texts(test)
-    cached.forget(f"random:{TINY}")
+    models.forget(f"random:{TINY}")
 
 
 # ---- the one function ------------------------------------------------------------------------------------------------

@@ -25,12 +25,13 @@ from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
 from vizkit.traces import NotApplicable
-from vizkit.ui.device import Device
+from vizkit.ui.device import DEVICE, Device
 from vizkit.ui.drawing import do
-from vizkit.ui.session import background, saved
+from vizkit.ui.session import background
 from vizkit.ui.session.background import Task
+from vizkit.ui.session.columns import attempt
 from vizkit.ui.session.remembered import shelf
-from vizkit.ui.session.shown import attempt
+from vizkit.ui.session.subjects import NamedSubject
 from vizkit.ui.sidebar import inputs
 from vizkit.views.blocks import Job
 from vizkit.views.relevance.many import Many
@@ -140,7 +141,7 @@ def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
     found = Subject(lambda: loaded, rgb)
     expected = grad_cam(at_layer(vizkit.trace(loaded, rgb, target=3), "stage 1"))
     assert (view.numbers([found])["grad_cam"] == expected.numpy()).all()
-    assert inspect.signature(Subject.explanation) == inspect.signature(saved.Kept.explanation)
+    assert inspect.signature(Subject.explanation) == inspect.signature(NamedSubject.explanation)
 
 
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():
@@ -324,16 +325,16 @@ def test_a_figure_in_words_has_its_difference_to_chance():
 
 def test_many_images_keep_what_was_scored():
     """Whatever picture is shown: they depend on the model alone."""
-    found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
-    assert not isinstance(found, tuple)
-    of = saved.subject_of(found, inputs.sample("digit 3"))
+    of = attempt(VIT, inputs.sample("digit 3"))
+    assert not isinstance(of, tuple)
     of.uploads = {name: inputs.sample(name).rgb for name in ("digit 3", "digit 7")}
     many = Many(of, ("rollout", "grad_cam"), ("road",), "uploads", 24)
     assert many.said() == ""
     task = Task(Device())
     with task.lock:
         do(of, many.jobs, task)
-    other = saved.subject_of(found, inputs.sample("digit 7"))
+    other = attempt(VIT, inputs.sample("digit 7"))
+    assert not isinstance(other, tuple)
     other.uploads = of.uploads
     scores = [other.find(job.key) for job in Many(other, ("rollout", "grad_cam"), ("road",), "uploads", 24).jobs]
     assert [[one.method for one in each] for each in scores] == [["rollout", "grad_cam"]] * 2
@@ -407,10 +408,9 @@ def test_others_get_the_device_while_work_is_going_on():
 
 
 def test_others_get_the_device_between_two_passes_of_a_job_of_a_view():
-    found = attempt(VIT, inputs.sample("digit 3"), "cls", (0.5, 0.5))
-    assert not isinstance(found, tuple)
-    of = saved.subject_of(found, inputs.sample("digit 3"))
-    locks, counted = background.cached.device_lock(), threading.Event()
+    of = attempt(VIT, inputs.sample("digit 3"))
+    assert not isinstance(of, tuple)
+    locks, counted = DEVICE, threading.Event()
     work = Job("counted", "counting", partial(endless_passes, counted))
     task = background.begin(partial(do, of, [work]))
     assert counted.wait(10)

@@ -23,7 +23,7 @@ from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.ui.pages.train import model
 from vizkit.ui.pages.train.start import ENLARGING
-from vizkit.ui.session import cached, jobs, model_names
+from vizkit.ui.session import jobs, model_names, models
 from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_watch, time_estimate
@@ -36,7 +36,7 @@ DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0
 def runs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     yield tmp_path / "runs"
-    cached._weights_seen.clear()
+    models._weights_seen.clear()
     jobs.jobs().jobs.clear()
 
 
@@ -377,21 +377,21 @@ def test_retrained_weights_replace_those_in_memory(runs_home, monkeypatch):
     run = finished(runs_home)
     weights = run.path / "model.safetensors"
     forgotten = []
-    monkeypatch.setattr(cached, "forget", forgotten.append)
-    cached.run_folder("run:first")
-    cached.run_folder("run:first")
+    monkeypatch.setattr(models, "forget", forgotten.append)
+    models.run_folder("run:first")
+    models.run_folder("run:first")
     assert not forgotten
     os.utime(weights, ns=(1, 1))
-    cached.run_folder("run:first")
+    models.run_folder("run:first")
     assert forgotten == ["run:first"]
 
 
 def test_everything_kept_by_a_models_name_is_forgotten_with_it():
     """`forget` finds what has the name among its arguments; nothing of a model may be kept in another way."""
-    own = [each for each in vars(cached).values() if getattr(each, "__module__", "") == cached.__name__]
+    own = [each for each in vars(models).values() if getattr(each, "__module__", "") == models.__name__]
     made = [each for each in own if not inspect.isroutine(each) and not inspect.isclass(each) and callable(each)]
     kept = [each for each in made if "source" in inspect.signature(each).parameters]
-    assert {cached._own, cached._whole, cached._trace} <= set(kept)
+    assert {models._own, models._whole} <= set(kept)
     assert all(isinstance(each, Remembered) for each in kept)
 
 

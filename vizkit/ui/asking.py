@@ -11,8 +11,7 @@ import streamlit as st
 from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
 from vizkit.ui.session import linked_picture
-from vizkit.ui.session.address import drop, put
-from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.session.address import drop, keep_valid, put
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import texts
 from vizkit.ui.widgets.controls import choose_drawing, more

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import streamlit as st
 from streamlit.components.v2 import component
 
+from vizkit.image import RGB, data_url
 from vizkit.views.rules import RefusedError, Rule, T
 
 
@@ -38,7 +39,15 @@ class Canvas:
         callbacks: dict[str, Any] = {
             f"on_{name}_change": partial(hear, key, name, rule, act) for name, (rule, act) in tells.items() if act
         }
+        # Streamlit looks for tables in lists, and imports pandas for that: a second before the first picture.
+        data = data and {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
         self._mount(key=key, data=data, width=width, **callbacks)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def picture_url(digest: str, _rgb: RGB) -> str:
+    """A picture as canvases load it, at most 1,024 pixels; small ones stay exact."""
+    return data_url(_rgb)
 
 
 def _text(part: str | Path) -> str:

@@ -1,29 +1,27 @@
 """The blocks of a view as elements of the page, each drawn when it is ready."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 import streamlit as st
 
-from vizkit.figure.palette import OPACITIES
-from vizkit.hosts.packing import grid_data, on_picture, point_of, said_of
+from vizkit.hosts.packing import Packing, on_picture
 from vizkit.image import RGB, digest_of
 from vizkit.traces import NotApplicable
 from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of, open_view
-from vizkit.ui.canvas import script_canvas
+from vizkit.ui.canvas import picture_url, script_canvas
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background, cached, saved
+from vizkit.ui.session import background
 from vizkit.ui.session.background import do
-from vizkit.ui.session.shown import cursor
+from vizkit.ui.session.chosen import cursor
+from vizkit.ui.session.subjects import NOTHING, NamedSubject
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
-from vizkit.ui.widgets.query_map import show_map
-from vizkit.ui.widgets.tiles import tiles
 from vizkit.views import VIEWS, Entry
 from vizkit.views.blocks import (
     Answered,
@@ -69,10 +67,10 @@ class Drawing:
 
     entry: Entry
     view: View
-    of: Sequence[saved.Kept]
+    of: Sequence[NamedSubject]
     opacity: str
     key: str
-    without: Subject = saved.NOTHING
+    without: Subject = NOTHING
     count: int = 0
     files: dict[str, Callable[[], bytes]] = field(default_factory=dict)
 
@@ -94,10 +92,6 @@ class Drawing:
             control = controls(self.view).get(field)
             st.session_state[self.state(field)] = held(control, value) if control else value
 
-    def subject(self, block: Map | Tiles) -> saved.Kept:
-        """On whose picture it lies."""
-        return next(of for of in self.of if block.of in (None, of))
-
     def pick(self, field: str | tuple[str, ...], values: Sequence[Any]) -> Callable[[int], None] | None:
         """What a click on number i does."""
         return (lambda index: self.put(field, values[index])) if field else None
@@ -110,52 +104,25 @@ def show(to: Drawing, blocks: Iterable[Block]) -> None:
 
 
 # ---- one block each --------------------------------------------------------------------------------------------------
-def _map(to: Drawing, block: Map) -> None:
-    of = to.subject(block)
-    point = point_of(block, of)
-    asking = replace(of.shown, query=block.query if isinstance(block.query, str) else point)
-    field = to.state(block.picks) if block.picks else "query"  # of the page: a click asks for a patch
-    show_map(
-        to.next_key("map"),
-        block.rows,
-        asking,
-        of.picture,
-        to.opacity,
-        block.label,
-        field,
-        instead=block.instead,
-        point=point,
-        **said_of(block),
-    )
+class Pictures(Packing):
+    """Pictures as the page keeps them."""
+
+    def url(self, rgb: RGB, side_px: int = 0) -> str:
+        return picture_url(digest_of(rgb), rgb)
 
 
-def _tiles(to: Drawing, block: Tiles) -> None:
-    if block.title:
-        st.markdown(f"**{plain(block.title)}**")
-    of = to.subject(block)
-    chosen = block.values.index(block.chosen) if block.chosen in block.values else None
-    tiles(
-        to.next_key("tiles"),
-        block.maps,
-        of.shown,
-        of.picture,
-        to.opacity,
-        block.limits,
-        label=block.alt,
-        chosen=chosen,
-        on_pick=to.pick(block.picks, block.values),
-        tile_px=block.tile_px,
-    )
-
-
-def _grid(to: Drawing, block: Grid) -> None:
-    def url(of: Subject) -> str:
-        return cached.browser_image(of.picture.digest if isinstance(of, saved.Kept) else digest_of(of.rgb), of.rgb)
-
-    data = grid_data(block, OPACITIES[to.opacity], url)
-    script_canvas("vizkit_tiles")(
-        to.next_key("grid"), data, pick=(below(len(block.cells)), to.pick(block.picks, block.told))
-    )
+def _packed(to: Drawing, block: Map | Tiles | Grid) -> None:
+    """The canvas that a saved page mounts too; here a click sets a field."""
+    for part in Pictures(to.opacity).packed(block, to.of):
+        if part["kind"] == "heading":
+            st.markdown(f"**{plain(part['text'])}**")
+            continue
+        tells: dict[str, Any]
+        if isinstance(block, Map):
+            tells = {"point": (POINT, partial(asked_there, to, block.picks))}
+        else:
+            tells = {"pick": (below(len(part["data"]["maps"])), to.pick(block.picks, part["values"]))}
+        script_canvas(part["script"])(to.next_key(type(block).__name__.lower()), part["data"], **tells)
 
 
 def _chart(to: Drawing, block: Chart) -> None:
@@ -238,7 +205,7 @@ def _canvas(to: Drawing, block: Canvas) -> None:
     tells: dict[str, Any] = {}
     if block.of is not None:
         of = next(each for each in to.of if each is block.of)
-        data |= on_picture(of, cached.browser_image(of.picture.digest, of.rgb)) | {"point": cursor(), "alone": False}
+        data |= on_picture(of, Pictures(to.opacity).url(of.rgb)) | {"point": cursor(), "alone": False}
         tells["point"] = POINT, partial(asked_there, to, block.picks)
     for name, (rule, to_set) in block.tells.items():
         tells[name] = (rule, partial(to.put, to_set))
@@ -285,9 +252,9 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Answered: lambda to, block: known.say(block.loaded),
     Formula: lambda to, block: st.latex(block.latex),
     Code: lambda to, block: st.code(block.code, block.language, wrap_lines=True),
-    Map: _map,
-    Tiles: _tiles,
-    Grid: _grid,
+    Map: _packed,
+    Tiles: _packed,
+    Grid: _packed,
     Later: _later,
     Canvas: _canvas,
     Picture: _picture,

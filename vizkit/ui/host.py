@@ -14,10 +14,10 @@ from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import OPENS, Drawing, asked_there, show
-from vizkit.ui.session import saved
-from vizkit.ui.session.chosen import reads_now
+from vizkit.ui.session.chosen import cursor, reads_now
 from vizkit.ui.session.evaluations import at_hand
-from vizkit.ui.session.shown import cursor
+from vizkit.ui.session.report import item_alone, item_of
+from vizkit.ui.session.subjects import NamedSubject, SharedSubject, picture_alone
 from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
@@ -36,24 +36,21 @@ def draw(entry: Entry, page: Any) -> None:
         st.switch_page(page_of_picture, query_params={})  # without them it refuses to clear those of widgets
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
-    able: list[tuple[Any, saved.Kept]] = []
+    able: list[tuple[Any, NamedSubject]] = []
     uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
     offered = folders.offered(settings().data_roots)
-    for column, shown in _places(cls, entry, page):
-        of = saved.subject_of(shown, page.picture)
+    for column, of in _places(cls, entry, page):
         of.uploads, of.folders = uploads, offered
         with column:
             reading.guarded(_add_able, able, cls, column, of)
     if not able and entry.needs:
         return
-    without: Any = saved.Shelved(no_model, no_picture(), point=cursor())  # of this session alone
+    without: Any = SharedSubject(no_model, no_picture(), point=cursor())  # of this session alone
     if "picture" in reads_now(entry) and not able:
-        without = saved.picture_alone(page.picture)
+        without = picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
     without.outcomes, without.chosen = at_hand() if cls.by_name else (), page.chosen
-    others = (
-        [saved.subject_of(shown, page.picture) for shown in page.shown if shown is not page.focus] if cls.alone else []
-    )
+    others = [of for of in page.subjects if of is not page.focus] if cls.alone else []
     give_texts(cls, without, *(of for _, of in able))
     for _, of in able:
         of.beside = (*(other for _, other in able if other is not of), *others)
@@ -67,17 +64,17 @@ def draw(entry: Entry, page: Any) -> None:
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 
-def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, Any]]:
-    """Where each model stands, and what it computed. A view that needs none is given the one in focus, where it reads
+def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, NamedSubject]]:
+    """Where each model stands, with its picture. A view that needs none is given the one in focus, where it reads
     models and there is one."""
     if cls.by_name or (not entry.needs and not ("models" in entry.reads and page.sources)):
         return []
     if cls.together or cls.alone:
-        return [(contextlib.nullcontext(), shown) for shown in (page.shown if cls.together else [page.focus])]
+        return [(contextlib.nullcontext(), of) for of in (page.subjects if cls.together else [page.focus])]
     return page.columns()
 
 
-def _add_able(able: list[Any], cls: type[View], column: Any, of: saved.Kept) -> None:
+def _add_able(able: list[Any], cls: type[View], column: Any, of: NamedSubject) -> None:
     """NotApplicable where this model has nothing to choose from."""
     choosable(cls, [of])
     able.append((column, of))
@@ -91,14 +88,11 @@ def _one(to: Drawing, index: int) -> None:
     key = f"{to.entry.name}{index}"
     if to.of:
         others = to.of[1:] if to.view.together else to.of[0].beside if to.view.among else ()
-        item = saved.item_of(
-            to.of[0].shown, to.view, to.opacity, others=[each.shown for each in others if isinstance(each, saved.Kept)]
-        )
+        item = item_of(to.of[0], to.view, to.opacity, [each for each in others if isinstance(each, NamedSubject)])
         item = item if "picture" in reads(to.view) else replace(item, image="")
-        save(key, {"": item}, to.of[0], to.files)
     else:
-        item = (saved.item_of_picture if "picture" in reads(to.view) else saved.item_alone)(to.view)
-        save(key, {"": item}, to.without, to.files)
+        item = item_alone(to.view, "picture" in reads(to.view))
+    save(key, {"": item}, to.of[0] if to.of else to.without, to.files)
 
 
 def _turned(to: Drawing, book: Packed) -> None:

@@ -18,10 +18,11 @@ import streamlit as st
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
-from vizkit.ui.session.address import drop_infinite, settle
-from vizkit.ui.session.chosen import reads_now
+from vizkit.ui.session.address import drop_infinite, keep_valid, settle
+from vizkit.ui.session.chosen import marked, reads_now
+from vizkit.ui.session.columns import accepted, side_by_side
 from vizkit.ui.session.needs import models_for
-from vizkit.ui.session.shown import Shown, choose_view, cursor, focus_of, one_after_another, side_by_side
+from vizkit.ui.session.subjects import NamedSubject
 from vizkit.ui.widgets.known import banner
 from vizkit.views import VIEWS, Reads
 from vizkit.views import Entry as View
@@ -34,35 +35,34 @@ class NothingShownError(Exception):
 @dataclass(frozen=True)
 class Page:
     """What every view is given. `sources`: the models it shows, all of which have what it needs; `chosen`: those of the
-    sidebar. `query`: "patch" for the token under the cursor, or the name of a special token."""
+    sidebar."""
 
     sources: list[str]
     chosen: list[str]
-    query: str
 
     @property
     def picture(self) -> Picture:
         return chosen.picture()
 
-    @property
-    def cursor(self) -> tuple[float, float]:
-        return cursor()
-
-    def columns(self) -> list[tuple[Any, Shown]]:
-        """A bordered column for every model, and what it computed."""
-        return side_by_side(self.picture, self.sources, self.query)
+    def columns(self) -> list[tuple[Any, NamedSubject]]:
+        """A bordered column for every model, and what it is a view of."""
+        return side_by_side(self.picture, self.sources)
 
     @cached_property
-    def shown(self) -> list[Shown]:
-        """What every model computed, without columns."""
-        return one_after_another(self.picture, self.sources, self.query)
+    def subjects(self) -> list[NamedSubject]:
+        """Of every model, without columns."""
+        return [of for source in self.sources if (of := accepted(source, self.picture))]
 
     @cached_property
-    def focus(self) -> Shown:
+    def focus(self) -> NamedSubject:
         """The model that the view is about, chosen by name where there are several."""
-        if not self.shown:
+        if not self.subjects:
             raise NothingShownError
-        return focus_of(self.shown)
+        if len(self.subjects) == 1:
+            return self.subjects[0]
+        of = {each.source: each for each in self.subjects}
+        keep_valid("focus", of)
+        return of[_choose("Model", "focus", tuple(of), marked)]
 
 
 def open_page(stem: str) -> None:
@@ -75,7 +75,7 @@ def open_page(stem: str) -> None:
         if st.query_params.get(key) == view.formerly != "":
             st.query_params[key] = view.title
             st.rerun()  # a widget takes its value from the address at the beginning of a run
-        title = choose_view(key, titles, preset=hasattr(package, "opening"))
+        title = _choose("View", key, titles, preset=hasattr(package, "opening"))
         view = package.VIEWS[titles.index(title)]
         st.caption(view.line)
     if "picture" in reads_now(view) and linked_picture.awaited():
@@ -90,6 +90,15 @@ def open_page(stem: str) -> None:
     (drawn_alone if view.fragment else draw)(view, package.__name__)
     if below:
         below()
+
+
+def _choose(label: str, key: str, of: tuple[str, ...], words: Any = str, preset: bool = False) -> str:
+    """One of several, the first as a rule; the address says it. `preset`: the session state has been given one."""
+    default = None if preset else of[0]
+    look = {"format_func": words, "label_visibility": "collapsed"}
+    return (
+        st.segmented_control(label, of, default=default, required=True, key=key, bind="query-params", **look) or of[0]
+    )
 
 
 def package_of(stem: str) -> ModuleType | SimpleNamespace:
@@ -124,12 +133,9 @@ def draw(view: View, package: str) -> None:
     sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
     if view.needs and not sources:
         return
-    query = view.query or st.session_state.get("query") or st.query_params.get("query", "").strip("[]") or "patch"
-    page = Page(sources, chosen.sources(), query)
+    page = Page(sources, chosen.sources())
     with contextlib.suppress(NothingShownError), reading.columns():
         reading.guarded(function_of(view, package), page)
-    if not view.query and st.session_state.get("query", query) != query:
-        st.rerun()  # a link named a token that these models do not have
     settle()
 
 

@@ -24,9 +24,9 @@ class Entry:
 
     `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
     another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
-    `query`: the token whose rows it asks for, where the page's own choice does not decide. `formerly`: an earlier
-    title, so that old addresses still open it. `answers`: whether it shows what models answer. `reads`: what it shows
-    something of; the sidebar offers that alone. `only`: with this option of its own alone, else it reads nothing.
+    `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
+    `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, else
+    it reads nothing.
     """
 
     title: str
@@ -34,7 +34,6 @@ class Entry:
     module: str
     needs: str = "model"
     fragment: bool = True
-    query: str = ""
     formerly: str = ""
     answers: bool = False
     reads: Reads = "picture and models"

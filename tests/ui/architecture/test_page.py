@@ -11,7 +11,8 @@ from vizkit.training.architectures import build
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.saving import save_best
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import model_names
+from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
 from vizkit.views import VIEWS as EVERY
 
@@ -114,7 +115,7 @@ def test_flows_are_measured_not_typed():
         "65 × 96 becomes 96",
         "10 logits",
     ]
-    steps = [flow(cached.model(source)) for source in models]
+    steps = [flow(opened_models.model(source)) for source in models]
     costs = [sum(step.multiply_adds for step in each) for each in steps]
     shares = [sum(row.get("share", 0) for row in each["rows"]) for each in drawn]
     assert shares == pytest.approx([cost / max(costs) for cost in costs])  # one scale for all

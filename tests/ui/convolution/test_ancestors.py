@@ -7,7 +7,8 @@ import pytest
 
 from tests.ui.conftest import fine, opened, texts
 from vizkit.models import Loaded, by_name
-from vizkit.ui.session import background, cached
+from vizkit.ui.device import DEVICE
+from vizkit.ui.session import background, models
 from vizkit.views.convolution import receptive_field
 
 RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))
@@ -72,7 +73,7 @@ def small() -> Iterator[None]:
         patch.setattr(by_name, "named", sized)
         yield
     for source in (ALEXNET, VGG):
-        cached.forget(source)
+        models.forget(source)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sample for a mean, and nothing beside the page."""
 
     def start(name: str, work: Callable[[background.Task], None]) -> None:
-        lock = cached.device_lock()
+        lock = DEVICE
         with lock:
             work(background.Task(lock))
 

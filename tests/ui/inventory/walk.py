@@ -19,7 +19,9 @@ from tests.ui.conftest import CNN, SWIN
 from tests.ui.inventory.facts import Sent, facts, sent_files, steady
 from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widgets
 from vizkit.models.probes.attention_timing import Layer, Timed
-from vizkit.ui.session import background, cached
+from vizkit.ui.device import DEVICE
+from vizkit.ui.session import background
+from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.session.remembered import shelf
 from vizkit.ui.views import View, package_of
@@ -53,12 +55,12 @@ def sections(stem: str, view: View, full: bool) -> Iterator[tuple[str, list[str]
 def forget() -> None:
     """Results that a page looks for and does not compute; models and what is made of them alone may stay."""
     st.cache_data.clear()
-    shelf().forget(lambda key: not str(key[0]).startswith("vizkit."))
+    shelf().forget(lambda key: not str(key[0]).startswith(("vizkit.", "('trace', ")))
 
 
 def fits(name: str, stem: str, view: View) -> bool:
     read = view.reads != "nothing" and "models" in view.reads
-    return name not in models_of(view) and read and (not view.needs or NEEDS[view.needs].has(cached.model(name)))
+    return name not in models_of(view) and read and (not view.needs or NEEDS[view.needs].has(opened_models.model(name)))
 
 
 def controls(stem: str, test: AppTest, full: bool) -> list[str]:
@@ -102,7 +104,7 @@ def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent])
     began = []
 
     def at_once(name: str, work: Callable[[background.Task], None]) -> None:
-        task = background.Task(cached.device_lock(), seen=float("inf"))
+        task = background.Task(DEVICE, seen=float("inf"))
         background.run(task, work)
         st.session_state[f"_task_{name}"] = task
         began.append(name)

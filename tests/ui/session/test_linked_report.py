@@ -20,7 +20,7 @@ from vizkit.report.document import MOST_ITEMS, Entry, Report
 from vizkit.report.item import Item
 from vizkit.ui.pages.report import linked
 from vizkit.ui.session import uploads
-from vizkit.ui.session.saved import ENTRIES
+from vizkit.ui.session.report import ENTRIES
 from vizkit.views.explore import Explore
 
 ITEM = Item(Explore(2, 2), VIT, "ViT · digits", "digit 3", link="explore?layer=2")

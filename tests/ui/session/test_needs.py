@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from tests.ui import test_views
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import model_names, models
 from vizkit.ui.session.needs import NEEDS
 
 PICTURES = {"mayfly nymph": "insects", "digit 3": "digits"}
@@ -14,7 +14,7 @@ ONE_OF_EACH = {view.needs: (stem, view) for stem, view in test_views.ALL.values(
 
 @cache
 def fits(source: str, need: str) -> bool:
-    return NEEDS[need].has(cached.model(source))
+    return NEEDS[need].has(models.model(source))
 
 
 def test_every_need_is_that_of_a_view():

@@ -14,7 +14,7 @@ from tests.ui.conftest import opened
 from vizkit.models import Loaded
 from vizkit.traces import Trace
 from vizkit.ui.device import DEVICE
-from vizkit.ui.session import cached, remembered
+from vizkit.ui.session import models, remembered
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
 MIB = 2**20
@@ -195,17 +195,17 @@ def test_names_and_arguments_make_the_key(shelf):
 def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, tmp_path):
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"1")
-    cached._weights_seen().clear()
-    cached.forget_old_weights("run:a", tmp_path)
-    keys = [("vizkit.ui.session.cached._own", source, None, None) for source in ("run:a", "run:b")]
+    models._weights_seen().clear()
+    models.forget_old_weights("run:a", tmp_path)
+    keys = [("vizkit.ui.session.models._own", source, None, None) for source in ("run:a", "run:b")]
     for key in keys:
         shelf.get(key, object)
-    cached.forget_old_weights("run:a", tmp_path)
+    models.forget_old_weights("run:a", tmp_path)
     assert all(key in shelf for key in keys)
     weights.write_bytes(b"22")
-    cached.forget_old_weights("run:a", tmp_path)
+    models.forget_old_weights("run:a", tmp_path)
     assert [key in shelf for key in keys] == [False, True]
-    cached._weights_seen().clear()
+    models._weights_seen().clear()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
-from vizkit.ui.session.saved import ENTRIES
+from vizkit.ui.session.report import ENTRIES
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 

@@ -16,7 +16,7 @@ from vizkit.models import Loaded
 from vizkit.training.architectures import build
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.ui.pages.train import model
-from vizkit.ui.session import cached, model_names
+from vizkit.ui.session import model_names
 from vizkit.ui.sidebar import folders
 
 RUN = model_names.BUNDLED / "digits_vit"
@@ -125,7 +125,7 @@ def test_an_opened_model_teaches_as_it_is(models):
 def test_what_timm_does_not_make_cannot_be_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     network = Loaded("mine", nn.Sequential(), torch.device("cpu"), vizkit.load(RUN).preprocessing, ("a",))
-    monkeypatch.setattr(cached, "model", lambda source: network)
+    monkeypatch.setattr("vizkit.ui.session.models.model", lambda source: network)
     with pytest.raises(RecipeError, match="cannot be trained: timm does not make it"):
         model._kept("checkpoint:mine-0")
     assert not [path for path in Path(tmp_path).rglob("*") if path.is_file()]

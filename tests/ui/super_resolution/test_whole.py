@@ -12,7 +12,7 @@ from vizkit.models.super_resolution import enlarge, open_enlarger
 from vizkit.traces import NotApplicable
 from vizkit.ui.device import Device
 from vizkit.ui.session import background
-from vizkit.ui.session.saved import Shelved
+from vizkit.ui.session.subjects import SharedSubject
 from vizkit.views.subject import no_model
 from vizkit.views.super_resolution.whole import WholePicture, from_the_middle, png_of
 
@@ -37,7 +37,7 @@ def picture(rows, columns):
 
 
 def test_tiles_that_are_done_when_it_is_stopped_are_not_computed_again():
-    of = Shelved(no_model, picture(9, 110))
+    of = SharedSubject(no_model, picture(9, 110))
     (later,) = WholePicture().show(of)
     with pytest.raises(Stopped):
         background.do(of, later.jobs, Heard(3))  # each job is heard twice
@@ -72,7 +72,7 @@ def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
 
 
 def test_a_picture_that_is_large_waits_for_a_press():
-    (later,) = WholePicture().show(Shelved(no_model, picture(300, 300)))
+    (later,) = WholePicture().show(SharedSubject(no_model, picture(300, 300)))
     assert later.button == "Enlarge ×4"
     assert later.only_asked
     assert len(later.jobs) <= 25
@@ -81,7 +81,7 @@ def test_a_picture_that_is_large_waits_for_a_press():
 def test_a_picture_that_is_large_already_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("vizkit.models.super_resolution.enlarging.MOST_PIXELS", 50)
     with pytest.raises(NotApplicable, match="give a smaller one"):
-        list(WholePicture().show(Shelved(no_model, picture(9, 9))))
+        list(WholePicture().show(SharedSubject(no_model, picture(9, 9))))
 
 
 def test_the_file_has_every_pixel():

@@ -31,6 +31,12 @@ def drop(name: str) -> None:
         del st.query_params[name]
 
 
+def keep_valid(key: str, allowed: Any) -> None:
+    """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
+    if key in st.session_state and st.session_state[key] not in allowed:
+        del st.session_state[key]
+
+
 def drop_infinite() -> None:
     """Of a link, once, before a page draws what is bound to it: where a number is asked for Streamlit makes an int of
     1e999, and fails."""

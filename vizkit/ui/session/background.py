@@ -14,9 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.ui.device import Device
+from vizkit.ui.device import DEVICE, Device
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
@@ -53,7 +52,7 @@ class Task:
 
 def begin(work: Callable[[Task], None]) -> Task:
     """Start `work(task)` in a thread of its own."""
-    task = Task(cached.device_lock())
+    task = Task(DEVICE)
     threading.Thread(target=run, args=(task, work), daemon=True, name="vizkit work").start()
     return task
 

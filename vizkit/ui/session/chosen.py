@@ -7,10 +7,14 @@ import streamlit as st
 
 from vizkit.datasets import samples
 from vizkit.image import Picture
+from vizkit.ui.canvas import linked
+from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
-from vizkit.ui.session.address import drop
+from vizkit.ui.session.address import drop, put
 from vizkit.views.entry import Entry, Reads
+from vizkit.views.rules import POINT
 
+CENTRE = (0.5, 0.5)
 MAX_MODELS = 4
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, whose import takes seconds
 FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insect\na photo of a cat\na photo of a dog"
@@ -32,6 +36,14 @@ class Opened(NamedTuple):
 def picture() -> Picture:
     """The image that every page shows."""
     return st.session_state["_picture"]
+
+
+def cursor() -> tuple[float, float]:
+    """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
+    point = st.session_state.get("at") or linked("at", POINT) or CENTRE
+    if point != CENTRE or "at" in st.query_params:
+        put("at", f"{point[0]:.4f},{point[1]:.4f}")
+    return point
 
 
 def whole_image() -> bool:
@@ -135,6 +147,16 @@ def digest_of(texts: tuple[str, ...]) -> str:
 def bare(source: str) -> str:
     """The model of one of `sources`, without its classes."""
     return source.partition(MARK)[0]
+
+
+def title(source: str) -> str:
+    """For people."""
+    return model_names.title(bare(source))
+
+
+def marked(source: str) -> str:
+    """The same for the options of pills and segmented controls, which are Markdown."""
+    return plain(title(source))
 
 
 def classes_of(source: str) -> tuple[str, ...]:

@@ -18,9 +18,8 @@ from vizkit.datasets.opening import kind_of
 from vizkit.evaluation.job import JobFolder
 from vizkit.heads import HEADS
 from vizkit.ui.session import allowed, model_names
-from vizkit.ui.session.chosen import bare, classes_of
+from vizkit.ui.session.chosen import bare, classes_of, title
 from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
-from vizkit.ui.session.shown import title
 
 MOST_KEPT = 60  # folders of finished evaluations
 

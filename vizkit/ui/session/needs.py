@@ -10,10 +10,9 @@ import streamlit as st
 from vizkit.datasets import samples
 from vizkit.datasets.samples import INSECTS
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached
-from vizkit.ui.session.chosen import add
+from vizkit.ui.session import models as opened_models
+from vizkit.ui.session.chosen import add, title
 from vizkit.ui.session.model_names import KNOWN, knows
-from vizkit.ui.session.shown import title
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -110,7 +109,7 @@ def _suitable(sources: list[str], need: str) -> list[str]:
     fitting = []
     for source in sources:
         try:
-            fits = NEEDS[need].has(cached.model(source))
+            fits = NEEDS[need].has(opened_models.model(source))
         except Exception:
             fits = True
         fitting += [source] if fits else []

@@ -4,9 +4,8 @@ import streamlit as st
 
 from vizkit.ui.plain import plain
 from vizkit.ui.session import gallery
-from vizkit.ui.session.chosen import MAX_MODELS, add
+from vizkit.ui.session.chosen import MAX_MODELS, add, marked
 from vizkit.ui.session.gallery import FOR_PHOTOGRAPHS, GALLERY, Entry
-from vizkit.ui.session.shown import marked
 
 REFUSED = "_gallery_refused"  # (where it was clicked, the model, why it cannot be had)
 ENTRY_PX = 170  # so that what is said of models stands in one column

@@ -13,9 +13,8 @@ from vizkit.training.runs.measure import best_of, measure_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
-from vizkit.ui.session.address import go_to, put
+from vizkit.ui.session.address import go_to, keep_valid, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
-from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.controls import more

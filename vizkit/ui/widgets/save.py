@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.ui.session import saved
+from vizkit.ui.session import report
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
     """
     from vizkit.report.item import stem_of
 
-    if said := st.session_state.pop(saved.SAID, ""):
+    if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
     with st.popover("Save", icon=":material/download:"):
         name = next(iter(items)) if len(items) == 1 else st.selectbox("Map", list(items), key=f"saved_{key}")
@@ -41,7 +41,7 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             icon=":material/add_notes:",
             key=f"report_{key}",
             type="primary",
-            on_click=saved.keep,
+            on_click=report.keep,
             args=(item, inputs),
             help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
         )

@@ -27,7 +27,6 @@ VIEWS = (
         "distillation.tokens:TwoTokens",
         "two tokens",
         fragment=False,
-        query="cls",
         name="two-tokens",
         page="distillation",
     ),

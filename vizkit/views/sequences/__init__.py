@@ -56,7 +56,6 @@ VIEWS = (
         "sequences.bridge:Bridge",
         "vit",
         fragment=False,
-        query="patch",
         name="words-to-patches",
         page="sequences",
     ),

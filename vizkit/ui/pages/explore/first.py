@@ -14,17 +14,18 @@ import numpy as np
 import streamlit as st
 
 from vizkit.figure.canvas.rows import STEPS
+from vizkit.ui.canvas import picture_url
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, chosen, model_names
-from vizkit.ui.session.shown import Shown, attempt, blocks, cursor
+from vizkit.ui.session import chosen, model_names
+from vizkit.ui.session.chosen import cursor
+from vizkit.ui.session.columns import attempt, blocks
 from vizkit.ui.session.warmup import ready, warm_up
 from vizkit.ui.sidebar.inputs import INSECTS
 from vizkit.ui.widgets.known import chip_of
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from vizkit.views.subject import Subject
 
 RECORDING = Path(__file__).with_name("first.json.gz")  # `python -m tests.ui.widgets.test_first_view` makes it anew
 MOST_STEPS = 3 / STEPS  # of the largest weight: kernels of other processors round otherwise
@@ -49,7 +50,7 @@ def show() -> Callable[[], object] | None:
     from vizkit.ui.widgets.stage import stage
 
     place, recorded, picture = st.empty(), load(), chosen.picture()
-    mine = {"image": cached.browser_image(picture.digest, picture.rgb), "point": cursor()}
+    mine = {"image": picture_url(picture.digest, picture.rgb), "point": cursor()}
     with place.container():
         with st.container(key="waiting"):  # as high as the controls that come in its place
             st.caption(":material/history: A recording of this view, while the models are being loaded.")
@@ -87,11 +88,9 @@ def _with(part: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
 
 def _differing_now(recorded: dict[str, Blocks]) -> list[str]:
     """The models that give something else now. Of one that cannot be shown the page says why."""
-    from vizkit.ui.session.saved import subject_of
-
     picture = chosen.picture()
-    shown = {source: attempt(source, picture, "patch", cursor()) for source in recorded}
-    of = {source: subject_of(each, picture) for source, each in shown.items() if isinstance(each, Shown)}
+    tried = {source: attempt(source, picture) for source in recorded}
+    of = {source: each for source, each in tried.items() if isinstance(each, Subject)}
     return [source for source, parts in record(of).items() if differs(recorded[source], parts)]
 
 

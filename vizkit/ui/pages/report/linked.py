@@ -15,7 +15,7 @@ from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_BYTES, MOST_ITEMS, Entry, Report, opened
 from vizkit.settings import settings
 from vizkit.ui.plain import plain
-from vizkit.ui.session import saved
+from vizkit.ui.session import report as session_report
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader, used
 from vizkit.ui.sidebar.inputs import AWAY, TYPES, samples
@@ -28,7 +28,7 @@ WHOLE, LONGEST_LINK = "~", 6000  # what a report in a link begins with; letters,
 
 
 def shown() -> Report:
-    return Report(st.session_state.setdefault(TITLE, "Report"), tuple(saved.entries().values()))
+    return Report(st.session_state.setdefault(TITLE, "Report"), tuple(session_report.entries().values()))
 
 
 def follow() -> None:
@@ -47,7 +47,7 @@ def follow() -> None:
 def mirror() -> None:
     """The address is that of the report which is kept here, as long as it is the same; else it holds the report."""
     link, then = st.session_state.get(LINKED, ("", ""))
-    now = shown().to_json() if saved.entries() else ""
+    now = shown().to_json() if session_report.entries() else ""
     if now != then or not now:
         link = packed(now) if now else ""
         st.session_state[LINKED] = link, now
@@ -74,7 +74,7 @@ def offer() -> None:
     """The ways to hand the report on, and to open another one."""
     if refused := st.session_state.pop(REFUSED, ""):
         st.warning(plain(refused), icon=":material/warning:")
-    if saved.entries():
+    if session_report.entries():
         with st.container(horizontal=True, vertical_alignment="center"):
             if settings().keep_pictures:
                 st.button("Keep for a link", icon=":material/link:", on_click=keep)
@@ -89,7 +89,7 @@ def _handed_on() -> str:
         return f"Kept: Copy link opens this report for {settings().uploads_kept_hours:g} hours, comments too."
     if not link:
         return "This report is too long for a link: hand on its folder, whose replay.json opens here."
-    own = sum(entry.item.image not in ("", *samples()) for entry in saved.entries().values())
+    own = sum(entry.item.image not in ("", *samples()) for entry in session_report.entries().values())
     if not own:
         return "Copy link hands this report on, with its comments: the address holds it."
     which = "the one of a picture" if own == 1 else f"the {own} of pictures"
@@ -108,7 +108,7 @@ def receive() -> None:
 
 def take(data: bytes) -> None:
     """Add the pictures of a replay.json that are not here yet. What is wrong with it is said on the page."""
-    here = saved.entries()
+    here = session_report.entries()
     try:
         report = opened(data)
         new = [entry for entry in report.entries if entry not in here.values()]

@@ -20,7 +20,8 @@ from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.pages.report import linked
 from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
-from vizkit.ui.session import linked_picture, saved
+from vizkit.ui.session import linked_picture
+from vizkit.ui.session import report as session_report
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
@@ -43,7 +44,7 @@ def view(page: Page) -> None:
     for name, sentence in pictures.read_uploads()[1]:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
     linked.mirror()
-    if kept := saved.entries():
+    if kept := session_report.entries():
         _pictures(kept)
     else:
         st.info(EMPTY, icon=":material/note_stack:")
@@ -77,7 +78,7 @@ def _pictures(kept: dict[int, Entry]) -> None:
 def _picture(entry: Entry) -> Subject | None:
     """Draws it and gives what it was drawn from, or says in a sentence why it cannot be made."""
     try:
-        inputs = saved.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
+        inputs = session_report.inputs_again(entry.item, picture_of(entry.item), pictures.picture_named)
         inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
         if other := changed(entry.item, inputs):
             raise ReportError(other)
@@ -121,14 +122,20 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
                     icon=f":material/arrow_{icon}:",
                     key=f"{word.lower()}_{number}",
                     disabled=end,
-                    on_click=saved.move,
+                    on_click=session_report.move,
                     args=(number, places),
                 )
-            st.button("Remove", icon=":material/delete:", key=f"remove_{number}", on_click=saved.remove, args=(number,))
+            st.button(
+                "Remove",
+                icon=":material/delete:",
+                key=f"remove_{number}",
+                on_click=session_report.remove,
+                args=(number,),
+            )
 
 
 def _comment(number: int, key: str) -> None:
-    saved.comment(number, str(st.session_state[key]))
+    session_report.comment(number, str(st.session_state[key]))
 
 
 def picture_of(item: Item) -> "Picture | None":

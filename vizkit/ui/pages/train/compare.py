@@ -8,7 +8,7 @@ from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
 from vizkit.ui.pages.train import runs_table
 from vizkit.ui.pages.train.at_work import forget_run
-from vizkit.ui.session.shown import keep_valid
+from vizkit.ui.session.address import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_curves
 from vizkit.ui.widgets.controls import more

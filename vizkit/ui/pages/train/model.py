@@ -11,7 +11,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.pages.train.fields import KEY, PARTS, widget
 from vizkit.ui.plain import plain
-from vizkit.ui.session import cached, model_names, uploads
+from vizkit.ui.session import model_names, models, uploads
 from vizkit.ui.session.chosen import Opened
 from vizkit.writing import name_of_file
 
@@ -165,7 +165,7 @@ def _kept(source: str) -> Path:
         from vizkit.training.runs.saving import save_best
 
         try:
-            loaded = cached.model(source)
+            loaded = models.model(source)
             place.mkdir(parents=True, exist_ok=True)
             save_best(RunFolder(place), loaded.model, loaded.labels, loaded.head.name)
         except (ModelError, AttributeError, ValueError) as error:  # no model of timm, or options that no file holds

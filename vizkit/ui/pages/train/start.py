@@ -19,8 +19,8 @@ from vizkit.ui.pages.train import checked, fields, model
 from vizkit.ui.pages.train.at_work import at_work, forget_run
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
+from vizkit.ui.session.address import keep_valid
 from vizkit.ui.session.jobs import JobError, jobs
-from vizkit.ui.session.shown import keep_valid
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
 

@@ -7,10 +7,9 @@ from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
-from vizkit.ui.session.chosen import classes_of, sources
+from vizkit.ui.session.chosen import classes_of, sources, title
 from vizkit.ui.session.evaluations import Request, evaluations, request_for, tell_of
 from vizkit.ui.session.runner import ACTIVE, JobError
-from vizkit.ui.session.shown import title
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips

@@ -1,36 +1,21 @@
-"""Models and traces shared by all sessions; keys are names and digests, never pixels or tensors."""
+"""Models shared by all sessions, by their names in the picker."""
 
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-import numpy as np
 import streamlit as st
 
-from vizkit import image
-from vizkit.image import Box, Picture, Preprocessing
-from vizkit.ui.device import DEVICE, Device
+from vizkit.image import Picture, Preprocessing
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.session.remembered import forget, remembered
-from vizkit.views import subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vizkit.analysis.attention.attention_map import Query
-    from vizkit.analysis.attention.statistics import Layer
-    from vizkit.models import Keep, Loaded
-    from vizkit.models.probes.parts import Parts
-    from vizkit.traces import Trace
-
-T = TypeVar("T")
-
-
-def device_lock() -> Device:
-    """One computation at a time: more would only share the same cores or the same GPU memory."""
-    return DEVICE
+    from vizkit.models import Loaded
 
 
 def model(source: str, whole: Picture | None = None) -> "Loaded":
@@ -131,95 +116,3 @@ def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -
     loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
     # The sentences of the library say its name.
     return replace(loaded, name=model_names.title(source)) if source.startswith("bundled:") else loaded
-
-
-def seen_box(picture: Picture, loaded: "Loaded") -> "Box":
-    """The part of the picture that the model sees, (x0, y0, x1, y1) in its pixels."""
-    height, width = picture.rgb.shape[:2]
-    return image.seen_box((height, width), loaded.preprocessing)
-
-
-def trace(source: str, loaded: "Loaded", picture: Picture, query: "Query") -> "Trace":
-    """The trace of one image. When all weights would not fit, only the rows of `query` and of the special tokens, or
-    the mean over heads where a row is not the same token in every layer."""
-    from vizkit.models.probes.budget import keep_within
-
-    return traced(source, loaded, picture, keep_within(loaded, query, subject.FULL_TRACE_BYTES))
-
-
-def traced(source: str, loaded: "Loaded", picture: Picture, keep: "Keep") -> "Trace":
-    """The same, of which `keep` is kept."""
-    return _trace(source, picture.digest, loaded.preprocessing, keep, loaded, picture.rgb)
-
-
-@remembered
-def _trace(
-    source: str,
-    digest: str,
-    preprocessing: Preprocessing,
-    keep: "Keep",
-    _loaded: "Loaded",
-    _rgb: np.ndarray,
-) -> "Trace":
-    from vizkit.models import trace as run
-
-    with device_lock():
-        return run(_loaded, _rgb, keep=keep)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def browser_image(digest: str, _rgb: np.ndarray) -> str:
-    """The image as the canvas loads it, at most 1,024 pixels; small pictures stay exact."""
-    return image.data_url(_rgb)
-
-
-def parts(source: str, picture: Picture, loaded: "Loaded", layer: int, token_id: int | None) -> "Parts":
-    """Layer `layer` (from 0) taken apart; for Swin the window that holds the token."""
-    return _parts(source, picture.digest, loaded.preprocessing, layer, token_id, loaded, picture.rgb)
-
-
-@remembered
-def _parts(
-    source: str,
-    digest: str,
-    preprocessing: Preprocessing,
-    layer: int,
-    token_id: int | None,
-    _loaded: "Loaded",
-    _rgb: np.ndarray,
-) -> "Parts":
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.parts import attention_parts
-
-    with device_lock():
-        return attention_parts(_loaded, pixels_of(_loaded, _rgb), layer, token_id=token_id)
-
-
-def statistics(source: str, picture: Picture, loaded: "Loaded") -> "tuple[Layer, ...]":
-    return _statistics(source, picture.digest, loaded.preprocessing, loaded, picture)
-
-
-@remembered
-def _statistics(
-    source: str, digest: str, preprocessing: Preprocessing, _loaded: "Loaded", _picture: Picture
-) -> "tuple[Layer, ...]":
-    from vizkit.analysis.attention.statistics import by_layer
-    from vizkit.models.probes.budget import weights_bytes
-    from vizkit.traces import NotApplicable
-
-    if weights_bytes(_loaded) > subject.FULL_TRACE_BYTES:
-        raise NotApplicable(
-            f"All weights of {chosen.bare(source)} at this size would take more memory than is kept; choose a smaller "
-            "input."
-        )
-    return by_layer(trace(source, _loaded, _picture, (0.5, 0.5)))
-
-
-def made(source: str, picture: Picture, loaded: "Loaded", what: tuple, make: "Callable[[], T]") -> T:
-    """`make()` of one model and one image, kept under the name `what`; `make` takes the lock where it runs a model."""
-    return _made(source, picture.digest, loaded.preprocessing, what, make)
-
-
-@remembered
-def _made(source: str, digest: str, preprocessing: Preprocessing, what: tuple, _make: "Callable[[], Any]") -> Any:
-    return _make()

@@ -1,0 +1,128 @@
+"""The report of the session: records of what was seen, from which pictures are made again."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import streamlit as st
+
+from vizkit.image import RGB, Picture
+from vizkit.ui.session import models
+from vizkit.ui.session.address import link
+from vizkit.ui.session.chosen import MARK, bare, classes_of, cursor, digest_of, title, whole_image
+from vizkit.ui.session.subjects import NamedSubject, SharedSubject
+from vizkit.ui.session.uploads import give_texts
+from vizkit.views.subject import Subject, no_model, no_picture
+
+if TYPE_CHECKING:
+    from vizkit.report.document import Entry
+    from vizkit.report.item import Draw, Item, Other
+
+ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
+
+PictureOf = Callable[[str], RGB]
+WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
+
+
+def item_of(
+    of: NamedSubject,
+    shows: Any,
+    draw: str = "over image",
+    others: Sequence[NamedSubject] = (),
+) -> "Item":
+    """The record of a picture on this page, of the chosen image; `others`: further models that are on it."""
+    from vizkit.report.item import Item, Other
+
+    first, *more = (_facts_of(each) for each in (of, *others))
+    source, model, size_hw, classes = first
+    return Item(
+        shows,
+        source,
+        model,
+        str(st.session_state.get("image", "")),
+        cast("Draw", draw),
+        size_hw,
+        classes,
+        link(),
+        at=cursor(),
+        others=tuple(Other(*each) for each in more),
+    )
+
+
+def _facts_of(of: NamedSubject) -> tuple[str, str, tuple[int, int] | None, tuple[str, ...]]:
+    """A model as a record has it."""
+    size_hw = of.loaded.preprocessing.size_hw if whole_image() else None
+    return bare(of.source), title(of.source), size_hw, classes_of(of.source)
+
+
+def item_alone(shows: Any, picture: bool) -> "Item":
+    """Of what depends on no model; on the chosen image where there is a `picture`."""
+    from vizkit.report.item import Item
+
+    return Item(shows, "", "", str(st.session_state.get("image", "")) if picture else "", link=link(), at=cursor())
+
+
+def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:
+    """Of an item of the report; `picture` of one that has one, `named` others that its changes name."""
+    if not item.source:
+        rgb = no_picture() if picture is None else picture.rgb
+        inputs = SharedSubject(no_model, rgb, image=item.image, point=item.at, picture_of=named)
+    else:
+        picture = picture or WITHOUT
+        inputs = _again(item, item, picture, named)
+        inputs.beside = tuple(_again(item, other, picture, named) for other in item.others)
+    give_texts(item.shows, inputs)
+    return inputs
+
+
+def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf | None) -> Subject:
+    """One model of an item, with its picture."""
+    own = models.opening(of.source, picture if of.size_hw else None)
+    source = of.source
+    if of.classes:
+        source = f"{of.source}{MARK}{digest_of(of.classes)}"
+        own = partial(models.reading, own, source, of.classes)
+    facts = {"image": item.image, "model": of.model, "point": item.at, "picture_of": named}
+    if item.edits:
+        return Subject(own, picture.rgb, item.edits, **facts)
+    return NamedSubject(source, own, picture, whole=of.size_hw is not None, **facts)
+
+
+# ---- the report of the session ---------------------------------------------------------------------------------------
+def entries() -> "dict[int, Entry]":
+    """The pictures by the order in which they were added; the dictionary's own order is that of the report."""
+    return st.session_state.setdefault(ENTRIES, {})
+
+
+def keep(item: "Item", inputs: Subject) -> None:
+    """Add it to the report; what is there already is not there twice."""
+    from vizkit.report.document import MOST_ITEMS, Entry
+    from vizkit.report.item import complete
+
+    kept, whole = entries(), complete(item, inputs)
+    if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
+        said = "This picture is in the report already."
+    elif len(kept) >= MOST_ITEMS:
+        said = f"A report has at most {MOST_ITEMS} pictures: remove some first."
+    else:
+        kept[max(kept, default=0) + 1] = Entry(whole)
+        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report."
+    st.session_state[SAID] = said
+
+
+def move(number: int, places: int) -> None:
+    """Up or down; beyond the ends nothing happens."""
+    kept = entries()
+    order = list(kept)
+    at = order.index(number)
+    order.insert(min(max(at + places, 0), len(order) - 1), order.pop(at))
+    st.session_state[ENTRIES] = {key: kept[key] for key in order}
+
+
+def remove(number: int) -> None:
+    entries().pop(number, None)
+
+
+def comment(number: int, text: str) -> None:
+    entries()[number] = replace(entries()[number], comment=text)
