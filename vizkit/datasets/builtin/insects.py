@@ -1,7 +1,7 @@
 """Drawn insects, as a built-in set."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,12 +37,18 @@ class Drawn(Source):
         return self.insect(index).picture
 
     def insect(self, index: int) -> "Sample":
-        from vizkit.datasets.insects import draw
-
-        return draw(index, split=self.split, seed=self.seed, size_px=self.size_px, difficulty=self.difficulty)
+        """Not to be changed: the next reader gets the same arrays."""
+        return _drawn(self, index)
 
     def place(self, index: int) -> str:
         return f"insect {index} of {self.split}"
+
+
+@lru_cache(maxsize=48)  # of a page of pictures: at each click the same ones are drawn, 40 ms each
+def _drawn(of: Drawn, index: int) -> "Sample":
+    from vizkit.datasets.insects import draw
+
+    return draw(index, split=of.split, seed=of.seed, size_px=of.size_px, difficulty=of.difficulty)
 
 
 def open_split(detail: str, split: str, *, images: int | None, size_px: int, seed: int) -> ImageSet:
