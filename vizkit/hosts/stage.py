@@ -14,8 +14,6 @@ from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "stage"]
-
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
 FEWER = (MOST_FRAMES, 8)  # steps of what nobody answers: as many as fit

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from vizkit.views.blocks import Block
 
-__all__ = ["How", "View"]
 
 WIDTH = 100  # characters of a manual's line
 INDENT: Any = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}

@@ -10,22 +10,6 @@ from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks.remark import Remark, begun, counted, joined, percent
 
-__all__ = [
-    "Boxes",
-    "of_classifiers",
-    "of_doubles",
-    "of_found",
-    "of_habits",
-    "of_many_doubles",
-    "of_masks",
-    "of_matching",
-    "of_own",
-    "of_place",
-    "of_places",
-    "of_published",
-    "of_strongest",
-]
-
 
 class Boxes(NamedTuple):
     """How many there are. `right`: each stands for a thing of its own; `doubles`: of the others, those that say again

@@ -5,8 +5,6 @@ from math import isfinite
 
 from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
 
-__all__ = ["of_likeness", "of_reference", "of_tiles", "of_trust", "of_whole"]
-
 CLEAR_DB = 0.2
 
 

@@ -10,8 +10,6 @@ from vizkit.views.blocks import Answered, Block, Job, Later, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
 
-__all__ = ["OfImages", "every_model", "first_answer", "known", "truth_of"]
-
 MOST = 8
 Progress = Callable[[int, int], None]
 MORE = 2  # samples beside the chosen image, to begin with

@@ -13,8 +13,6 @@ from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.views.blocks import Block, Chart, Line, side_by_side
 from vizkit.views.distillation.answers import Answers
 
-__all__ = ["LOWEST", "axes"]
-
 LOWEST = 0.5  # temperature; below, answers are nearly hard, and the losses nearly flat
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from vizkit.models import Loaded
 
-__all__ = ["NOTHING", "PREDICTED", "Decision", "asked", "classes_by_name", "in_words"]
 
 PREDICTED = "what each model predicts"
 NOTHING = "no other class"

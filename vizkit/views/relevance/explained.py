@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.scores import Measure, Score
     from vizkit.datasets.insects import Sample
 
-__all__ = ["RACE", "SLOW", "STEPS", "TITLES", "Explained", "Found", "Progress", "drawn_insect"]
 
 TITLES = {name: method.title for name, method in METHODS.items()}
 SLOW = tuple(name for name, method in METHODS.items() if method.slow)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.table import Tally
     from vizkit.models import Loaded
 
-__all__ = ["Many"]
 
 DIGITS = [str(digit) for digit in range(10)]
 WORDS = {"insects": "newly drawn insects, seen by no bundled model", "digits": "digits of the test split"}

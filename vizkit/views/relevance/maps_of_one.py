@@ -18,8 +18,6 @@ from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 
-__all__ = ["SCALES", "Coloured", "OfOne", "lost"]
-
 LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
 FEW = 4  # maps
 

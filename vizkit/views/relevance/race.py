@@ -25,8 +25,6 @@ from vizkit.views.relevance.scores_table import as_csv, best_first, caveats, sco
 from vizkit.views.rules import one_of, whole
 from vizkit.views.subject import Subject
 
-__all__ = ["Race", "Racing"]
-
 FURTHER: dict[Measure, str] = {
     "road": "ROAD",
     "randomisation": "random weights",
