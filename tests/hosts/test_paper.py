@@ -1,7 +1,6 @@
 """Views on paper: what is on the sheet, where, and that it is what the page shows."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -309,9 +308,8 @@ def test_every_kind_of_block_has_its_drawing():
 
 
 def test_a_view_of_several_models_at_once_is_in_one_column():
-    @dataclass(frozen=True)
     class Both(Toy):
-        together: ClassVar = True
+        together = True
 
         def show(self, of):
             yield Said(" and ".join(each.name for each in of))

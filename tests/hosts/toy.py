@@ -1,9 +1,7 @@
 """A view with every kind of block, and a subject whose picture is 40 × 80 pixels."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -54,13 +52,12 @@ def refused() -> Iterator[Block]:
     yield
 
 
-@dataclass(frozen=True)
 class Toy(View):
     """Every kind of block."""
 
     step: int = number("Step", 1, 3, 2, plays=True)
 
-    how: ClassVar = How("It is read so.", "", "the rest.", "nobody")
+    how = How("It is read so.", "", "the rest.", "nobody")
 
     def title(self, of: Subject) -> str:
         return f"Toy at step {self.step}"

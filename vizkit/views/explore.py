@@ -1,9 +1,8 @@
 """Explore: where one query attends in every layer and head, and what the model answers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -42,7 +41,6 @@ TOUR_GRID, TOUR_STEPS = (56, 56), 16
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
 
 
-@dataclass(frozen=True)
 class Explore(View):
     """Where one query attends in a layer: of a network without attention, how strongly each place responds."""
 
@@ -62,7 +60,7 @@ class Explore(View):
         key="scale",
     )
 
-    how: ClassVar = How(
+    how = How(
         "A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all "
         "places, special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a "
         "patch; every model has a grid of its own. The dark border was cut off before the model saw the image. For a "

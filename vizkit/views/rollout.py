@@ -1,9 +1,9 @@
 """Rollout: which patches contribute to one token when all layers are multiplied."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -45,7 +45,6 @@ def queries(of: Sequence[Subject]) -> list[str]:
     return [*named, "patch", *(name for name in special if name not in (*named, "pool"))]
 
 
-@dataclass(frozen=True)
 class Rollout(View):
     """Attention rollout: the share of every patch in one token, after the layers from `start` to `depth`."""
 
@@ -100,7 +99,7 @@ class Rollout(View):
         more=True,
     )
 
-    how: ClassVar = How(
+    how = How(
         "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "
         "of each step for the residual connection. Click a patch to choose its row; step through the layers to see it "
         "develop.",

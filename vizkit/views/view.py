@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
     from vizkit.views.blocks import Block
@@ -41,9 +41,12 @@ class Manual:
         return "\n\n".join(said)
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class View:
-    """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
+    """Every subclass is a frozen dataclass: what it annotates is a setting, other values are of the class.
+
+    `how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
     something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
     asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
@@ -59,6 +62,7 @@ class View:
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
+        dataclass(frozen=True)(cls)
 
     def show(self, of: Any) -> "Iterator[Block]":
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no

@@ -1,8 +1,5 @@
 """A canvas with a script of its own in a page without a server: it is mounted with the picture, and turns the step."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -23,12 +20,11 @@ export default function ({ data, parentElement, setStateValue }) {
 """
 
 
-@dataclass(frozen=True)
 class Own(View):
     """A canvas of its own."""
 
     step: int = number("Step", 1, 3, 1, plays=True)
-    how: ClassVar = How("", "", "", "")
+    how = How("", "", "", "")
 
     def title(self, of):
         return "Own"

@@ -1,8 +1,5 @@
 """The row of a query is the same on paper (Rows) as in the browser (look.js), which computes it by itself."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
@@ -26,12 +23,11 @@ ROWS = Rows(
 )
 
 
-@dataclass(frozen=True)
 class OneMap(View):
     """A map alone."""
 
     query: str | tuple[float, float] = "cls"
-    how: ClassVar = How("", "", "", "")
+    how = How("", "", "", "")
 
     def title(self, of):
         return "Rows"

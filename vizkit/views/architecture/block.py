@@ -1,9 +1,8 @@
 """Block: one block of a transformer drawn as boxes and arrows, each with its tensor of this very image."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,7 +69,6 @@ MASKED = -50.0  # Swin adds −100 to pairs of two regions
 TENSOR_PX = 520
 
 
-@dataclass(frozen=True)
 class DrawnBlock(View):
     """One block, drawn: from tokens over norm, Q, K, V, scores, softmax and MLP back to the residual stream, each with
     its tensor of this image."""
@@ -87,8 +85,8 @@ class DrawnBlock(View):
         inside=True,
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Follow the arrows from the tokens on the left; the thick line is the residual stream, to which attention and "
         "MLP only add. A box is a tensor of this image: a line of it is a token, a column a channel, blue is below "
         "zero, white zero, red above, each up to its own largest number. Boxes are as large as their tensors: a token "

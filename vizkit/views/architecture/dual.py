@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,7 +43,6 @@ ALPHAS = tuple(round(0.05 * step, 2) for step in range(21))
 MOST_TOKENS = 400  # of which the answers at all of them are computed
 
 
-@dataclass(frozen=True)
 class DualScale(View):
     """Two grids on one image, and the merging of their scores."""
 
@@ -60,8 +59,8 @@ class DualScale(View):
     )
     head: int | None = head(key="dual_head")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
         "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
         "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",

@@ -1,9 +1,8 @@
 """Flow: models from the image to the logits, block by block, on one scale of cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from vizkit.analysis.remarks.compute import by_part, most_and_least
 from vizkit.models import Loaded
@@ -15,7 +14,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Flow(View):
     """Models from the image to the logits, block by block, on one scale of cost."""
 
@@ -25,9 +23,9 @@ class Flow(View):
         key="flow_every",
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "From the image at the top to the logits at the bottom, every block with what leaves it. The bar is its cost "
         "in multiply–adds, on one scale for all models: a full bar is all of the costliest one. Its orange part are "
         "products of two activations (QKᵀ and weights · V), which grow with the square of the number of tokens. Click "

@@ -1,9 +1,7 @@
 """Gradual reduction: what is left of the image after each averaging of tokens, what is lost, and what that saves."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -31,13 +29,12 @@ CHARTS = {
 }
 
 
-@dataclass(frozen=True)
 class GradualReduction(View):
     """What is left of the image after each averaging of tokens."""
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
         "pixels, for every token that is left. After the named blocks neighbours are averaged in pairs, by turns left "
         "and right, above and below, so a token always stands for one rectangle; special tokens are not averaged. "

@@ -1,8 +1,8 @@
 """TNT: words that attend to words inside one patch, and patches that attend to patches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from vizkit.views.view import How, View
 SCALES = ("from lowest", "from 0")
 
 
-@dataclass(frozen=True)
 class TNT(View):
     """Attention inside one patch and between patches."""
 
@@ -35,8 +34,8 @@ class TNT(View):
         key="tnt_scale",
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Two transformers run in every block. Inside each patch its words attend to one another only; then "
         "their outputs are added to the patch, and patches attend to patches. Each small map is the clicked patch once "
         "more, at the place of one of its words, with the weights of that word.",

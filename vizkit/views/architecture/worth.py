@@ -1,10 +1,9 @@
 """Is it worth it? Five models that are equal in all else, by their accuracy and their cost."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from statistics import fmean
-from typing import Any, ClassVar
+from typing import Any
 
 from vizkit.analysis.comparison.seed_interval import accuracy, difference
 from vizkit.analysis.remarks.data_size import worth
@@ -52,7 +51,6 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return sorted(found()[0], key=lambda title: ("digits" in title) is not digit)
 
 
-@dataclass(frozen=True)
 class IsItWorthIt(View):
     """Two scales, or fewer and fewer tokens: what they gain in accuracy, and what they cost."""
 
@@ -64,8 +62,8 @@ class IsItWorthIt(View):
         listed=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Up is more accurate, left is cheaper. Width, depth, heads, pictures, optimiser and epochs are the same for "
         "all five: only model and seed differ. Whiskers are 95 % intervals, of other seeds where there are several, "
         "and of other test pictures. Bands of the curves reach from the lowest to the highest seed.",

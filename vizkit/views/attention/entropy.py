@@ -1,9 +1,8 @@
 """Entropy: how evenly every patch of this picture spreads its attention, layer by layer."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,7 +20,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Entropy(View):
     """How evenly every patch of this picture spreads its attention, layer by layer."""
 
@@ -31,7 +29,7 @@ class Entropy(View):
         "Colours", ("0 to 1", "to the largest"), "The same for all layers, or up to each map's own largest.", more=True
     )
 
-    how: ClassVar = How(
+    how = How(
         "A bright patch attends to many places about evenly, a dark one to few. Step through the layers: where a model "
         "decides what belongs together, the rows become sharper. A dot of the chart is a head.",
         r"H_i = -\frac{1}{\log N} \sum_j A_{ij} \log A_{ij}",

@@ -1,9 +1,7 @@
 """Explorer: a head of a layer, or all of them fused, as a map and as the whole matrix."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -39,7 +37,6 @@ def ways(of: Sequence[Subject]) -> list[str]:
     return [*FUSED, *map(str, range(1, 1 + most_heads(of)))]
 
 
-@dataclass(frozen=True)
 class Explorer(View):
     """A head of a layer, or all of them fused, as a map and as the whole matrix."""
 
@@ -60,8 +57,8 @@ class Explorer(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Each row of the matrix belongs to the token at its left end and shows how it attends to all others; the "
         "framed row is the map. Max shows what any head attends to, min what all heads attend to; weighting by values "
         "reduces keys with short values.",

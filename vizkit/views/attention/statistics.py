@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -46,7 +45,6 @@ def heads(of: Sequence[Subject]) -> list[str]:
     return [GLOBAL, *dict.fromkeys(f"layer {at}, head {head + 1}" for at, head in layers)]
 
 
-@dataclass(frozen=True)
 class Statistics(View):
     """How far and how evenly every head attends, and to which tokens."""
 
@@ -62,7 +60,7 @@ class Statistics(View):
         "Head", heads, "Whose attention is drawn on the picture: click a dot.", default=GLOBAL, inside=True
     )
 
-    how: ClassVar = How(
+    how = How(
         "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
         "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
         "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better. Click a "

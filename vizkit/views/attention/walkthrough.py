@@ -1,9 +1,8 @@
 """Walk-through: one query in one head, followed step by step with the numbers that the model computed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -38,7 +37,6 @@ def last_key(of: Sequence[Subject]) -> int:
     return max((len(step.key) for each in of for step in each.layers), default=0)
 
 
-@dataclass(frozen=True)
 class WalkThrough(View):
     """One query in one head, step by step, in the model's own numbers."""
 
@@ -81,10 +79,10 @@ class WalkThrough(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    alone: ClassVar = True
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    overlays = False
+    alone = True
+    slides = "step"
+    how = How(
         "White is the query, orange the key whose numbers are shown; a click on the photograph or on the row of scores "
         "chooses another key. Play, or go step by step with the arrow keys; pointing at a number says where it comes "
         "from.",

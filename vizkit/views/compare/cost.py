@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.analysis.distillation.agreement import standard_error
@@ -65,7 +64,6 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 COUNTED = ("model", "parameters", "multiply_adds")
 
 
-@dataclass(frozen=True)
 class Cost(View):
     """What every model takes, and how often it is right for that."""
 
@@ -76,9 +74,9 @@ class Cost(View):
         "Images at once", 2, 32, 8, "For the time of many.", at=(2, 4, 8, 16, 32), key="cost_batch", runs=True
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Further up is right more often, further to the left is cheaper: a model with another one above it on the left "
         "costs more and achieves less. Open marks are the other models of the same classes that come with vizkit. "
         "Multiply–adds are counted operation by operation for one image at the model's own input size, a "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -62,7 +62,6 @@ def of_class(view: "Maps") -> bool:
     return view.method != LAYER and METHODS[view.method].needs != "trace"
 
 
-@dataclass(frozen=True)
 class Maps(Decision, OfImages):
     """A map of every model on several images, all by one method and on one scale."""
 
@@ -89,8 +88,8 @@ class Maps(Decision, OfImages):
         runs=True,
     )
 
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "A row is an image, a column a model, and beside them each model's average map. All have one scale: a value is "
         "how many times the mean of its own map a place has, so that grids of any size and methods of any unit can be "
         "compared, and a colour counts doublings, so that a flat map can be seen beside a pointed one; red is evidence "

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations, zip_longest
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -46,16 +46,15 @@ BARS = 5
 THUMBNAIL_PX = 256
 
 
-@dataclass(frozen=True)
 class Predictions(OfImages, View):
     """What every model says of several images, and where the models differ."""
 
     order: Literal["as chosen", "where they disagree first"] = choice("Order", (CHOSEN, DISAGREEING), more=True)
     differ: bool = switch("Only where they differ", more=True)
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "A row is an image, a column a model: its likeliest classes. Bars of one colour are one class, in all rows, "
         "also where the models' lists of classes differ. ✓ and ✗ say whether the first class is what the image shows, "
         "where that is known. A click on an image makes it the sidebar's.",

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +42,6 @@ WAITING = "No model has answered yet; how far they are is said below."
 Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
 
 
-@dataclass(frozen=True)
 class Robustness(View):
     """What the answers withstand when the image is changed, and how much of that is chance."""
 
@@ -65,9 +64,9 @@ class Robustness(View):
         runs=True,
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
         "image is changed more and more? Move the strength: pictures and marks follow. Noise, occlusion and shuffle "
         "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them, and "

@@ -1,9 +1,7 @@
 """Activations: the curves with their derivatives, and what the model's own activations are given."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +26,6 @@ def count(of: Sequence[Subject]) -> int:
     return max((len(pass_of(each).activated) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Activations(View):
     """What lets a network bend: the curves, and what a model's own are given."""
 
@@ -43,9 +40,9 @@ class Activations(View):
         "Activation", "Whose numbers are drawn alone.", default=1, high=count, key="activation_layer"
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "An activation bends the sum of a layer; without one, all layers together would be one linear map. Going "
         "back, every layer multiplies the gradient by the derivative: at most ¼ for the sigmoid, 1 for tanh and ReLU. "
         "Below: the numbers that the model’s own activations are given for this image.",

@@ -1,9 +1,8 @@
 """Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what its number is made of."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,7 +30,6 @@ def convolutions(of: Sequence[Subject]) -> int:
     return max((len(pass_of(each).convolved) for each in of), default=0)
 
 
-@dataclass(frozen=True)
 class FeatureMaps(View):
     """What every channel of a layer sees, where, and what its numbers are made of."""
 
@@ -57,9 +55,9 @@ class FeatureMaps(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
         "image which pixels it can depend on; click it to see which channels of the layer before make its number.",
         r"z_c(i, j) = b_c + \sum_{c'} \sum_{m, n} K_{c c'}(m, n)\, x_{c'}(i s - p + m d,\; j s - p + n d)",

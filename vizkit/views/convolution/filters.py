@@ -1,9 +1,8 @@
 """Filters: those of the first layer, and what a channel answers to most strongly over a set of pictures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -42,7 +41,6 @@ def most_channels(of: Sequence[Subject]) -> int:
     return max((each.shape[0] for one in of for each in pass_of(one).convolved), default=1)
 
 
-@dataclass(frozen=True)
 class Filters(View):
     """The first layer's filters, and the patches that a channel answers to most."""
 
@@ -74,9 +72,9 @@ class Filters(View):
         when=lambda view: view.data != "this picture",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "A filter of the first layer answers to what it looks like. Later ones have no colours to show: the pictures "
         "say what they answer to, each cut to the pixels that the unit can see.",
         "",

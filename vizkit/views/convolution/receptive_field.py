@@ -1,9 +1,8 @@
 """Receptive field: what a unit can see, what it mostly uses, and the same of transformers on one axis."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -54,7 +53,6 @@ def most_stages(of: Sequence[Subject]) -> int:
     return max(len(each.seen.features) for each in of_kind(of, ("cnn",)))
 
 
-@dataclass(frozen=True)
 class ReceptiveField(View):
     """How much of the image a unit can see, and uses."""
 
@@ -69,9 +67,9 @@ class ReceptiveField(View):
         runs=True,
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The white frame is all that can change the unit, the colours how much each pixel does, the blue frame the "
         "smallest square around the middle that holds 68 % of it. In the chart, where 50 % of the side is the edge of "
         "each model's own input, dotted lines say how far a layer can see, solid ones how far the square reaches, "

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +28,6 @@ WHY = (
 )
 
 
-@dataclass(frozen=True)
 class Shift(View):
     """The picture moves by a few pixels, and the answers with it or not."""
 
@@ -42,9 +40,9 @@ class Shift(View):
         key="shift_px",
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "A convolution gives the same numbers one pixel further when the picture moves by one pixel; strides and "
         "patches break that, the pooling over all places at the end mends most of it. An MLP on pixels sees another "
         "input. What comes in at the side repeats the border.",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -58,7 +58,6 @@ def looks_at_pixels(of: Subject) -> bool:
         return False
 
 
-@dataclass(frozen=True)
 class Slide(View):
     """A kernel walks over the image: pixels times weights, summed."""
 
@@ -108,9 +107,9 @@ class Slide(View):
         "Channel", tuple(CHANNELS), "The filters of a model read all of them.", more=True, key="slide_channel"
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The orange window stands on the picture: each of its pixels is multiplied by the weight at the same place, "
         "and their sum is one number of the output. The same few weights are used everywhere; type another one.",
         r"S(i, j) = \sum_{m, n} I(i s - p + m d,\; j s - p + n d)\, K(m, n)",

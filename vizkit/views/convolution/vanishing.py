@@ -1,9 +1,8 @@
 """Vanishing gradients: what is left of the gradient at the first of many layers, measured as switches turn."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,7 +22,6 @@ LEAST_POWERS = (-3, 1)  # of ten, that the axis shows
 Norms = Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True)
 class Vanishing(View):
     """What is left of the gradient at the first of many layers."""
 
@@ -51,8 +49,8 @@ class Vanishing(View):
         key="vanishing_of",
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
         "residual connection or a norm brings it back; norms without residuals let it grow instead. Below, with "
         "residuals and LayerNorm: with post-norm the last layers’ gradient stays large however deep the network is, so "

@@ -1,9 +1,9 @@
 """Boxes: what is found, where its query looked, and what speaks for its class."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +36,6 @@ def true_boxes(key: str, *, default: bool) -> Any:
     return switch("True boxes", help, default=default, key=key, when=lambda view: view.source == SCENE)
 
 
-@dataclass(frozen=True)
 class Boxes(OfScene, View):
     """Every box is what one query says: where that query looked, and what speaks for its class."""
 
@@ -48,8 +47,8 @@ class Boxes(OfScene, View):
         "Query", -1, last_query, -1, "Whose box; −1: the surest.", follows=True, inside=True, key="det_query"
     )
 
-    shows: ClassVar = "Boxes, and where one of them looks"
-    how: ClassVar = How(
+    shows = "Boxes, and where one of them looks"
+    how = How(
         "Point at a box: beside it, where its query took from the image in the chosen decoder layer, and the cells "
         "that speak for its class through all layers. A click keeps it. An insect is found by the surest box of its "
         "class that overlaps it by an IoU of 0.5 or more; every other box is too many.",

@@ -1,9 +1,9 @@
 """Beside a classifier: ViT and Swin, asked for each class of a scene, beside the boxes of a DETR."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,15 +32,14 @@ def classes(of: Sequence[Subject], view: Any) -> list[str]:
     return list(dict.fromkeys(given.names(things_in(given).labels))) or [""]
 
 
-@dataclass(frozen=True)
 class BesideClassifier(OfScene, View):
     """A ViT and a Swin, asked for each class of the scene, beside the boxes of that class."""
 
     score: float = least_score()
     asked: str | None = choice("Class", classes, "Of those that are there.", follows=True, runs=True, key="det_class")
 
-    shows: ClassVar = "A detector and classifiers, asked for each class"
-    how: ClassVar = How(
+    shows = "A detector and classifiers, asked for each class"
+    how = How(
         "The classifiers have only ever seen pictures of one insect with its name. Here they are asked for each class "
         "that is in the scene; the dashed boxes are those of the class, drawn or found.",
         r"s = \sum_{i \in \text{boxes}} R_i^+ \Big/ \sum_i R_i^+ \quad\text{against the share of the picture in boxes}",

@@ -1,9 +1,7 @@
 """Decoder: the boxes after each layer, and what becomes of them when queries do not look at each other."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.remarks.detection import of_doubles, of_many_doubles
 from vizkit.figure.detection.on_picture import Panel, Track
@@ -17,7 +15,6 @@ from vizkit.views.view import How, View
 WAYS = {"together": "Queries look at each other", "alone": "Each looks at itself alone"}
 
 
-@dataclass(frozen=True)
 class Decoder(OfScene, View):
     """Boxes move and get sure from layer to layer; queries that know nothing of each other say things twice."""
 
@@ -25,7 +22,7 @@ class Decoder(OfScene, View):
     score: float = least_score()
     truth: bool = true_boxes("det_decoder_truth", default=False)
 
-    how: ClassVar = How(
+    how = How(
         "Step through the layers: each line leads from where a query's box was after the first layer to where it is. "
         "At the right the queries know nothing of each other; “again” marks a box of the same class as a surer one "
         "that overlaps it by an IoU of 0.5 or more, unless it stands for another insect.",

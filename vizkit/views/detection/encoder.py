@@ -1,9 +1,7 @@
 """Encoder: where a place of the image looks, before any query asks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +21,6 @@ from vizkit.views.view import How, View
 depth = partial(size, "encoder_depth")
 
 
-@dataclass(frozen=True)
 class Encoder(OfScene, View):
     """Before anything is asked, every place looks at all others, and mostly at its own thing."""
 
@@ -39,8 +36,8 @@ class Encoder(OfScene, View):
         key="det_place",
     )
 
-    shows: ClassVar = "Self-attention of the encoder"
-    how: ClassVar = How(
+    shows = "Self-attention of the encoder"
+    how = How(
         "Point at a place: the map is the weights with which it gathers from all places. Where the bright cells keep "
         "to the insect that is pointed at, the encoder has told it from the others. A click keeps it.",
         r"A = \mathrm{softmax}\Big(\frac{(X + P)W_Q\,((X + P)W_K)^\top}{\sqrt{d_k}}\Big)",

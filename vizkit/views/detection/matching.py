@@ -1,9 +1,8 @@
 """Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,6 @@ def weight(label: str, default: float, most: float, help: str, name: str) -> Any
     return number(label, 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
 
 
-@dataclass(frozen=True)
 class Matching(OfScene, View):
     """While it learns, each thing is given to one query: the assignment that costs least in all."""
 
@@ -46,9 +44,9 @@ class Matching(OfScene, View):
     )
     overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
 
-    usual: ClassVar = DIFFERING
-    shows: ClassVar = "Queries matched with things"
-    how: ClassVar = How(
+    usual = DIFFERING
+    shows = "Queries matched with things"
+    how = How(
         "Each thing (whole frame) gets one query (dashed frame); a line joins their middles. In the matrix blue frames "
         "are the assignment of least cost in all, brown ones the cheapest pairs first where they differ. The "
         "model does not run again when a weight moves.",

@@ -1,8 +1,6 @@
 """Published: DETR against Faster R-CNN, as the paper reports them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,12 +16,11 @@ SIZES = {"small": "ap_small", "medium": "ap_medium", "large": "ap_large"}
 COLUMNS = {"AP": "ap", "AP50": "ap50", "AP75": "ap75"} | {f"AP {size}": field for size, field in SIZES.items()}
 
 
-@dataclass(frozen=True)
 class Published(View):
     """DETR against Faster R-CNN: better on large objects, worse on small ones."""
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Left, up is better and left is cheaper. Right: DETR is ahead on large objects and behind on small ones, of "
         "which its coarse memory keeps little.",
         r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "

@@ -1,9 +1,8 @@
 """Queries: what each object query tends to answer, over many pictures."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from vizkit.analysis.remarks.detection import of_habits
 from vizkit.analysis.remarks.remark import counted
@@ -25,15 +24,14 @@ if TYPE_CHECKING:
 SCENES, LEAST = 100, 0.5
 
 
-@dataclass(frozen=True)
 class Queries(View):
     """Every query has its habits: where its boxes lie, how large they are, and of what."""
 
     query: int = number("Query", 0, last_query, 0, "A click on its square, too.", follows=True, key="det_slot")
     detector: str = detector(BUNDLED, key="det_model", more=True)
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Everything that was said with a score from 0.5 on over many drawn scenes of the test split. A dot is the "
         "middle of a box, large for a large box; above each square stand the number of the query and how many boxes it "
         "said.",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -129,9 +129,9 @@ class OfScene:
     )
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 
-    overlays: ClassVar = False
-    usual: ClassVar = OFFERED[0]
-    shows: ClassVar = ""
+    overlays = False
+    usual = OFFERED[0]
+    shows = ""
 
     def title(self, of: Subject) -> str:
         return f"{self.shows} in {self.given(of).title}"

@@ -1,9 +1,8 @@
 """Masks: which pixels belong to which thing."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from vizkit.models.detection.segmenting import Segments
 
 
-@dataclass(frozen=True)
 class SegmentMasks(OfScene, View):
     """Every pixel goes to the query whose mask is surest there."""
 
     score: float = least_score()
 
-    shows: ClassVar = "Masks of things"
-    how: ClassVar = How(
+    shows = "Masks of things"
+    how = How(
         "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
         "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
         "the right class.",

@@ -1,8 +1,7 @@
 """Augmentation: what a DeiT recipe does to a picture before the model learns from it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -42,7 +41,6 @@ def only(*parts: str) -> Callable[["Augmentation"], bool]:
     return lambda view: view.part in parts
 
 
-@dataclass(frozen=True)
 class Augmentation(View):
     """What a recipe does to a picture before the model learns from it."""
 
@@ -128,9 +126,9 @@ class Augmentation(View):
         "Draw", 1, 999, 1, "Another number is another random draw.", key="ra_draw", when=only(RAND, MIX, ERASE, DEPTH)
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "RandAugment draws operations from fifteen, with a strength near the magnitude; the label stays, so the model "
         "learns what does not matter for it. Mixup lays one picture over another and CutMix pastes a rectangle, and "
         "the labels are mixed with them: the bars are the target of the cross-entropy. Erasing fills 2 to 33 % of the "

@@ -1,10 +1,9 @@
 """Teacher and student: their predictions at a temperature, the loss for every difference, and its gradient."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -58,7 +57,6 @@ def names_of(of: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys(bundled.title(each.name) for each in of))
 
 
-@dataclass(frozen=True)
 class TeacherStudent(View):
     """The loss of a student whose predictions differ from its teacher's."""
 
@@ -126,9 +124,9 @@ class TeacherStudent(View):
         "Student", names_of, "Whose loss is taken apart, class by class.", key="student", more=True
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Teacher and student answer at one temperature; the divergence is the loss for every difference, class by "
         "class. Single terms may be negative, where the student gives a class more than the teacher; their sum cannot. "
         "The gradient shows where the logits go: a bar to the left is a class whose logit rises. It shrinks as 1/T², "

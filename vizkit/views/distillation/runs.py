@@ -1,9 +1,7 @@
 """Does it help? The same student with no, a soft and a hard teacher, from runs that were trained."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.data_size import signed
@@ -67,7 +65,6 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return [*found()] or [NONE]
 
 
-@dataclass(frozen=True)
 class DoesItHelp(View):
     """The same student with no, a soft and a hard teacher."""
 
@@ -79,8 +76,8 @@ class DoesItHelp(View):
         listed=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The first pictures: how much more accurate a student with a teacher is than one without, by how many pictures "
         "it learned from; where a whisker crosses zero, no difference is shown. Below, every line is the same student "
         "on the same pictures: only the teacher differs, and the seed where a band shows the lowest and highest of "

@@ -1,9 +1,8 @@
 """Temperature: one row of logits softened, what is left beside the first choice, and the whole axis of T."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -34,7 +33,6 @@ FIXED = (1.0, 2.0, 5.0)
 MODEL, TYPED = "the model", "typed logits"
 
 
-@dataclass(frozen=True)
 class Temperature(View):
     """One prediction, softened by the temperature."""
 
@@ -66,9 +64,9 @@ class Temperature(View):
         "Log scale", "Shows what is too small for a bar: equal steps are equal factors.", key="log_scale"
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Each bar is a class and keeps its colour; a column is the same answer at another temperature. T above 1 takes "
         "from the first choice and gives to the others, the likeliest first, and never changes their order. The "
         "last column is how the others share what the first choice leaves; ticks are at T = 1.",

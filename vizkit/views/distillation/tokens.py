@@ -1,9 +1,8 @@
 """Two tokens: what the class token and the distillation token of a DeiT predict, attend to and become."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -64,7 +63,6 @@ def pictures(of: Sequence[Subject]) -> list[str]:
     return [*sets(of), *([UPLOADS] if any(each.uploads for each in of) else [])]
 
 
-@dataclass(frozen=True)
 class TwoTokens(View):
     """What the class token and the distillation token of a DeiT predict."""
 
@@ -93,8 +91,8 @@ class TwoTokens(View):
         "Pictures", COUNTS, "At most so many.", default="200", key="agree_count", runs=True, more=True
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "A distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
         "alone; its prediction is the mean of both heads. The two tokens differ at first and become more similar with "
         "depth, as both targets have much in common: what remains is where the teacher differs from the labels.",

@@ -2,9 +2,7 @@
 several teachers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
@@ -53,7 +51,6 @@ def sizes(of: Sequence[Subject], view: "DataSize") -> list[str]:
     return [f"{images:,} images" for images in study.sizes] if study else [NONE]
 
 
-@dataclass(frozen=True)
 class DataSize(View):
     """Accuracy against the number of training pictures."""
 
@@ -73,8 +70,8 @@ class DataSize(View):
         key="size_epochs",
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Each line is one method that learned from 100 to 12,000 of the same pictures, and each point the share of "
         "unseen test pictures that it then named. A line that is low on the left and rises to the right needs many "
         "pictures: a convolution has locality and translation equivariance built in, a transformer has to learn them "

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +83,6 @@ def sets(of: Sequence[Subject]) -> list[str]:
     return sorted(every, key=lambda data: (data not in own, not data.startswith("insects:"))) or [""]
 
 
-@dataclass(frozen=True)
 class Published(View):
     """What papers report, beside models of your own."""
 
@@ -100,9 +99,9 @@ class Published(View):
         when=lambda view: view.table == IMAGENET,
     )
 
-    by_name: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    by_name = True
+    overlays = False
+    how = How(
         "Type words or choose families to filter. In the plot up is better and left is cheaper (for images/s, right "
         "is): a model with another one above it and to its cheaper side costs more and achieves less. Lines join the "
         "sizes of a family at one input. The two panels show two sets of pictures: compare costs across them, "

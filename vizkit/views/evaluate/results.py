@@ -1,10 +1,9 @@
 """Results: several models on the same labelled pictures, from a recorded evaluation or from one's own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing, report
@@ -87,7 +86,6 @@ def pages(of: Sequence[Subject], view: "Results") -> int:
     return max(2, -(-len(found.rows) // AT_ONCE))
 
 
-@dataclass(frozen=True)
 class Results(View):
     """How good models are on a set of pictures, and where they are wrong."""
 
@@ -123,9 +121,9 @@ class Results(View):
     high: int = number("to, %", 0, 100, 100, "Of the model in detail: its answer's.", key="eval_high", more=True)
     page: int = number("Page of pictures", 1, pages, 1, follows=True, key="eval_page", more=True)
 
-    by_name: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    by_name = True
+    overlays = False
+    how = How(
         "Every model answers the same pictures, each prepared as that model requires it. Accuracy is the share of "
         "right first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE "
         "is how far a model's probabilities are from its accuracy, on average. A test of two models counts only "

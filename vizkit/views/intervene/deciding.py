@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +23,14 @@ KINDS = {"deciding": "without the deciding parts", "others": "without as many ot
 WHOLE = "all insects"
 
 
-@dataclass(frozen=True)
 class DecidingParts(View):
     """How much more it costs models when gills, case or wing pads are erased than other pixels."""
 
     insects: str = choice("Insects", (WHOLE, *samples.INSECTS), "Whose drawings are counted.", key="deciding_of")
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The classes of the drawn insects differ in a few parts alone. These are painted over with the picture's mean "
         "colour, and in a second picture as many other pixels of the same insect, in one piece. A model that looks at "
         "what decides loses more by the first. Both are measured on the same drawings, so what counts is the mean of "

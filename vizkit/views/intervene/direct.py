@@ -1,9 +1,8 @@
 """Direct attribution: the logit of a class, or the difference of two, as a sum of what layers add."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
     from vizkit.models.probes.lenses.direct_attribution import Contributions
 
 
-@dataclass(frozen=True)
 class Direct(Decision):
     """The logit as a sum: what each head and each MLP adds to it."""
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "What the head reads is the embedding plus all that heads and MLPs have added to it. With the scale of the "
         "last normalisation held still, the logit is the sum of what each part gives; the line is the sum so far. A "
         "head's part goes through its rows of $W_O$.",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -111,7 +111,6 @@ def heads_of(of: Sequence[Subject]) -> list[str]:
     return [LARGEST, *dict.fromkeys(f"{layer + 1}.{head + 1}" for layer, head in names)]
 
 
-@dataclass(frozen=True)
 class Heads(View):
     """What each head looks at, and what the answers lose without it."""
 
@@ -150,9 +149,9 @@ class Heads(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "A cell is a head; click it for the pictures where it matters most. Taken away, a head gives its mean over "
         "other pictures, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
         "surer. The estimate needs one backward pass for all heads instead of one pass for each.",

@@ -1,9 +1,8 @@
 """Lenses: the model's own head after every layer, on what it reads, and on every patch."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,7 +33,6 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(each.seen.features) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Lenses(Decision):
     """What the model would answer if it ended earlier: its head after every layer."""
 
@@ -43,9 +41,9 @@ class Lenses(Decision):
     )
     kind: Literal["its class", "the probability"] = choice("Each patch shows", (CLASS, SHARE), key="lens_map")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "The model's last normalisation and its head are put after every layer, as if it ended there. On the left they "
         "read what they always do; on the right every patch by itself, in its place. Hover a patch for its class and "
         "probability.",

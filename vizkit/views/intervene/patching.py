@@ -1,9 +1,8 @@
 """Patching: what of a clean run, put into a corrupted one, brings the answer back."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,7 +57,6 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each.loaded)) for each in of), default=1)
 
 
-@dataclass(frozen=True)
 class Patching(Decision):
     """Where the evidence is, and after which block: parts of the clean run are put into a corrupted one."""
 
@@ -93,8 +91,8 @@ class Patching(Decision):
         inside=True,
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "One region of the clean run's stream is put into the run on the corrupted picture after a block, and the "
         "model goes on from there. Red regions bring the logit back: there, after that block, the evidence is. Click "
         "a region to see its run. A head is exchanged inside its block, at all tokens.",

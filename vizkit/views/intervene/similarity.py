@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +41,6 @@ def partners(of: Sequence[Subject]) -> list[str]:
     return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
 
 
-@dataclass(frozen=True)
 class LayerSimilarity(View):
     """How alike layers represent the same pictures, in one model or in two."""
 
@@ -56,10 +54,10 @@ class LayerSimilarity(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    among: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    among = True
+    overlays = False
+    how = How(
         "Every layer says of each pair of pictures how alike they are; CKA says how far two layers agree in that: "
         "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks.",
         r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "

@@ -1,9 +1,8 @@
 """Smallest set: a greedy search for the fewest patches or heads that keep or flip the answer."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import UInt8
@@ -34,7 +33,6 @@ def kinds(of: Sequence[Subject]) -> list[str]:
     return ["patches", "heads"] if all(each.layers for each in of) else ["patches"]
 
 
-@dataclass(frozen=True)
 class Smallest(View):
     """The fewest patches or heads that keep the answer, or without which it falls."""
 
@@ -50,9 +48,9 @@ class Smallest(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Step by step the part is taken that helps the answer most (or harms it most), until the answer is there (or "
         "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
         "not there add nothing.",

@@ -1,9 +1,8 @@
 """Switches: patches hidden, erased, exchanged, pasted, heads switched off, and the answer before and after."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
@@ -66,7 +65,6 @@ def maps(of: Sequence[Subject]) -> list[str]:
     return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
 
 
-@dataclass(frozen=True)
 class Switches(View):
     """Patches are hidden, erased, exchanged or pasted, heads switched off: the answer and its maps before and after."""
 
@@ -93,9 +91,9 @@ class Switches(View):
     map: str = choice("Map", maps, words=MAPS, default=RELEVANCE, key="before_after")
     layer: int | None = layer("Layer shown", key="layer", when=lambda view: view.map == ATTENTION)
 
-    alone: ClassVar = True
-    among: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    among = True
+    how = How(
         "Before and after are the same picture in the same model. A head that is off adds nothing to its layer; a "
         "hidden patch is seen by no token in any layer (a head that averages the patches still counts it); an erased, "
         "exchanged or pasted patch is seen, with other pixels. At a higher temperature a layer looks at everything "

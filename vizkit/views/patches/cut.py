@@ -1,10 +1,9 @@
 """Cut: how a picture becomes tokens, step by step, with the model's own numbers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +28,6 @@ WIDEST_PX = 2048  # a patch
 MOST_SENT = 300_000  # numbers of all patches, so that a click is answered in the browser; of more, the chosen one's
 
 
-@dataclass(frozen=True)
 class Cut(View):
     """The image in patches, and each patch as a row of numbers: what Dosovitskiy et al. 2020, eq. 1 says, done."""
 
@@ -40,8 +38,8 @@ class Cut(View):
         "Patch size", 0, WIDEST_PX, 0, "Side of a patch, in pixels; 0: the model's own.", key="patch_size", inside=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
         "from 1. Click a patch: its pixels become one row of numbers, and a linear layer turns that row into the "
         "vector the transformer works with. Point at a number to read it. Below stand the rows of all patches. The "

@@ -1,9 +1,7 @@
 """Compare in depth: cosine similarity of the chosen patch with all others, after every block."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +31,6 @@ def most_blocks(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each)[1]) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Depth(View):
     """Cosine similarity of the chosen patch with all others, after every block."""
 
@@ -47,7 +44,7 @@ class Depth(View):
         key="block",
     )
 
-    how: ClassVar = How(
+    how = How(
         "Click a patch: bright places have similar vectors. Move the slider: after the first blocks mostly neighbours "
         "and patches of similar colour are similar, later whole objects or the whole background.",
         r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \lVert x_j \rVert}",

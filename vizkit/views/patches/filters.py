@@ -1,9 +1,7 @@
 """Filters: which patterns the patch embedding responds to."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,13 +20,12 @@ FIRST = 28  # filters and components shown
 OWN = "around grey, each in its own scale"
 
 
-@dataclass(frozen=True)
 class Filters(View):
     """The patterns that the patch embedding responds to."""
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Each tile is one pattern that the patch embedding responds to. Of a model trained on many pictures the first "
         "components are smooth colours, edges and waves, and few of them explain most of the variance: a steep line. "
         "Where little has been learned both look like noise, whose line is nearly flat.",

@@ -4,9 +4,7 @@ Far longer patches than all others (Darcet et al. 2024) stand out as a line abov
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,14 +25,13 @@ def most_layers(of: Sequence[Subject]) -> int:
     return max((len(each.seen.features) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class TokenNorms(View):
     """The norm of every token's vector after each layer."""
 
     block: int = number("Layer", 1, most_layers, 1, "Which layer the map shows.", key="block")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
         "than all others, mostly on plain background: the model stores global information there. In models with "
         "registers the registers have large norms and the patches do not.",

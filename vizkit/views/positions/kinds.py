@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -36,7 +35,6 @@ def offered(of: Sequence[Subject]) -> list[str]:
     return ["all", *(name for name in WORDS if any(name in maps_of(each) for each in of))]
 
 
-@dataclass(frozen=True)
 class Kinds(View):
     """How near two patches are for four ways to tell places: learned, sinusoidal, relative and rotary."""
 
@@ -49,7 +47,7 @@ class Kinds(View):
         key="positions_kind",
     )
 
-    how: ClassVar = How(
+    how = How(
         "Every map is of the patch under the cursor: the cosine of its position with that of every other place, of a "
         "relative bias the share of the weight that it would give by itself, as the mean of the heads. Click a patch "
         "to keep it. A learned table and a bias are the model's own; sinusoids, and rotations where the model has "

@@ -1,9 +1,9 @@
 """Learned: how alike the learned positions of two patches are, and the table as colours."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
@@ -27,7 +27,6 @@ TIMES = {"own": 1.0, "half": 0.5, "double": 2.0}
 SIDE_PX = 280
 
 
-@dataclass(frozen=True)
 class Learned(View):
     """Cosine similarity of the learned positions of two patches."""
 
@@ -39,7 +38,7 @@ class Learned(View):
         key="learned_grid",
     )
 
-    how: ClassVar = How(
+    how = How(
         "The map shows how similar the learned position of the chosen patch is to all others. A trained model has "
         "learned rows and columns by itself: a bright cross and a bright spot. Click a patch to choose it; all "
         "tiles at once are behind the line below.",

@@ -1,9 +1,7 @@
 """Relative: the bias that a layer adds by the offset of two patches, or the similarity of their rotations."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -54,7 +52,6 @@ def most_places(of: Sequence[Subject]) -> int:
     return max((table.shape[1] // 2 + 1) * (table.shape[2] // 2 + 1) for table in tables(of))
 
 
-@dataclass(frozen=True)
 class Relative(View):
     """What a score gains or loses by the offset of two patches."""
 
@@ -73,9 +70,9 @@ class Relative(View):
     )
     key: int = number("Key", 0, most_places, 0, "Its place; 0: the one that gains most.", key="bias_key", inside=True)
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Point at a patch of the window: the score of the white query with it gets the marked entry of the table. "
         "Pairs of one offset share one entry, which stands where its key lies from the query: so the outlined part of "
         "the table is the window itself, and another query outlines another. Click the small table of a head to see "

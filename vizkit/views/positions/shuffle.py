@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +52,6 @@ RGB = UInt8[np.ndarray, "_row _column 3"]
 Order = Int[Tensor, " patch"]
 
 
-@dataclass(frozen=True)
 class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
@@ -80,8 +78,8 @@ class Shuffle(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
         "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
         r"\mathrm{Attention}(\Pi X) = \Pi\,\mathrm{Attention}(X)",

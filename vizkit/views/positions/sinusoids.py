@@ -1,10 +1,9 @@
 """Sinusoids: the fixed table of waves, and how similar two positions are when counted in one row and on a grid."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import isqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,7 +22,6 @@ FINE = 12  # points of a wave between two positions
 HEIGHT = 380
 
 
-@dataclass(frozen=True)
 class Sinusoids(View):
     """A fixed pattern of slow and fast waves for every position."""
 
@@ -41,8 +39,8 @@ class Sinusoids(View):
         "Position", 1, MOST, 46, "Counted from 1, row by row; in the formula from 0.", key="sin_position", plays=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Every position gets its own pattern of slow and fast waves; near positions are similar, distant ones are "
         "not. With one index for all patches the end of a row is near the start of the next; separate halves for row "
         "and column keep both dimensions.",

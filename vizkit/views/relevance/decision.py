@@ -1,7 +1,6 @@
 """Which decision is explained: that for a class, or for one class against another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vizkit.heads import ITSELF
@@ -31,7 +30,6 @@ def rivals(of: Sequence[Subject]) -> list[str]:
     return [NOTHING, *(classes(of)[1:] if any(each.loaded.head.exclusive for each in of) else ())]
 
 
-@dataclass(frozen=True)
 class Decision(View):
     """Views that explain a class, chosen by its name: models need not know the same classes."""
 

@@ -29,7 +29,6 @@ Found = Mapping[str, "Explanation"]
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
 class Explained(Decision):
     """Views of the maps for a class, and of what they are worth."""
 

@@ -1,9 +1,7 @@
 """Maps: where the evidence for a class is, by every method that applies, the most faithful first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +24,6 @@ def models(of: Sequence[Subject]) -> list[str]:
     return ["", *dict.fromkeys(each.name for each in of)]
 
 
-@dataclass(frozen=True)
 class Maps(Coloured):
     """Where the evidence for a class is, by every method that applies."""
 
@@ -50,8 +47,8 @@ class Maps(Coloured):
         listed=True,
         runs=True,
     )
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "Every map answers a different question about the same decision, written below it when it is large; bright or "
         "red places are evidence for the class, blue ones against it. The number beside a name says how much better "
         "than a random order it knows which places the model needs on this picture: the probability of the class when "

@@ -22,7 +22,6 @@ LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
 FEW = 4  # maps
 
 
-@dataclass(frozen=True)
 class Coloured(Explained):
     """How the values of maps become colours."""
 

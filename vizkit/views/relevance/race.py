@@ -1,7 +1,6 @@
 """The maps of one decision erase the picture together: their pictures and curves, the winner, the table of scores."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -37,7 +36,6 @@ SIDE_PX = 384
 Results = Mapping[Hashable, Any]
 
 
-@dataclass(frozen=True)
 class Racing(Explained):
     """How far the maps have erased the picture, and what else is measured."""
 

@@ -1,8 +1,7 @@
 """Trust: how far each map can be believed. All maps of one model erase the picture together, and are scored."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from vizkit.datasets.insects import DECIDING, LABELS
 from vizkit.scoring import scorable
@@ -18,7 +17,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 
-@dataclass(frozen=True)
 class Trust(Racing):
     """How far each map can be believed: the model is run on pictures of which the places that it marks are erased."""
 
@@ -42,9 +40,9 @@ class Trust(Racing):
         more=True,
         runs=True,
     )
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every picture is what the model sees when the places that a map marks are erased, the most important first; "
         "the bar below it and its curve are the probability of the class. The best map stands first: beside a name, by "
         "how much it is better than a random order, on the mean of taking away and putting back. A map is credible if "

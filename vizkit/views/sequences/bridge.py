@@ -1,8 +1,7 @@
 """From words to patches: one encoder block on a sentence and on an image, side by side."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from vizkit.views.blocks import Block, Link, Said
 from vizkit.views.controls import number, text_model
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 STEPS, ATTENTION = 8, 5
 
 
-@dataclass(frozen=True)
 class Bridge(View):
     """The same block on a sentence and on an image: what changes and what stays."""
 
@@ -34,10 +32,10 @@ class Bridge(View):
     layer: int = number("Layer", 1, 99, 1, "Of both models.", key="bridge_layer", inside=True)
     step: int = number("Step", 1, STEPS, ATTENTION, "What is compared.", key="bridge_step", inside=True)
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    slides = "step"
+    how = How(
         "Left a word, right a patch, the same step of the same block. Click another word or patch. Of the whole model "
         "only the beginning, the place of the norms and the end are others: an image is a sentence of patches.",
         r"z_0 = \sqrt{d}\,E_{w} + p \ \text{(text)}, \qquad z_0 = [x_{\mathrm{cls}};\, x_p W_E] + p \ \text{(image)}",

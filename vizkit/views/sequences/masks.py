@@ -1,9 +1,8 @@
 """Masks: who may look at whom, and why a mask comes before the softmax."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -53,7 +52,6 @@ def heads(of: Sequence[Subject], view: Any) -> int:
     return max((each.heads for each in view.layers(of[0])), default=1)
 
 
-@dataclass(frozen=True)
 class Masks(View):
     """Who may look at whom: everybody, what came before, or another text."""
 
@@ -82,8 +80,8 @@ class Masks(View):
         "Written words", "", "Their numbers in the vocabulary.", longest=500, key="next", inside=True, runs=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "A row is a word that looks, a column a word that it looks at; hatched cells may not be looked at. The scores "
         "there become −∞ before the softmax, so that the other weights share the whole; weights that are set to 0 "
         "after it leave rows that sum to less than 1. BERT sees all places, but [MASK] instead of some words; GPT and "

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -67,7 +66,6 @@ def shown(*parts: str) -> Any:
     return lambda view: view.part in parts
 
 
-@dataclass(frozen=True)
 class Memory(View):
     """What a recurrent network forgets on the way, and what attention keeps in reach."""
 
@@ -109,8 +107,8 @@ class Memory(View):
         "Time of", tuple(TIMES), words=TIMES, key="times_of", when=shown("Time")
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Every network reads some letters, then dots, then a question mark, and has to give the letters back. Without "
         "attention all of them have to fit into one vector and to survive the gap. Gradient: how much the answer would "
         "change with a word; where a line falls to the left, the first words are as good as forgotten. Gates: a column "

@@ -1,8 +1,7 @@
 """Step by step: one token through one layer of the transformer, every number of it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vizkit.traces import NotApplicable, tolerance
 from vizkit.views.blocks import Block, Proof, Said
@@ -32,7 +31,6 @@ def count(of: Sequence[Subject], view: Any) -> int:
         return MOST
 
 
-@dataclass(frozen=True)
 class StepByStep(View):
     """One word through one layer, every number from its embedding to the answer."""
 
@@ -43,9 +41,9 @@ class StepByStep(View):
     head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
     step: int = number("Step", 1, count, 6, "Of that layer.", key="step", inside=True, follows=True)
 
-    overlays: ClassVar = False
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    overlays = False
+    slides = "step"
+    how = How(
         "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
         "by step, or play. In the decoder a token first looks at what is written, then at the source.",
         r"\mathrm{LN}(x + \mathrm{MHA}(x)), \quad \mathrm{LN}(y + \mathrm{FFN}(y)), \quad "

@@ -1,9 +1,8 @@
 """Translate: a text becomes another one, word after word; arcs show who looks at whom."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -32,7 +31,6 @@ Picked = dict[str, tuple[int, int | None]]
 Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
 
 
-@dataclass(frozen=True)
 class Translate(View):
     """Which words each digit of a date looks at while it is written."""
 
@@ -64,8 +62,8 @@ class Translate(View):
         runs=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Orange: which words of the source a written word looks at. Blue: the source's words at one another. "
         "Green: a written word at those before it, never at later ones. Hover a word; click a probability to write "
         "that word instead.",

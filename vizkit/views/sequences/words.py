@@ -1,9 +1,8 @@
 """Words: which words have similar vectors, and what becomes of one word at two places."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +35,6 @@ def repeated(of: Sequence[Subject], view: Any) -> list[str]:
     return [word for word in dict.fromkeys(words) if words.count(word) > 1] or [""]
 
 
-@dataclass(frozen=True)
 class Words(View):
     """Which words are alike, and what becomes of one word at two places."""
 
@@ -53,8 +51,8 @@ class Words(View):
     text: str = typed_text()
     twin: str | None = choice("Twice", repeated, "A word that stands twice.", key="words_twin", follows=True)
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Left, the two directions in which the words' vectors differ most; right, how alike the chosen words are. What "
         "a model has to treat alike it puts near each other. A word has one vector wherever it stands; positions and "
         "the encoder make two of it.",

@@ -1,9 +1,8 @@
 """Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -68,7 +67,6 @@ def _known(names: Sequence[str], of: Sequence[Subject], view: "Enlarge") -> Sequ
     return names if all(truth_known(each.rgb, int(view.side)) for each in of) else names[:-1]
 
 
-@dataclass(frozen=True)
 class Enlarge(View):
     """Every place of the enlarged picture takes its missing texture from a place of the reference."""
 
@@ -126,8 +124,8 @@ class Enlarge(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Drag the bar to compare. A click chooses a place of the small picture: the arrow comes from the place of the "
         "reference that is most like it, whose texture it takes; bright places of the reference are like it, too.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -36,12 +34,11 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True)
 class Likeness(View):
     """What a reference is worth, from the same scene to pure noise."""
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Each bar is the mean over drawn scenes that no network has seen, enlarged from 24 to 96 pixels, of what the "
         "reference adds to the same scene enlarged without one; its interval is of other such scenes (bootstrap over "
         "the scenes).",

@@ -2,10 +2,9 @@
 
 import io
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -34,7 +33,6 @@ def references(of: Sequence[Subject]) -> list[str]:
     return [NOTHING, *(name for each in of[:1] for name in each.others)]
 
 
-@dataclass(frozen=True)
 class WholePicture(View):
     """The picture as it is, four times as large."""
 
@@ -51,8 +49,8 @@ class WholePicture(View):
         runs=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Drag the bar to compare. The picture is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
         "side of a tile, so that no seam is left, and searches each of their places in the whole reference.",
         r"h_i = \arg\max_j \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert}",

@@ -1,9 +1,8 @@
 """Beside a ViT: where both predictions come from, and how far each layer attends."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from torch import Tensor
 
@@ -36,7 +35,6 @@ def called(of: Subject) -> str:
     return of.name.rpartition(":")[2]
 
 
-@dataclass(frozen=True)
 class Beside(View):
     """The same image in a Swin and in a ViT."""
 
@@ -49,8 +47,8 @@ class Beside(View):
         key="beside_way",
     )
 
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
         "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
         "layer allows: Swin sees further only by merging, a ViT may attend across the whole image from its first "

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +52,6 @@ def sides(of: Sequence[Subject]) -> list[str]:
     return [str(own), *(str(side) for side in WINDOWS if side != own)]
 
 
-@dataclass(frozen=True)
 class Cost(View):
     """Global attention against windows: counted, and measured on this device."""
 
@@ -63,9 +61,9 @@ class Cost(View):
     stage: str | None = choice("Layer of stage", stages, key="cost_stage")
     window: str | None = choice("Window M", sides, "Tokens on a side; the model's own stands first.", key="cost_window")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "The projections cost the same in both (first term). Global attention compares every token with every "
         "other, so twice the side of the image is sixteen times the work; with windows it is four times. The exponents "
         "are the slopes of the lines: 1 is linear in the number of tokens, 2 is quadratic.",

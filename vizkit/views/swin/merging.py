@@ -1,9 +1,8 @@
 """Merging: how four tokens become one between two stages, on the tokens of this picture."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -36,7 +35,6 @@ def with_merging(of: Sequence[Subject]) -> list[str]:
     return stages(of)[:-1] or ["1"]
 
 
-@dataclass(frozen=True)
 class Merging(View):
     """How four tokens become one between two stages."""
 
@@ -48,9 +46,9 @@ class Merging(View):
         key="merging_colours",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Four neighbours stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
         "of the tokens, each twice as wide and standing for four times the pixels. Within a picture places of one "
         "colour have similar vectors; the colours of the second are turned to match the first as well as they can, but "

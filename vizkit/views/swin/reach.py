@@ -1,9 +1,7 @@
 """Reach: which pixels can reach a token of the last stage, and how strongly."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.attribution.rollout import rollout_by_layer
 from vizkit.analysis.remarks import swin
@@ -23,7 +21,6 @@ HELD = 0.9
 START = (0.05, 0.4)  # of what the model sees: before anybody clicked, a token whose field begins as one window
 
 
-@dataclass(frozen=True)
 class Reach(View):
     """Which pixels can reach a token of the last stage, and how strongly."""
 
@@ -34,8 +31,8 @@ class Reach(View):
         key="reach_block",
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
         "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
         "token, whatever the weights are. The bars give, after every block, the field of all tokens that are merged "

@@ -1,8 +1,7 @@
 """Shift: one block step by step, on the picture with the model's weights, or small enough to be counted."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -39,7 +38,6 @@ HERE, SMALL = "this image", "8 × 8, to be counted"
 SMALL_GRID = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example: every number fits on its tile
 
 
-@dataclass(frozen=True)
 class Shift(View):
     """Roll, windows, mask, attention, roll back: one block step by step."""
 
@@ -56,9 +54,9 @@ class Shift(View):
     )
     step: int = number("Step", 1, len(STEPS), 1, ", ".join(STEPS) + ".", inside=True, key="shift_step")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
         "two stand side by side only because the grid was rolled.",

@@ -1,8 +1,7 @@
 """Stages: what a token and a window cover in every stage."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.remarks.remark import counted
@@ -18,7 +17,6 @@ from vizkit.views.swin.place import token_at
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Stages(View):
     """What a token and a window cover in every stage."""
 
@@ -29,9 +27,9 @@ class Stages(View):
         key="swin_lie",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
         "number of tokens, so they cover more and more of the image. The frame is the token under the cursor of all "
         "pages, the bright part what it can see in one block.",

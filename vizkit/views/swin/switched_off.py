@@ -1,9 +1,8 @@
 """Switched off: the same weights without the shift, or without the relative bias."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout
@@ -44,7 +43,6 @@ SHOWN_CLASSES = 3
 AT_ONCE = 10_000_000  # parameters; above, the passes over the samples are made when wanted
 
 
-@dataclass(frozen=True)
 class SwitchedOff(View):
     """The same weights without the shift, or without the relative bias."""
 
@@ -59,8 +57,8 @@ class SwitchedOff(View):
     )
     block: int | None = layer("Block", "Counted through all stages.", default=SHIFTS, plays=True, key="swin_block")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Left the model as it is, right the same weights with something taken out. Without the shift a token learns of "
         "other windows only through merging; without the bias it cannot distinguish near from far within its own.",
         r"\text{no shift: } s = 0 \text{ everywhere}; \qquad \text{no bias: } \mathrm{softmax}(QK^\top/\sqrt d + M)",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -39,7 +39,6 @@ NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has roo
 EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
 
 
-@dataclass(frozen=True)
 class Window(View):
     """What a token attends to in its window, with and without the relative bias."""
 
@@ -48,8 +47,8 @@ class Window(View):
     )
     head: int | None = head(key="window_head")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "The blue outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
         "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
         "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
