@@ -1,6 +1,7 @@
 """Views on paper: what is on the sheet, where, and that it is what the page shows."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -309,7 +310,7 @@ def test_every_kind_of_block_has_its_drawing():
 
 def test_a_view_of_several_models_at_once_is_in_one_column():
     class Both(Toy):
-        together = True
+        together: ClassVar = True
 
         def show(self, of):
             yield Said(" and ".join(each.name for each in of))

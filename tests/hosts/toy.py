@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class Toy(View):
 
     step: int = number("Step", 1, 3, 2, plays=True)
 
-    how = How("It is read so.", "", "the rest.", "nobody")
+    how: ClassVar = How("It is read so.", "", "the rest.", "nobody")
 
     def title(self, of: Subject) -> str:
         return f"Toy at step {self.step}"

@@ -1,7 +1,7 @@
 """Rules for all views, and toys that break each of them."""
 
 from functools import cache, partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -155,7 +155,7 @@ def test_an_address_has_the_words_of_the_page(view, name):
 
 # ---- each rule can fail ----------------------------------------------------------------------------------------------
 class Toy(View):
-    how = How("It is read.", "x", "anything.", "nobody")
+    how: ClassVar = How("It is read.", "x", "anything.", "nobody")
 
     level: int = number("Level", 0, 2, 1)
 

@@ -1,5 +1,7 @@
 """Rules for what is seen of all views and what is saved of it, and toys that break each of them."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -35,7 +37,7 @@ def over(top: float, quantity: str = "share") -> Map:
 
 
 class Toy(View):
-    how = How("It is read.", "x", "anything.", "nobody")
+    how: ClassVar = How("It is read.", "x", "anything.", "nobody")
 
     level: int = number("Level", 1, 2, 1)
 

@@ -12,6 +12,8 @@ from vizkit.models import Loaded
 from vizkit.models.probes.interventions.steering import class_directions
 from vizkit.models.probes.interventions.stream_edits import Directions
 
+__all__ = ["directions_of"]
+
 BATCH = 8
 
 

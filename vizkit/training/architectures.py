@@ -20,6 +20,8 @@ from vizkit.models.sources.sizing import sketch
 from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 
+__all__ = ["OURS", "build", "ours", "parse_args", "sketched"]
+
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
 # Two scales and fewer and fewer tokens, against a plain ViT of fine and one of coarse patches: all else is equal.

@@ -14,7 +14,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
     Answered,
-    Block,
+    Blocks,
     Download,
     Heading,
     Line,
@@ -81,7 +81,7 @@ class Explore(View):
         who = name_of(shown.query, find_query(shown, self.asked(of))[0])
         return f"Attention of {who}: {self.called(trace, number).replace(' · ', ', ')}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         trace, number = self.traced(of)
         if not layers(trace) and not trace.features:
             yield from answer_alone(of, trace)
@@ -115,7 +115,7 @@ class Explore(View):
         return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
 
     # ---- the picture -------------------------------------------------------------------------------------------------
-    def mapped(self, of: Subject, trace: "Trace", number: int) -> Iterator[Block]:
+    def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
         recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
         if not recorded:
             stage, count = trace.features[number - 1], len(trace.features)
@@ -233,7 +233,7 @@ def answers(loaded: "Loaded", trace: "Trace") -> Iterator[tuple[str, float | str
     yield from ((loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(trace.logits))
 
 
-def answer_alone(of: Subject, trace: "Trace") -> Iterator[Block]:
+def answer_alone(of: Subject, trace: "Trace") -> Blocks:
     """Of a model without places, such as an MLP on pixels."""
     yield Said(NO_PLACES)
     rows = tuple({"answer": name, "": value} for name, value in of.loaded.head.lines(trace.logits, of.loaded.label))

@@ -1,12 +1,11 @@
 """A view: a record of settings that knows what it shows of a subject. Every host draws it from that alone."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from vizkit.views.blocks import Block
+    from vizkit.views.blocks import Blocks
 
 
 WIDTH = 100  # characters of a manual's line
@@ -64,7 +63,7 @@ class View:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
         dataclass(frozen=True)(cls)
 
-    def show(self, of: Any) -> "Iterator[Block]":
+    def show(self, of: Any) -> "Blocks":
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
         meaning for this subject."""
         raise NotImplementedError

@@ -1,5 +1,7 @@
 """A canvas with a script of its own in a page without a server: it is mounted with the picture, and turns the step."""
 
+from typing import ClassVar
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -24,7 +26,7 @@ class Own(View):
     """A canvas of its own."""
 
     step: int = number("Step", 1, 3, 1, plays=True)
-    how = How("", "", "", "")
+    how: ClassVar = How("", "", "", "")
 
     def title(self, of):
         return "Own"

@@ -1,5 +1,7 @@
 """The row of a query is the same on paper (Rows) as in the browser (look.js), which computes it by itself."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,7 +29,7 @@ class OneMap(View):
     """A map alone."""
 
     query: str | tuple[float, float] = "cls"
-    how = How("", "", "", "")
+    how: ClassVar = How("", "", "", "")
 
     def title(self, of):
         return "Rows"

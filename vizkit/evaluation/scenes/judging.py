@@ -17,6 +17,8 @@ from vizkit.models.detection.matching import Things
 from vizkit.models.detection.opening import Detector
 from vizkit.models.detection.precision import Precision, all_right, precision
 
+__all__ = ["Judged", "batches", "judge", "things_in"]
+
 BATCH = 50
 MOST_NAMED = 5
 Tell = Callable[[int], None]

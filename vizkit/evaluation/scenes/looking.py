@@ -10,6 +10,8 @@ from torch import Tensor
 from vizkit.analysis.detection.instances import own_and_others
 from vizkit.models.detection.matching import Pairs
 
+__all__ = ["Looking", "densities", "looking"]
+
 RESAMPLES = 1000
 
 

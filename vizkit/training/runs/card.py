@@ -9,6 +9,8 @@ from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import best_of
 
+__all__ = ["card", "card_of_network"]
+
 CARD = """\
 # {name}
 

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+__all__ = ["free_name", "safe_name"]
+
 LONGEST = 80
 _OTHER = re.compile(r"[^\w.-]+")
 _WEIGHTS = re.compile(r"\.(safetensors|pt|pth|bin|ckpt|tar)$", re.IGNORECASE)  # such a folder would pass for a file

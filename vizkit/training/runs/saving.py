@@ -20,6 +20,8 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import WorkError
 from vizkit.writing import write
 
+__all__ = ["board", "load_best", "load_state", "save_best", "save_state", "save_weights", "versions"]
+
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
 
 

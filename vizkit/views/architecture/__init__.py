@@ -2,6 +2,8 @@
 
 from vizkit.views.entry import Entry
 
+__all__ = ["VIEWS"]
+
 VIEWS = (
     Entry(
         "Block",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -85,8 +85,8 @@ class DrawnBlock(View):
         inside=True,
     )
 
-    alone = True
-    how = How(
+    alone: ClassVar = True
+    how: ClassVar = How(
         "Follow the arrows from the tokens on the left; the thick line is the residual stream, to which attention and "
         "MLP only add. A box is a tensor of this image: a line of it is a token, a column a channel, blue is below "
         "zero, white zero, red above, each up to its own largest number. Boxes are as large as their tensors: a token "

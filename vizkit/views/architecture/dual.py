@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -59,8 +59,8 @@ class DualScale(View):
     )
     head: int | None = head(key="dual_head")
 
-    alone = True
-    how = How(
+    alone: ClassVar = True
+    how: ClassVar = How(
         "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
         "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
         "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",

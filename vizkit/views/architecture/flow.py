@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from vizkit.analysis.remarks.compute import by_part, most_and_least
 from vizkit.models import Loaded
@@ -23,9 +23,9 @@ class Flow(View):
         key="flow_every",
     )
 
-    together = True
-    overlays = False
-    how = How(
+    together: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "From the image at the top to the logits at the bottom, every block with what leaves it. The bar is its cost "
         "in multiply–adds, on one scale for all models: a full bar is all of the costliest one. Its orange part are "
         "products of two activations (QKᵀ and weights · V), which grow with the square of the number of tokens. Click "

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -59,9 +59,9 @@ class FromParts(View):
     )
     block: int = number("Block", 1, deepest, 1, "Whose tensors are shown.", key="parts_block")
 
-    alone = True
-    overlays = False
-    how = How(
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Go through the parts: together they are all the code of a ViT, from pixels to logits. Beside each part stand "
         "its tensors for this image: a line for each token, a column for each number; blue lies below zero, red above. "
         "One colour means different numbers in different pictures.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -32,9 +33,9 @@ CHARTS = {
 class GradualReduction(View):
     """What is left of the image after each averaging of tokens."""
 
-    alone = True
-    overlays = False
-    how = How(
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
         "pixels, for every token that is left. After the named blocks neighbours are averaged in pairs, by turns left "
         "and right, above and below, so a token always stands for one rectangle; special tokens are not averaged. "

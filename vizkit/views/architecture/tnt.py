@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class TNT(View):
         key="tnt_scale",
     )
 
-    alone = True
-    how = How(
+    alone: ClassVar = True
+    how: ClassVar = How(
         "Two transformers run in every block. Inside each patch its words attend to one another only; then "
         "their outputs are added to the patch, and patches attend to patches. Each small map is the clicked patch once "
         "more, at the place of one of its words, with the weights of that word.",

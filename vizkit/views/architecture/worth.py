@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from statistics import fmean
-from typing import Any
+from typing import Any, ClassVar
 
 from vizkit.analysis.comparison.seed_interval import accuracy, difference
 from vizkit.analysis.remarks.data_size import worth
@@ -62,8 +62,8 @@ class IsItWorthIt(View):
         listed=True,
     )
 
-    overlays = False
-    how = How(
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Up is more accurate, left is cheaper. Width, depth, heads, pictures, optimiser and epochs are the same for "
         "all five: only model and seed differ. Whiskers are 95 % intervals, of other seeds where there are several, "
         "and of other test pictures. Bands of the curves reach from the lowest to the highest seed.",

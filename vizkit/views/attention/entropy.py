@@ -1,6 +1,5 @@
 """Entropy: how evenly every patch of this picture spreads its attention, layer by layer."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -14,7 +13,7 @@ from vizkit.analysis.remarks import attention
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import dots_by_depth
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import choice, head, layer
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -43,7 +42,7 @@ class Entropy(View):
     def number(self, of: Subject) -> int:
         return min(self.layer or of.depth, of.depth)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if not of.layers:
             raise NotApplicable(of.seen.no_attention + ".")
         recorded = layers(of.whole())

@@ -1,6 +1,5 @@
 """Masked: the causal mask of a decoder, on the words of a sentence."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from vizkit.analysis.attention.walkthrough import SENTENCE, causal, of_words
@@ -8,7 +7,7 @@ from vizkit.analysis.remarks.attention import masked
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import heat_map
 from vizkit.figure.template import literal
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import switch, text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -39,7 +38,7 @@ class Masked(View):
     def title(self, of: Subject) -> str:
         return "The causal mask of a decoder"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         words = self.sentence.split()[:MOST] or EXAMPLE.split()
         weights = of_words(words)
         seen = causal(weights) if self.decoder else weights

@@ -19,7 +19,7 @@ from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
-from vizkit.views.blocks import Block, Chart, Download, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
 from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
@@ -92,13 +92,13 @@ class Cost(View):
     def title(self, of: Sequence[Subject]) -> str:
         return f"How often models are right, against {AXES[self.against][0].lower()}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         chosen, beside = (
             [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
         )
         large = sum(each["parameters"] for each in chosen) > AT_ONCE
 
-        def show(found: Mapping[str, Measured]) -> Iterator[Block]:
+        def show(found: Mapping[str, Measured]) -> Blocks:
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.picture(known, beside)
@@ -126,7 +126,7 @@ class Cost(View):
         one = f"{chosen[0]['model']} takes {amount(chosen[0][axis])} {what} for one image."
         return first_said(worth(costs, shares, what), most_and_least(costs, what)) or one
 
-    def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Iterator[Block]:
+    def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """Accuracy against cost, of what was tested on the same images; else what each model takes."""
         words, unit, scale = AXES[self.against]
         every = [each for each in (*chosen, *beside) if self.against in each]

@@ -22,7 +22,7 @@ from vizkit.models import ModelError
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.views.blocks import (
     Bars,
-    Block,
+    Blocks,
     Canvas,
     Columns,
     Download,
@@ -70,7 +70,7 @@ class Predictions(OfImages, View):
     def title(self, of: Sequence[Subject]) -> str:
         return "What every model says of the same images"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         answers = Answers(self.rows(of))
         rows = answers.rows
         if self.order == DISAGREEING:
@@ -256,12 +256,12 @@ class Answers:
         bars = [(name, head.bar(value), colour) for name, value, colour in self.bars(row, place)]
         return {"bars": bars, "box": None if box == [0, 0, 1, 1] else box, "right": row.right(place)}
 
-    def on_paper(self, row: Row) -> Iterator[Block]:
+    def on_paper(self, row: Row) -> Blocks:
         yield Heading(row.name)
         picture = Picture(row.of[0].rgb, row.name, " · ".join(self.who(row)))
         yield Columns(((picture,), *(tuple(self.column(row, place)) for place in range(len(self.of)))))
 
-    def column(self, row: Row, place: int) -> Iterator[Block]:
+    def column(self, row: Row, place: int) -> Blocks:
         head, said, bars = row.of[place].loaded.head, row.answers[place], self.bars(row, place)
         yield Heading(self.names[place])
         if head.probable and bars:

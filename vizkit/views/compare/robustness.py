@@ -18,7 +18,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.image import RGB, data_url, prepare
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Canvas,
     Chart,
     Columns,
@@ -81,7 +81,7 @@ class Robustness(View):
     def title(self, of: Sequence[Subject]) -> str:
         return "What the answers withstand"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         if min(of[0].rgb.shape[:2]) < CELLS:
             raise NotApplicable(
                 f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another."
@@ -96,7 +96,7 @@ class Robustness(View):
             raise NotApplicable(silent[0])
         pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
 
-        def show(found: Mapping[str, Logits]) -> Iterator[Block]:
+        def show(found: Mapping[str, Logits]) -> Blocks:
             there = [Withstood(each, found[each.name]) for each in able if each.name in found]
             yield Said(said(there)) if there else Line(WAITING)
             yield self.canvas(able, there, pictures, of[0].rgb)
@@ -134,12 +134,12 @@ class Robustness(View):
         still = tuple(self.on_paper(there, rgb))
         return Canvas("vizkit_withstands", data, "probability of each model's first answer", tells, still)
 
-    def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Iterator[Block]:
+    def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Blocks:
         kinds = list(PERTURBATIONS.items())
         for start in range(0, len(kinds) if there else 0, 2):
             yield Columns(tuple(tuple(self.panel(there, *each, rgb)) for each in kinds[start : start + 2]))
 
-    def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Iterator[Block]:
+    def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Blocks:
         words = f"{kind.title} · {kind.in_words(self.level)}"
         shares = {each.of.name: each.shares(name) for each in there}
         yield Heading(words)
@@ -217,7 +217,7 @@ def said(there: Sequence[Withstood]) -> str:
     return withstood(kept).words
 
 
-def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
+def below(there: Sequence[Withstood], draws: int) -> Blocks:
     """The mean of every curve, and the numbers."""
     if draws > 1:
         yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")

@@ -1,6 +1,6 @@
 """Activations: the curves with their derivatives, and what the model's own activations are given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from vizkit.figure.charts import curves, heat_map, rule
 from vizkit.figure.palette import CLASSES
 from vizkit.models.probes.convolution.layers_seen import BINS, HIGH, LOW, Activated
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Part, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Part, Said
 from vizkit.views.controls import layer, several
 from vizkit.views.convolution.feature_maps import pass_of
 from vizkit.views.subject import Subject
@@ -54,7 +54,7 @@ class Activations(View):
     def title(self, of: Subject) -> str:
         return f"Activations, and what number {self.layer} is given"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         x = torch.linspace(-6, 6, 961)
         both = {name: values_and_slopes(name, x) for name in self.curves}
         charts = []
@@ -65,7 +65,7 @@ class Activations(View):
         yield Columns(tuple(charts))
         yield Part(partial(self.given, of))
 
-    def given(self, of: Subject) -> Iterator[Block]:
+    def given(self, of: Subject) -> Blocks:
         """What each activation of the model is given, as a histogram for every layer."""
         layers = pass_of(of).activated
         if not layers:

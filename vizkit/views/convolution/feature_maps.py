@@ -1,6 +1,6 @@
 """Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what its number is made of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from vizkit.figure.charts import bars
 from vizkit.models.probes.convolution.layers_seen import After, Convolved, Seeing, seen
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
+from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
 from vizkit.views.controls import choice, layer, number, query
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
@@ -68,7 +68,7 @@ class FeatureMaps(View):
     def title(self, of: Subject) -> str:
         return f"Feature maps of convolution {self.layer or convolutions([of])} after the {self.after}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         count = convolutions([of])
         if not count:
             raise NotApplicable(f"{of.name} has no convolutions.")

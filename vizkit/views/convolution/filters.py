@@ -1,6 +1,6 @@
 """Filters: those of the first layer, and what a channel answers to most strongly over a set of pictures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,7 @@ from vizkit.models.probes.convolution.receptive_field import Layer
 from vizkit.models.probes.convolution.top_patches import Answers, patches
 from vizkit.scoring import pictures, top_patches
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.convolution.feature_maps import pass_of, walk_of
 from vizkit.views.convolution.known import data_of
@@ -85,7 +85,7 @@ class Filters(View):
     def title(self, of: Subject) -> str:
         return f"Filters, and what channels of convolution {self.layer or most_layers([of])} answer to most"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         layers = layers_of(of)
         if not layers:
             raise NotApplicable(f"{of.name} has no convolutions whose units see a part of the picture.")
@@ -109,7 +109,7 @@ class Filters(View):
 
     def found(
         self, of: Subject, chosen: Layer, looked: tuple[str, int], weight: np.ndarray, results: Mapping[Any, Answers]
-    ) -> Iterator[Block]:
+    ) -> Blocks:
         for answers in results.values():
             channel = min(self.channel, len(answers.values)) - 1
             first = min(channel, max(0, len(answers.values) - ROWS))

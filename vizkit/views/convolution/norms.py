@@ -1,6 +1,6 @@
 """Norms: LayerNorm, BatchNorm and their relatives on the model's own tokens; which numbers share a mean."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from vizkit.datasets import samples
 from vizkit.figure.convolution.sharing import sharing
 from vizkit.models import trace
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import layer, number
 from vizkit.views.convolution.known import samples_for
 from vizkit.views.subject import Subject
@@ -52,7 +52,7 @@ class Norms(View):
     def title(self, of: Subject) -> str:
         return f"Which numbers share a mean: features {self.block}, channel {self.channel}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         depth = len(of.seen.features)
         if not depth:
             raise NotApplicable(f"{of.name} gives no features that could be normalised.")

@@ -24,7 +24,7 @@ from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Chart,
     Columns,
     Folded,
@@ -90,7 +90,7 @@ class ReceptiveField(View):
         count = len(of.seen.features)
         return min(self.stage or count, count) - 1
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
         if not set(cnns) & set(of):
             yield Line(f"Your models have no convolution; shown: {cnns[0].name}, which knows the same data.")
@@ -108,12 +108,12 @@ class ReceptiveField(View):
         yield Folded("Before transformers: what each network brought", ancestors)
         yield Numbers(partial(as_arrays, cnns, self.over))
 
-    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Iterator[Block]:
+    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Blocks:
         lines = [line for each in cnns for line in of_cnn(each, self.over)]
         lines += [line for each in transformers for line in of_transformer(each, self.over)]
         yield Chart(by_depth(lines), "How far units can see and how far they look, by depth of the network")
 
-    def on_picture(self, of: Subject, named: bool) -> Iterator[Block]:
+    def on_picture(self, of: Subject, named: bool) -> Blocks:
         """The field on the chosen picture, with its sentence."""
         index = self.index(of)
         own, field = walked(of), effective(of, self.over)[index]
@@ -241,7 +241,7 @@ def last_layer(own: Walk, seen: Seen) -> str:
     return formula(layers[-1]) if layers else ""
 
 
-def layer_by_layer(own: Walk) -> Iterator[Block]:
+def layer_by_layer(own: Walk) -> Blocks:
     rows = [{**row, "formula": formula(each)} for row, each in zip(rows_of(own), own.layers, strict=True)]
     shown = tuple(
         {name.replace("_", " "): str(value) for name, value in row.items() if name != "whole_image"} for row in rows
@@ -249,7 +249,7 @@ def layer_by_layer(own: Walk) -> Iterator[Block]:
     yield Table(shown, "The receptive field of every layer")
 
 
-def ancestors() -> Iterator[Block]:
+def ancestors() -> Blocks:
     rows = tuple(
         {
             "network": each.title,

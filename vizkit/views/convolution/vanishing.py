@@ -1,6 +1,6 @@
 """Vanishing gradients: what is left of the gradient at the first of many layers, measured as switches turn."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Literal
 
@@ -10,7 +10,7 @@ from vizkit.analysis.convolution.activations import ACTIVATIONS
 from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms, last_by_depth
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves
-from vizkit.views.blocks import Block, Chart, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Numbers, Said, first_said
 from vizkit.views.controls import choice, number, several, switch
 from vizkit.views.convolution.activations import coloured
 from vizkit.views.subject import Subject
@@ -66,7 +66,7 @@ class Vanishing(View):
         words += [f"{self.place} with {self.norm}"] if self.norm != "none" else []
         return f"Gradient of every layer: {', '.join(words)}, random weights"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         settings = self.kind, self.depth, self.residual, self.norm, self.place == PLACES[0]
         norms = {name: measured(name, *settings) for name in self.activations}
         yield Said(first_said(convolution.vanished(norms)))

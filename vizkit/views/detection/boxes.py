@@ -1,6 +1,5 @@
 """Boxes: what is found, where its query looked, and what speaks for its class."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from vizkit.analysis.detection.boxes import best_overlap
 from vizkit.analysis.detection.instances import own_and_others
 from vizkit.analysis.remarks.detection import of_found, of_own
 from vizkit.figure.detection.on_picture import Panel
-from vizkit.views.blocks import Block, Link, Numbers, Said
+from vizkit.views.blocks import Blocks, Link, Numbers, Said
 from vizkit.views.controls import head, layer, number, switch
 from vizkit.views.detection import SCENE
 from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, last_query, size
@@ -59,7 +58,7 @@ class Boxes(OfScene, View):
         "Carion et al. 2020; Chefer et al. 2021, eqs. 5–10",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         made, things, said = given.seen(), given.things, given.sure(self.score)
         (found, counts), queries = given.found(said), said.queries.tolist()

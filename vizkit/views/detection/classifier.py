@@ -1,6 +1,6 @@
 """Beside a classifier: ViT and Swin, asked for each class of a scene, beside the boxes of a DETR."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.detection.boxes import corners
 from vizkit.analysis.remarks.detection import of_classifiers
 from vizkit.figure.detection.on_picture import Frame, Panel
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
@@ -47,7 +47,7 @@ class BesideClassifier(OfScene, View):
         "Chefer et al. 2021; Carion et al. 2020",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         said, things, names = given.sure(self.score), things_in(given), given.model.labels
         known = classes([of], self)

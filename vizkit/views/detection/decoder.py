@@ -1,11 +1,10 @@
 """Decoder: the boxes after each layer, and what becomes of them when queries do not look at each other."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from vizkit.analysis.remarks.detection import of_doubles, of_many_doubles
 from vizkit.figure.detection.on_picture import Panel, Track
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import layer
 from vizkit.views.detection.boxes import least_score, true_boxes
 from vizkit.views.detection.scene import BUNDLED, OfScene, depth, shipped
@@ -36,7 +35,7 @@ class Decoder(OfScene, View):
         given = self.given(of)
         return f"Boxes in {given.title}: after decoder layer {self.layer or len(given.model.model.decoder)}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given, panels, counts, arrays = self.given(of), [], [], {}
         for name, title in WAYS.items():
             made = given.seen(self_attention=name == "together")

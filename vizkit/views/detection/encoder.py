@@ -1,6 +1,5 @@
 """Encoder: where a place of the image looks, before any query asks."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import torch
@@ -11,7 +10,7 @@ from vizkit.analysis.remarks.detection import of_place, of_places, of_strongest
 from vizkit.figure.detection.on_picture import Panel
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import layer, number
 from vizkit.views.detection.boxes import chosen_head, named
 from vizkit.views.detection.scene import Given, OfScene, size
@@ -45,7 +44,7 @@ class Encoder(OfScene, View):
         "Carion et al. 2020, § 4.2 and fig. 3",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         made = given.seen()
         at = self.at(made.encoder)

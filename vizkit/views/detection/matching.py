@@ -1,6 +1,5 @@
 """Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.detection.on_picture import Frame, Panel, Track
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Link, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Link, Numbers, Said
 from vizkit.views.controls import layer, number
 from vizkit.views.detection.scene import BUNDLED, OfScene, depth
 from vizkit.views.subject import Subject
@@ -56,7 +55,7 @@ class Matching(OfScene, View):
         "Carion et al. 2020, § 3.1",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.detection.assignments import assigned, costs_of
         from vizkit.models.detection.matching import Weights
 

@@ -1,14 +1,12 @@
 """Published: DETR against Faster R-CNN, as the paper reports them."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from vizkit.analysis.comparison.published import DETECTION, DETECTION_TABLE
 from vizkit.analysis.remarks.detection import of_published
 from vizkit.figure.charts import paired_bars
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
-from vizkit.views.blocks import Block, Chart, Line, Numbers, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -32,7 +30,7 @@ class Published(View):
     def title(self, of: Subject) -> str:
         return DETECTION_TABLE.title
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         names = [row.name for row in DETECTION]
         points = [Point(row.name, row.family, float(row.gflops), float(row.ap)) for row in DETECTION]
         cost = ", ".join(f"{row.name} {row.ap:g}" for row in DETECTION)

@@ -1,6 +1,5 @@
 """Queries: what each object query tends to answer, over many pictures."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ from vizkit.analysis.remarks.detection import of_habits
 from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.detection.query_habits import sizes
-from vizkit.views.blocks import Block, Chart, Job, Later, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import detector, number
 from vizkit.views.detection.scene import BUNDLED, last_query, opened, shipped
 from vizkit.views.of_model import OfModel
@@ -43,7 +42,7 @@ class Queries(View):
     def title(self, of: Subject) -> str:
         return f"What the queries of {self.detector} answer"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.evaluation.query_habits import habits_from
 
         model, key = opened(of, self.detector)
@@ -53,7 +52,7 @@ class Queries(View):
             job = Job(OfModel(("habits", key)), f"Asking all queries of {SCENES} scenes", partial(ask, model))
             yield Later(of, (job,), lambda done: [block for each in done.values() for block in self.drawn(model, each)])
 
-    def drawn(self, model: "Detector", measured: "Habits") -> Iterator[Block]:
+    def drawn(self, model: "Detector", measured: "Habits") -> Blocks:
         boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]
         own = measured.of(min(self.query, len(boxes) - 1))
         counts = ", ".join(str(len(each)) for each in boxes)

@@ -1,6 +1,5 @@
 """Masks: which pixels belong to which thing."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.segments import segments_over
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Numbers, Said, Table
+from vizkit.views.blocks import Blocks, Numbers, Said, Table
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
 from vizkit.views.of_model import OfModel
@@ -37,7 +36,7 @@ class SegmentMasks(OfScene, View):
         "Carion et al. 2020, § 4.4; Kirillov et al. 2019",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.detection.panoptic import matches, partners, quality
         from vizkit.models.detection.segmenting import Segments
 

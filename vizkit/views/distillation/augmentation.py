@@ -1,6 +1,6 @@
 """Augmentation: what a DeiT recipe does to a picture before the model learns from it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
 from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Block, Blocks, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
 from vizkit.views.subject import Subject
@@ -146,7 +146,7 @@ class Augmentation(View):
     def title(self, of: Subject) -> str:
         return f"{self.part}{'' if self.part == PAPER else f', draw {self.draw}'}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         needs = of.loaded.preprocessing if of.has_model else PLAIN
         part = {RAND: self.rand_augment, MIX: self.mixing, ERASE: self.erasing, DEPTH: self.drop_path, PAPER: ablation}
         yield from part[self.part](of, needs)
@@ -156,7 +156,7 @@ class Augmentation(View):
         return tuple(range(first, first + count))
 
     # ---- single pictures ---------------------------------------------------------------------------------------------
-    def rand_augment(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def rand_augment(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import rand_augmented
 
         changed = rand_augmented(of.rgb, needs, self.magnitude, self.operations, self.seeds(DRAWS))
@@ -164,7 +164,7 @@ class Augmentation(View):
         yield Said(remarks.drawn(self.operations, unchanged, DRAWS).words)
         yield from beside(seen(of.rgb, needs), changed)
 
-    def erasing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def erasing(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import erased
 
         changed = erased(of.rgb, needs, self.chance, self.seeds(DRAWS))
@@ -172,7 +172,7 @@ class Augmentation(View):
         yield from beside(seen(of.rgb, needs), changed)
 
     # ---- two pictures ------------------------------------------------------------------------------------------------
-    def mixing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def mixing(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import mixed
         from vizkit.training.recipe import Recipe
 
@@ -207,7 +207,7 @@ class Augmentation(View):
         yield Numbers(lambda: {"pictures": pictures, "values": values})
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
-    def drop_path(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def drop_path(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.models.probes.residual import branches
         from vizkit.training.pictures.preview import chances, skipped
 
@@ -235,7 +235,7 @@ class Augmentation(View):
         yield Numbers(lambda: {"pictures": NONE, "values": drawn})
 
 
-def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
+def ablation(of: Subject, needs: Preprocessing) -> Blocks:
     """What each part was worth to DeiT-B, the dearest first."""
     from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED
 
@@ -256,7 +256,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
 
 
 # ---- pictures and their labels ---------------------------------------------------------------------------------------
-def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
+def beside(original: Rgb, changed: "Sequence[Changed]") -> Blocks:
     """The original and what became of it, in rows."""
     named = [("as the model sees it", original)]
     named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]

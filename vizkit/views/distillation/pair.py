@@ -23,6 +23,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
+    Blocks,
     Chart,
     Folded,
     Heading,
@@ -142,7 +143,7 @@ class TeacherStudent(View):
     def title(self, of: Sequence[Subject]) -> str:
         return f"{self._whom(of)[0]} as a teacher, T = {self.temperature:g}, λ = {self.share:g}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         name, teacher, students = self._whom(of)
         taught, refused = same(name, teacher, students)
         if self.over == THIS:
@@ -180,7 +181,7 @@ class TeacherStudent(View):
         return torch.tensor([classes.index(wanted) if wanted in classes else int(teacher[0].argmax())])
 
     # ---- predictions -------------------------------------------------------------------------------------------------
-    def on_image(self, name: str, answers: Answers, of: Subject) -> Iterator[Block]:
+    def on_image(self, name: str, answers: Answers, of: Subject) -> Blocks:
         """Soft labels, soft predictions, and the loss for every difference: a row is a class in all of them."""
         rows, label = Classes.of(answers.teacher[0], answers.classes), int(answers.labels[0])
         logits = {each: found[0] for each, found in answers.students.items()}
@@ -204,7 +205,7 @@ class TeacherStudent(View):
         yield side_by_side(seen, self.losses(answers), widths=(0.6, 3))
         yield from self.rest(answers)
 
-    def on_many(self, name: str, answers: Answers) -> Iterator[Block]:
+    def on_many(self, name: str, answers: Answers) -> Blocks:
         """What each says of the pictures of every class beside that class."""
         found = {each: losses(answers.teacher, z, answers.labels, 1.0, 0.0) for each, z in answers.students.items()}
         right, agrees = ({each: getattr(loss, what) for each, loss in found.items()} for what in ("right", "agrees"))
@@ -255,7 +256,7 @@ class TeacherStudent(View):
             Line(f"{name}: training goes against it. To the left a logit rises."),
         )
 
-    def losses(self, answers: Answers) -> Iterator[Block]:
+    def losses(self, answers: Answers) -> Blocks:
         several = len(answers.labels) > 1
         yield Heading(f"Losses in nats{f', mean over {len(answers.labels):,} pictures' if several else ''}")
         yield Table(
@@ -265,7 +266,7 @@ class TeacherStudent(View):
             "Hard: the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
         )
 
-    def rest(self, answers: Answers) -> Iterator[Block]:
+    def rest(self, answers: Answers) -> Blocks:
         name, parts, _, scaled = self._apart(answers)
         along = partial(axes, answers, answers.students[name], self.temperature, self.share)
         yield Folded("Every temperature and every share", along)

@@ -1,6 +1,6 @@
 """Does it help? The same student with no, a soft and a hard teacher, from runs that were trained."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from vizkit.analysis.comparison.seed_interval import Estimate
@@ -26,7 +26,7 @@ from vizkit.training.experiments.size_results import Study, studies
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
@@ -91,7 +91,7 @@ class DoesItHelp(View):
     def title(self, of: Subject) -> str:
         return "What a teacher adds"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         known = [study for study in studies(shipped("data_size")) if teacher_gains(study)]
         for study in known:
             yield from by_size(study)
@@ -122,7 +122,7 @@ class DoesItHelp(View):
 
 
 # ---- by how many pictures --------------------------------------------------------------------------------------------
-def by_size(study: Study) -> Iterator[Block]:
+def by_size(study: Study) -> Blocks:
     """The gain of each kind of teacher with its interval, on one scale, and where one helps and where not."""
     gains = teacher_gains(study)
     said = teacher_finding(study)
@@ -166,7 +166,7 @@ def alt(lines: Sequence[Drawn]) -> str:
     )
 
 
-def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
+def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Blocks:
     sizes = sorted({images for gained in gains.values() for images in gained})
     rows = [
         {"Points above no teacher": kind, **{f"{images:,} images": signed(gained.get(images)) for images in sizes}}
@@ -176,7 +176,7 @@ def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
 
 
 # ---- one experiment --------------------------------------------------------------------------------------------------
-def comparison(experiment: Experiment) -> Iterator[Block]:
+def comparison(experiment: Experiment) -> Blocks:
     yield Heading(called(experiment.student))
     if any(run.metrics() for run in experiment.runs):
         yield side_by_side(*(curve_chart(experiment, f"val_{name}", name) for name in ("accuracy", "loss")))
@@ -248,7 +248,7 @@ def verdict(results: Sequence[Outcome]) -> str:
     return f"With {seeds} “{best.taught}” is {points}, {abs(gain) / error:.1f} standard errors of {images}{above}."
 
 
-def published() -> Iterator[Block]:
+def published() -> Blocks:
     columns = ("Taught", "DeiT-Ti", "DeiT-S", "DeiT-B")
     yield Table(
         tuple(

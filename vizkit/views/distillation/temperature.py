@@ -1,6 +1,5 @@
 """Temperature: one row of logits softened, what is left beside the first choice, and the whole axis of T."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -22,7 +21,7 @@ from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.palette import OTHERS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Answered, Block, Blocks, Chart, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number, switch, text
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
@@ -79,7 +78,7 @@ class Temperature(View):
     def title(self, of: Subject) -> str:
         return f"Softmax at T = {self.temperature:g}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
         yield Said(distillation.softened(logits, self.temperature, names).words)

@@ -1,6 +1,6 @@
 """Two tokens: what the class token and the distillation token of a DeiT predict, attend to and become."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from vizkit.traces import Attention, query_row
 from vizkit.views.blocks import (
     Answered,
     Block,
+    Blocks,
     Chart,
     Columns,
     Heading,
@@ -107,7 +108,7 @@ class TwoTokens(View):
     def title(self, of: Subject) -> str:
         return f"Two tokens, layer {self.layer or of.depth}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         heads = of.kept("two heads", partial(heads_of, of))
         shared = overlaps(of.whole()).tolist()
         both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
@@ -160,7 +161,7 @@ class TwoTokens(View):
         )
 
     # ---- over many pictures ------------------------------------------------------------------------------------------
-    def agreement(self, of: Subject) -> Iterator[Block]:
+    def agreement(self, of: Subject) -> Blocks:
         """How often each head gives the label, and the teacher's first choice."""
         from vizkit.training.experiments.answers import Answered as Counted
         from vizkit.training.experiments.answers import ask
@@ -185,7 +186,7 @@ class TwoTokens(View):
             teacher = subject_called(name, [of, *of.beside]).loaded
             return ask(of.loaded, teacher, found, beside, tell=lambda done: progress(done, len(found)))
 
-        def show(results: Mapping[Any, Counted]) -> Iterator[Block]:
+        def show(results: Mapping[Any, Counted]) -> Blocks:
             for answered in results.values():
                 yield from tables(answered, name)
 
@@ -218,7 +219,7 @@ def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
     return side_by_side(*columns)
 
 
-def similarity(of: Subject) -> Iterator[Block]:
+def similarity(of: Subject) -> Blocks:
     start = torch.nn.functional.cosine_similarity(*learned_tokens(of.loaded), dim=0)
     cosine = torch.cat([start[None], cosines(of.whole())]).numpy()
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (DEPTH, PUBLISHED[1], "last layer of DeiT-B")]
@@ -233,7 +234,7 @@ def similarity(of: Subject) -> Iterator[Block]:
     )
 
 
-def rollouts(of: Subject) -> Iterator[Block]:
+def rollouts(of: Subject) -> Blocks:
     maps = {name: rollout(of.whole(), name) for name in NAMES}
     yield on_one_scale(
         "Rollout of each",
@@ -245,7 +246,7 @@ def rollouts(of: Subject) -> Iterator[Block]:
     yield Line(f"{percent(same)} of the two maps lies in the same places: all layers multiplied, heads averaged.")
 
 
-def tables(answered: Any, teacher: str) -> Iterator[Block]:
+def tables(answered: Any, teacher: str) -> Blocks:
     """What was counted, and what is published."""
     from vizkit.training.experiments.answers import CLASS, DIST
 

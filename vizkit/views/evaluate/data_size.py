@@ -3,6 +3,7 @@ several teachers."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import ClassVar
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
@@ -70,8 +71,8 @@ class DataSize(View):
         key="size_epochs",
     )
 
-    overlays = False
-    how = How(
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Each line is one method that learned from 100 to 12,000 of the same pictures, and each point the share of "
         "unseen test pictures that it then named. A line that is low on the left and rises to the right needs many "
         "pictures: a convolution has locality and translation equivariance built in, a transformer has to learn them "

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,9 +99,9 @@ class Published(View):
         when=lambda view: view.table == IMAGENET,
     )
 
-    by_name = True
-    overlays = False
-    how = How(
+    by_name: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Type words or choose families to filter. In the plot up is better and left is cheaper (for images/s, right "
         "is): a model with another one above it and to its cheaper side costs more and achieves less. Lines join the "
         "sizes of a family at one input. The two panels show two sets of pictures: compare costs across them, "

@@ -12,6 +12,8 @@ from vizkit.evaluation.outcome import Outcome, read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.views import bundled
 
+__all__ = ["RECORDED", "SETS", "Titles", "outcome_of", "pictures_of"]
+
 RECORDED = bundled.FOLDER / "experiments" / "evaluation"
 SETS = {"insects": "drawn insects", "insects_hard": "hard insects", "digits": "handwritten digits"}
 

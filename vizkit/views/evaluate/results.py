@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing, report
@@ -121,9 +121,9 @@ class Results(View):
     high: int = number("to, %", 0, 100, 100, "Of the model in detail: its answer's.", key="eval_high", more=True)
     page: int = number("Page of pictures", 1, pages, 1, follows=True, key="eval_page", more=True)
 
-    by_name = True
-    overlays = False
-    how = How(
+    by_name: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
         "Every model answers the same pictures, each prepared as that model requires it. Accuracy is the share of "
         "right first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE "
         "is how far a model's probabilities are from its accuracy, on average. A test of two models counts only "

@@ -13,7 +13,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import paired_bars
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -44,7 +44,7 @@ class DecidingParts(View):
     def title(self, of: Any) -> str:
         return f"Deciding parts of {'insects' if self.insects == WHOLE else self.insects} erased"
 
-    def show(self, of: Any) -> Iterator[Block]:
+    def show(self, of: Any) -> Blocks:
         image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
         yield Columns(tuple(example(image if image in samples.INSECTS else samples.INSECTS[0])))
         label = None if self.insects == WHOLE else samples.INSECTS.index(self.insects)

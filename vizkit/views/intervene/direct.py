@@ -1,6 +1,5 @@
 """Direct attribution: the logit of a class, or the difference of two, as a sum of what layers add."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from vizkit.figure.charts import heat_map
 from vizkit.figure.contributions import contributions
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
@@ -50,7 +49,7 @@ class Direct(Decision):
 
         return of.kept(("direct attribution", *asked), make)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         target, against = self.asked(of)
         made = self.made(of)
         yield Line(in_words(of.loaded, of.seen.logits, target, against))
@@ -82,7 +81,7 @@ class Direct(Decision):
         yield Numbers(partial(numbers, made))
 
 
-def carried(of: Subject, made: "Contributions") -> Iterator[Block]:
+def carried(of: Subject, made: "Contributions") -> Blocks:
     """From which patches the heads carry what they add: of all layers together, and of each, on one scale."""
     assert made.places is not None
     places = [made.places.sum(0), *made.places]

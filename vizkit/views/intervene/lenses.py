@@ -1,6 +1,6 @@
 """Lenses: the model's own head after every layer, on what it reads, and on every patch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patch_cells import class_cells, painted_cells, share_cells
 from vizkit.image import data_url
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_logits
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
 from vizkit.views.controls import choice, layer
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
@@ -60,7 +60,7 @@ class Lenses(Decision):
         count = len(of.seen.features)
         return min(self.layer or count, count)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         target, against = self.asked(of)
         trace = of.whole()
         lens: Lens = of.kept("logit lens", partial(logit_lens, of.loaded, trace))
@@ -139,9 +139,7 @@ def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
     return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts).words
 
 
-def on_paper(
-    picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str
-) -> Iterator[Block]:
+def on_paper(picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str) -> Blocks:
     """The same cells in their colours, and which class has which."""
     colours = {label: colour for label, _, colour in legend}
     yield Picture(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -91,8 +91,8 @@ class Patching(Decision):
         inside=True,
     )
 
-    alone = True
-    how = How(
+    alone: ClassVar = True
+    how: ClassVar = How(
         "One region of the clean run's stream is put into the run on the corrupted picture after a block, and the "
         "model goes on from there. Red regions bring the logit back: there, after that block, the evidence is. Click "
         "a region to see its run. A head is exchanged inside its block, at all tokens.",

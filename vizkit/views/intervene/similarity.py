@@ -1,7 +1,7 @@
 """Similarity: how alike the layers of one model, or of two, represent the same pictures."""
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.figure.charts import heat_map
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import subject_called
 from vizkit.views.of_model import OfModel
@@ -69,7 +69,7 @@ class LayerSimilarity(View):
     def title(self, of: Subject) -> str:
         return f"How alike the layers are: {called(of)} and {self.other}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
         if (alike := shipped(name, other)) is not None:
@@ -79,7 +79,7 @@ class LayerSimilarity(View):
         key = OfModel(("cka", other, data))
         parts: list[Any] = of.kept(OfModel(("cka so far", other, data)), list)
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
             result = found.get(key) or (gathered(of, self.models(of), parts, data) if parts else None)
             yield from self.drawn(of, result) if result else ()
 
@@ -102,7 +102,7 @@ class LayerSimilarity(View):
         similarity(models, data, IMAGES, tell=lambda share: progress(round(1000 * share), 1000), parts=parts)
         return gathered(of, models, parts, data)
 
-    def drawn(self, of: Subject, alike: Alike) -> Iterator[Block]:
+    def drawn(self, of: Subject, alike: Alike) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
         yield Heading(f"How alike two layers represent pictures: {name} and {ITSELF if name == other else other}")

@@ -1,6 +1,6 @@
 """Smallest set: a greedy search for the fewest patches or heads that keep or flip the answer."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -66,14 +66,14 @@ class Smallest(View):
     def name(self, of: Subject) -> str:
         return of.loaded.label(int(of.seen.logits.argmax()))
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if not (of.loaded.classifies and of.loaded.head.probable):
             raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
         key = ("smallest set", self.parts, self.goal, self.fill if self.parts == "patches" else "")
         so_far: list[Search] = of.kept((*key, "so far"), list)  # what is there when it is stopped
         work = partial(searched, of, self.parts, self.goal, self.fill, so_far)
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
             result = found.get(key) or next(iter(so_far[-1:]), None)
             yield from self.drawn(of, result) if result else (self.picture(of, None),)
 
@@ -81,7 +81,7 @@ class Smallest(View):
         yield Later(of, (Job(key, f"{self.parts.capitalize()} are taken one by one", work),), show, button)
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
-    def drawn(self, of: Subject, result: Search) -> Iterator[Block]:
+    def drawn(self, of: Subject, result: Search) -> Blocks:
         name = self.name(of)
         steps = np.arange(len(result.probability))
         line = curves(

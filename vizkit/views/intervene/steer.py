@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -89,8 +89,8 @@ class Steer(View):
         key="steer_by",
     )
 
-    alone = True
-    how = How(
+    alone: ClassVar = True
+    how: ClassVar = How(
         f"The direction of a class after a block is the mean stream of its pictures less that of all others, from "
         f"{IMAGES} training pictures. λ = 1 adds it as it is to every token of this picture, λ < 0 takes it away. All "
         "λ are measured at once, so the slider runs no model.",

@@ -1,6 +1,5 @@
 """Cost: what patch size and image size cost, as the numbers of one layer and as curves against the image's side."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -12,7 +11,7 @@ from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.attention.layer_cost import layer_cost
 from vizkit.figure.patches import square_in_patches
-from vizkit.views.blocks import Block, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -42,7 +41,7 @@ class Cost(View):
     def title(self, of: Subject) -> str:
         return f"Cost of one layer: patches of {self.patch} pixels"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         dim, heads = DIMS[self.width]
         size = max(1, round(self.size / self.patch)) * self.patch
         counts = cost((size, size), self.patch, dim, heads)

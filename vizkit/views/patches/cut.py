@@ -1,6 +1,5 @@
 """Cut: how a picture becomes tokens, step by step, with the model's own numbers."""
 
-from collections.abc import Iterator
 from functools import partial
 from math import ceil
 from typing import Any
@@ -14,7 +13,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import pulled_apart
 from vizkit.image import data_url
-from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.cut_rows import CutUp, Size, cut_of, place_in
 from vizkit.views.patches.opening import asked
@@ -53,7 +52,7 @@ class Cut(View):
         rows, columns = self.size(cut_of(of)).grid
         return f"Cut: {rows} × {columns} patches"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         cut, point = cut_of(of), asked(of)
         size, at = self.size(cut), ceil(self.step) - 1
         index = place_in(cut.own.grid, point)
@@ -72,7 +71,7 @@ class Cut(View):
     def size(self, cut: CutUp) -> Size:
         return min(cut.sizes, key=lambda size: abs(size.patch - (self.patch or cut.own.patch)))
 
-    def on_paper(self, of: Subject, cut: CutUp, size: Size, point: tuple[float, float]) -> Iterator[Block]:
+    def on_paper(self, of: Subject, cut: CutUp, size: Size, point: tuple[float, float]) -> Blocks:
         """The same, as far as the step has come."""
         seen, index, own = of.seen_rgb, place_in(size.grid, point), size == cut.own
         row, column = divmod(index, size.grid[1])
@@ -119,7 +118,7 @@ def packed(values: np.ndarray) -> dict[str, Any]:
     return {"values": text, "low": low, "step": step_of(low, high), "rows": len(values), "columns": values.shape[1]}
 
 
-def hybrid(feature_map: torch.Tensor) -> Iterator[Block]:
+def hybrid(feature_map: torch.Tensor) -> Blocks:
     """What a hybrid embeds instead of pixels."""
     channels, rows, columns = feature_map.shape
     yield Line(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")

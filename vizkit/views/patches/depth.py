@@ -13,7 +13,7 @@ from vizkit.analysis.remarks.remark import Remark
 from vizkit.geometry import id_at
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.traces import Features, NotApplicable
-from vizkit.views.blocks import Block, Line, Map, Numbers, first_said
+from vizkit.views.blocks import Blocks, Line, Map, Numbers, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.cut_rows import place_in
 from vizkit.views.patches.opening import asked
@@ -64,7 +64,7 @@ class Depth(View):
         place = depth_beside(min(1.0, self.block / beside), len(blocks))
         return blocks[place - 1], f"{noun} {place} of {len(blocks)}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         features, which = self.chosen(of)
         places = " × ".join(map(str, features.tokens.grid or ()))
         yield Line(f"{which} · {places and f'{places} places of '}{features.values.shape[1]} channels")

@@ -1,6 +1,5 @@
 """Filters: which patterns the patch embedding responds to."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ from vizkit.figure.charts import curves
 from vizkit.figure.patches import filter_tiles
 from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Numbers, Picture, Said
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -37,7 +36,7 @@ class Filters(View):
     def title(self, of: Subject) -> str:
         return "Filters of the patch embedding"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
         weight = embedded.weight
         if weight is None:

@@ -3,7 +3,7 @@
 Far longer patches than all others (Darcet et al. 2024) stand out as a line above the band, and on the image as spots.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at, name_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.opening import asked
 from vizkit.views.subject import Subject
@@ -43,7 +43,7 @@ class TokenNorms(View):
     def title(self, of: Subject) -> str:
         return f"Norms of the tokens: layer {self.block}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         norms, point = token_norms(of.seen), asked(of)
         index = min(self.block, len(norms)) - 1
         layer, tokens = norms[index], of.seen.features[index].tokens

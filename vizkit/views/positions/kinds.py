@@ -14,7 +14,7 @@ from vizkit.analysis.remarks.remark import begun, joined
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_waves
 from vizkit.traces import Attention, NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Numbers, first_said
+from vizkit.views.blocks import Blocks, Columns, Heading, Line, Map, Numbers, first_said
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import MAX_MATRIX, similarity_for_browser
 from vizkit.views.subject import Subject
@@ -61,7 +61,7 @@ class Kinds(View):
     def title(self, of: Subject) -> str:
         return f"Positions: {WORDS.get(self.kind, 'all kinds')}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         maps = maps_of(of)
         if not maps:
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")

@@ -1,6 +1,5 @@
 """Learned: how alike the learned positions of two patches are, and the table as colours."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -16,7 +15,7 @@ from vizkit.figure.sheet import enlarged, sheet
 from vizkit.figure.tiles import tiles
 from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice
 from vizkit.views.positions.kinds import lowest
 from vizkit.views.rows_of import similarity_for_browser
@@ -50,7 +49,7 @@ class Learned(View):
     def title(self, of: Subject) -> str:
         return "Likeness of learned positions"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         table = learned_table(of.loaded)
         if table is None:
             raise NotApplicable(f"{of.name} has no learned table of positions.")
@@ -84,7 +83,7 @@ class Learned(View):
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
 
-def coloured(tables: dict[str, Tensor]) -> Iterator[Block]:
+def coloured(tables: dict[str, Tensor]) -> Blocks:
     """In three main components; a resampled table beside the learned one."""
     mains = [pca_rgb(each) for each in tables.values()]
     rgb = [enlarged((each.rgb.numpy() * 255).round().astype(np.uint8), SIDE_PX) for each in mains]

@@ -15,7 +15,7 @@ from vizkit.figure.palette import CLASSES, DARK, SIGNED, colours
 from vizkit.figure.sheet import enlarged, outlined, sheet
 from vizkit.models.probes.positions import biased_layers, kind, relative_bias, rope_similarity
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Picture, Said
 from vizkit.views.controls import number
 from vizkit.views.rules import tuple_of, whole
 from vizkit.views.subject import Subject
@@ -85,7 +85,7 @@ class Relative(View):
     def title(self, of: Subject) -> str:
         return f"Relative positions: layer {self.layer}, head {self.head}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         arrays: dict[str, Tensor] = {}
         if "rotary" in kind(of.loaded):
             turned = rope_similarity(of.loaded)
@@ -107,7 +107,7 @@ class Relative(View):
 
     def drawn(
         self, values: Float[Tensor, "head down right"], what: str, words: tuple[str, str, str], *said: Remark | None
-    ) -> Iterator[Block]:
+    ) -> Blocks:
         """A window as its query sees it, the table that it is a part of, and those of all heads, on one scale. Numbers
         without a sign (Swin v2), which may stand at the ends of their range, have the colours of their ranks."""
         heads, (rows, columns) = len(values), (side // 2 + 1 for side in values.shape[1:])

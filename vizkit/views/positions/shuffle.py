@@ -1,7 +1,7 @@
 """Shuffle: what happens if the order is lost? The same patches in another order, with and without positions."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import prod
@@ -27,7 +27,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Answered,
     Bars,
-    Block,
+    Blocks,
     Canvas,
     Heading,
     Job,
@@ -91,7 +91,7 @@ class Shuffle(View):
         by_hand = f", {len(self.pairs)} exchanged" if self.pairs else ""
         return f"Shuffled patches: {self.share} % in order {self.seed}{by_hand}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         answers = self.both(of)
         yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
@@ -120,7 +120,7 @@ class Shuffle(View):
             (Picture(moved, "Shuffled, and in order", "left shuffled, right in order"),),
         )
 
-    def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:
+    def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Blocks:
         """The answers with and without positions, and what they tell."""
         head, axis = of.loaded.head, "probability; the tick: in order"
         shown = self.classes(of) if head.probable else []
@@ -194,7 +194,7 @@ class Shuffle(View):
                 both.append(answers_of(of, pictures, kind, "samples", order))
             return both
 
-        def show(results: Mapping[Any, Any]) -> Iterator[Block]:
+        def show(results: Mapping[Any, Any]) -> Blocks:
             for own, without in results.values():
                 yield Said(first_said(positions.over_pictures(own, without, noun)))
 

@@ -1,6 +1,5 @@
 """Sinusoids: the fixed table of waves, and how similar two positions are when counted in one row and on a grid."""
 
-from collections.abc import Iterator
 from functools import partial
 from math import isqrt
 from typing import Any, Literal
@@ -11,7 +10,7 @@ import torch
 from vizkit.analysis.attention.positions import similarity_to, sinusoidal, sinusoidal_2d, waves
 from vizkit.analysis.remarks.positions import in_two_dimensions
 from vizkit.figure.charts import curves, framed, heat_map
-from vizkit.views.blocks import Block, Chart, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -52,7 +51,7 @@ class Sinusoids(View):
     def title(self, of: Subject) -> str:
         return f"Sinusoids: {self.count} positions of {self.dim} channels"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         count, dim = int(self.count), int(self.dim)
         side, position = isqrt(count), min(self.position, count)
         cell, table = divmod(position - 1, side), sinusoidal(count, dim)

@@ -1,6 +1,6 @@
 """Maps: where the evidence for a class is, by every method that applies, the most faithful first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS, generic_relevance
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Line, Numbers, Part
+from vizkit.views.blocks import Blocks, Columns, Line, Numbers, Part
 from vizkit.views.controls import choice
 from vizkit.views.relevance.explained import SLOW, TITLES
 from vizkit.views.relevance.layers import HEAD, layer_names, places_of
@@ -80,7 +80,7 @@ class Maps(Coloured):
             return str(sentence)
         return ""
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         if not any(map(self.knows, of)):
             raise NotApplicable(" ".join(map(self.unknown, of)))
         large = self.shown(of)

@@ -12,7 +12,7 @@ from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.overlay import top_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
 from vizkit.views.controls import choice
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
@@ -50,14 +50,14 @@ class OfOne:
         return f"{self.of.name}: " if len(self.among) > 1 else ""
 
     # ---- the large one -----------------------------------------------------------------------------------------------
-    def large(self) -> Iterator[Block]:
+    def large(self) -> Blocks:
         if self.method in SLOW:
             job = self.view.slow_job(self.of, self.method)
             yield Later(self.of, (job,), lambda found: self._large(found[job.key]) if found else ())
         elif self.method:
             yield from self._large(self.view.made(self.of, self.method))
 
-    def _large(self, found: Explanation | str) -> Iterator[Block]:
+    def _large(self, found: Explanation | str) -> Blocks:
         if isinstance(found, str):
             yield Line(found)
             return
@@ -69,7 +69,7 @@ class OfOne:
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
-    def small(self) -> Iterator[Block]:
+    def small(self) -> Blocks:
         """In the order in which they are to be believed, once that is known."""
         of, view = self.of, self.view
         what = in_words(of.loaded, of.seen.logits, *view.asked(of))
@@ -82,7 +82,7 @@ class OfOne:
 
     def _small(
         self, fast: Found, slow: Mapping[str, Job], race: Mapping[str, Job], results: Mapping[Hashable, Any]
-    ) -> Iterator[Block]:
+    ) -> Blocks:
         late = {name: results[job.key] for name, job in slow.items() if job.key in results}
         maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
         complete = all(job.key in results for job in race.values())  # so that the order changes once
@@ -143,7 +143,7 @@ class OfOne:
                 yield made
 
     # ---- beside them -------------------------------------------------------------------------------------------------
-    def more(self) -> Iterator[Block]:
+    def more(self) -> Blocks:
         """What is to be known of the model, and why some maps are not there."""
         _, without = self.view.fast(self.of)
         yield from (Line(f"{self.named}{words}") for words in self.of.loaded.notes)

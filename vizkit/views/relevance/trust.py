@@ -1,12 +1,11 @@
 """Trust: how far each map can be believed. All maps of one model erase the picture together, and are scored."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 from vizkit.datasets.insects import DECIDING, LABELS
 from vizkit.scoring import scorable
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Download, Later, Line, Numbers
+from vizkit.views.blocks import Answered, Blocks, Download, Later, Line, Numbers
 from vizkit.views.controls import choice, number
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import drawn_insect
@@ -60,7 +59,7 @@ class Trust(Racing):
     def title(self, of: Subject) -> str:
         return f"Trust in the maps for {self.what(of)}: {self.removed} % {self.test}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         scorable(of.loaded)
         if of.changes.model:
             raise NotApplicable("Trust runs the model again, as it is: without changes of the model.")

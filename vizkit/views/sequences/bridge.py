@@ -1,9 +1,8 @@
 """From words to patches: one encoder block on a sentence and on an image, side by side."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from vizkit.views.blocks import Block, Link, Said
+from vizkit.views.blocks import Blocks, Link, Said
 from vizkit.views.controls import number, text_model
 from vizkit.views.rules import whole
 from vizkit.views.sequences.bridge_steps import Image, Sentence, steps_of
@@ -59,7 +58,7 @@ class Bridge(View):
         seen = weights(of, layer, patch + within.model.num_prefix_tokens)
         return Sentence(walk, words, min(self.word, len(words)) - 1, layer), Image(within, patch, layer, seen)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         text, image = self.both(of)
         grid, words = image.inside.model.patch_embed.grid_size, text.words
         sides = (

@@ -1,7 +1,7 @@
 """Memory: what a recurrent network forgets on the way, and what attention keeps in reach."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,7 @@ from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.traces import NotApplicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Block, Chart, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences.known import BUNDLED, NETWORKS, TRANSLATING
@@ -130,7 +130,7 @@ class Memory(View):
         words = " ".join(self.words())
         return f"Gradient of the answer to {words}" if self.part == "Gradient" else f"{self.reader} reads {words}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated, "Time": self.timed}
         yield from parts[self.part](of)
 
@@ -151,7 +151,7 @@ class Memory(View):
         return Typed(of, title, model, self.words(), key)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
-    def right(self, of: Subject) -> Iterator[Block]:
+    def right(self, of: Subject) -> Blocks:
         """How often an answer is wholly right, by the number of letters or by the length of the gap."""
         runs = [RunFolder(file.parent) for file in sorted(memory.SHIPPED.glob("*/recipe.json"))]
         lines = memory.curves(runs, self.task, self.by)
@@ -167,7 +167,7 @@ class Memory(View):
         )
         yield numbers(list(every), np.array(lines[0].at), np.array(list(every.values())))
 
-    def gradient(self, of: Subject) -> Iterator[Block]:
+    def gradient(self, of: Subject) -> Blocks:
         """How much every word that was read matters for the answer."""
         words = self.words()
         strong = {title: self.read(of, title).made(strength_of) for title in reversed(TRANSLATING)}
@@ -180,7 +180,7 @@ class Memory(View):
         yield Said(first_said(remarks.of_gradients({title: y.tolist() for title, (_, y) in lines.items()}, words)))
         yield numbers(list(lines), places, np.stack([y for _, y in lines.values()]))
 
-    def gated(self, of: Subject) -> Iterator[Block]:
+    def gated(self, of: Subject) -> Blocks:
         """The gates of an LSTM, its cell and its state, or the states of an RNN, word after word."""
         from vizkit.analysis.sequences.gates import memory_left
 
@@ -212,7 +212,7 @@ class Memory(View):
         yield Line(f"{gates}: {GATES[gates]}.")
         yield numbers(read.words, np.arange(1, len(read.words) + 1), shown)
 
-    def timed(self, of: Subject) -> Iterator[Block]:
+    def timed(self, of: Subject) -> Blocks:
         """What a step of training and an answer cost by the length of the text, as `vizkit memory --times` wrote it."""
         from vizkit.models.sequences.timing import exponent
 

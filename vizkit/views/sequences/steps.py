@@ -1,10 +1,10 @@
 """Step by step: one token through one layer of the transformer, every number of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vizkit.traces import NotApplicable, tolerance
-from vizkit.views.blocks import Block, Proof, Said
+from vizkit.views.blocks import Blocks, Proof, Said
 from vizkit.views.controls import number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, one_of, whole
@@ -90,7 +90,7 @@ class StepByStep(View):
         steps += feed_forward(layer.feed_forward, token, "Feed-forward")
         return [*steps, last(read.model, walk, token, side)] if index == len(names(walk)) - 1 else steps
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
         index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)

@@ -1,6 +1,6 @@
 """Translate: a text becomes another one, word after word; arcs show who looks at whom."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -9,7 +9,7 @@ import numpy as np
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
 from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
@@ -88,7 +88,7 @@ class Translate(View):
         forced = tuple(words.split(" ")[:40]) if words else ()
         return read, read.made(translated, forced if all(word in known for word in forced) else ())
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         read, (written, trace, shares) = self.made(of)
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
@@ -238,7 +238,7 @@ def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, wi
     return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top).marks(width)
 
 
-def beams(read: Typed, count: int) -> Iterator[Block]:
+def beams(read: Typed, count: int) -> Blocks:
     """Several texts at once, as a tree."""
     from vizkit.figure.sequences.beam_tree import beam_tree
     from vizkit.models.sequences import beam, greedy

@@ -1,6 +1,6 @@
 """Words: which words have similar vectors, and what becomes of one word at two places."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from vizkit.datasets.sequences.dates import KINDS, PARTNERS
 from vizkit.figure.charts import bars, heat_map
 from vizkit.figure.sequences.word_plane import word_plane
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Part, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Numbers, Part, Said, first_said
 from vizkit.views.controls import choice, text_model
 from vizkit.views.sequences.known import BERT, BUNDLED, GPT, TRANSFORMER
 from vizkit.views.sequences.typed import Typed, typed, typed_text
@@ -65,7 +65,7 @@ class Words(View):
     def title(self, of: Subject) -> str:
         return f"Vectors of words: {typed(of, self.text_model, self.text).title}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.analysis.attention.positions import similarity
 
         read = typed(of, self.text_model, self.text)
@@ -87,7 +87,7 @@ class Words(View):
         yield Part(partial(self.twins, read, of))
         yield Numbers(partial(arrays, names, table, alike))
 
-    def twins(self, read: Typed, of: Subject) -> Iterator[Block]:
+    def twins(self, read: Typed, of: Subject) -> Blocks:
         known = repeated([of], self)
         word = self.twin if self.twin in known else known[0]
         if not word:
@@ -110,7 +110,7 @@ def stages_of(model: "SequenceModel", words: tuple[str, ...]) -> "dict[str, Tens
 
 def on_plane(
     table: "Tensor", names: Sequence[str], own: Sequence[int], what: str, called: str, alike: "Tensor"
-) -> Iterator[Block]:
+) -> Blocks:
     """All words on two principal components, and the cosines of some."""
     from vizkit.analysis.sequences.words import plane
 
@@ -138,7 +138,7 @@ def on_plane(
     yield Said(remarks.explained(sum(shares)).words)
 
 
-def same_word(read: Typed, word: str) -> Iterator[Block]:
+def same_word(read: Typed, word: str) -> Blocks:
     from vizkit.analysis.attention.positions import similarity
     from vizkit.analysis.sequences.words import plane
 

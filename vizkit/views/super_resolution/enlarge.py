@@ -1,6 +1,6 @@
 """Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -14,7 +14,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.transfer import Transfer
 from vizkit.image import data_url, digest_of
-from vizkit.views.blocks import Block, Canvas, Download, Metrics, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
 from vizkit.views.controls import choice, query
 from vizkit.views.rules import below, tuple_of
 from vizkit.views.subject import Subject
@@ -138,7 +138,7 @@ class Enlarge(View):
         turned = f", turned by {TURNS[self.turn]}" if self.turn != "0" else ""
         return f"Enlarged four times by a reference: {LEVELS.get(self.reference, self.reference)}{turned}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         pair, key = self.pair(of)
         made = results(of, pair, key)
         drawn, seen = self.drawn(of, made), made.seen

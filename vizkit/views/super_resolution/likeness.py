@@ -1,7 +1,6 @@
 """Likeness: what references are worth that resemble the picture more and less, over 500 unseen pairs."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from vizkit.datasets.pairs.any_picture import DRAWN
 from vizkit.datasets.pairs.drawn import TIMES
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
-from vizkit.views.blocks import Block, Chart, Download, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -51,7 +50,7 @@ class Likeness(View):
     def title(self, of: Subject) -> str:
         return "What a reference is worth"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         measured = json.loads(MEASURED.read_text(encoding="utf-8"))
         rows = {name: row_of(measured["levels"][name]) for name in TITLES}
         gains = {name: (mean, low, high) for name, (_, mean, low, high, _) in rows.items() if name in LEVELS}

@@ -1,7 +1,7 @@
 """Whole picture: the picture as it is, four times as large, in tiles that come in one after another."""
 
 import io
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -15,7 +15,7 @@ from vizkit.datasets.pairs.drawn import RGB, TIMES
 from vizkit.figure.saved.transfer import swiped
 from vizkit.image import data_url, digest_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Download, Job, Later, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Job, Later, Numbers, Paper, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.networks import WITH, WITHOUT, enlarger
@@ -62,7 +62,7 @@ class WholePicture(View):
         by = "" if self.reference == NOTHING else f", by a reference: {self.reference}"
         return f"The whole picture four times as large{by}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.super_resolution.enlarging import refuse_large, tiles
 
         try:
@@ -84,7 +84,7 @@ class WholePicture(View):
         button = f"Enlarge ×{TIMES}" if many else ""
         yield Later(of, jobs, partial(self.swipe, of, len(order)), button, only_asked=many)
 
-    def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Iterator[Block]:
+    def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
         plain = bicubic(of.rgb)
         pixels, done = plain.copy(), 0
         for rows, columns, tile in (each for part in found.values() for each in part):

@@ -1,6 +1,6 @@
 """Beside a ViT: where both predictions come from, and how far each layer attends."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -14,7 +14,7 @@ from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models import family_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
+from vizkit.views.blocks import Answered, Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import places
@@ -74,7 +74,7 @@ class Beside(View):
             found[family] = next(each for each in of if called(each) == (name if name in known else known[0]))
         return found
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         both = self.both(of)
         maps = {family: self.pooled(each, family) for family, each in both.items()}
         counted = {family: each.made(by_layer, each.seen) for family, each in both.items()}
@@ -120,7 +120,7 @@ class Beside(View):
             raise NotApplicable(f"{of.name} has no class token in its last layer; choose rollout.")
         return seen.places / seen.places.sum(), "cls", {f"[{name}]": each for name, each in seen.special.items()}
 
-    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float], most: float) -> Iterator[Block]:
+    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float], most: float) -> Blocks:
         """One of the two: its map, its answer and what is left out."""
         whose = "the mean of the last tokens" if query == "mean" else "the class token"
         way = "rollout" if query == "mean" else self.way

@@ -1,6 +1,6 @@
 """Merging: how four tokens become one between two stages, on the tokens of this picture."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -17,7 +17,7 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -67,7 +67,7 @@ class Merging(View):
         known = with_merging([of])
         return int(self.stage if self.stage in known else known[0]) - 1
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         number = self.number(of)
         merging_layer(of.loaded, number)  # says so where there is none
         made: Merged = of.kept(("merged", number), partial(made_of, of, number))

@@ -1,6 +1,5 @@
 """Reach: which pixels can reach a token of the last stage, and how strongly."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from vizkit.analysis.attribution.rollout import rollout_by_layer
@@ -9,7 +8,7 @@ from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, 
 from vizkit.analysis.swin.shifted_windows import cut, strangers
 from vizkit.figure.swin.reach import growth, reach
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
 from vizkit.views.rollout_parts import one_row
 from vizkit.views.rows_of import grid_for_browser
@@ -51,7 +50,7 @@ class Reach(View):
     def last(self, blocks: list[Place]) -> int:
         return min(self.block or len(blocks), len(blocks))
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         blocks = places(of)
         point = START if of.point == CENTRE else of.asked
         fields: list[Field] = of.kept(("reach", point), partial(fields_of, of, blocks, point))
@@ -122,7 +121,7 @@ def of_stages(blocks: list[Place]) -> str:
     return f"block ({', '.join(named)})"
 
 
-def round_the_edge(blocks: list[Place]) -> Iterator[Block]:
+def round_the_edge(blocks: list[Place]) -> Blocks:
     """Says so where a mask lets opposite edges of the image meet: the field then goes on at the other side."""
     met = 0
     for windows in (each.windows() for each in blocks):

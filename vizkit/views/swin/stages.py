@@ -1,6 +1,5 @@
 """Stages: what a token and a window cover in every stage."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 from vizkit.analysis.remarks import swin
@@ -9,7 +8,7 @@ from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Block, Heading, Map, Numbers, Said, Table, first_said, side_by_side
+from vizkit.views.blocks import Blocks, Heading, Map, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -42,7 +41,7 @@ class Stages(View):
     def title(self, of: Subject) -> str:
         return f"Stages of a Swin, {self.lie} windows"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         stages = hierarchy(of.loaded)
         saved = swin.pairs_saved(self.placed(stages[0]), 1)
         yield Said(first_said(saved) or "In every stage 1 window holds the whole grid.")

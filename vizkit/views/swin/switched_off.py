@@ -1,6 +1,6 @@
 """Switched off: the same weights without the shift, or without the relative bias."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,6 +20,7 @@ from vizkit.traces import Trace
 from vizkit.views.blocks import (
     Answered,
     Block,
+    Blocks,
     Chart,
     Heading,
     Job,
@@ -73,7 +74,7 @@ class SwitchedOff(View):
     def without(self) -> str:
         return f"without {' and '.join(self.off)}" if self.off else "with nothing switched off"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         here, both = place(of, self.block), (of.seen, self.after(of))
         names = ("as it is", self.without())
         said, *later = self.said(of, *both)
@@ -112,7 +113,7 @@ class SwitchedOff(View):
         """The trace of the changed model; the model itself is not touched, so others see nothing of it."""
         return of.kept(("switched off", self.off), partial(changed_trace, of, self.off)) if self.off else of.seen
 
-    def said(self, of: Subject, seen: Trace, after: Trace) -> Iterator[Block]:
+    def said(self, of: Subject, seen: Trace, after: Trace) -> Blocks:
         """On how many samples of its classes the model is right, with and without, and what it says of this image."""
         loaded, without = of.loaded, self.without()
         if not (self.off and loaded.head.exclusive):
@@ -174,7 +175,7 @@ def attention(of: Subject, here: Place, rows: Rows, windows: Layout, name: str) 
     )
 
 
-def answers(of: Subject, names: Sequence[str], both: Sequence[Trace]) -> Iterator[Block]:
+def answers(of: Subject, names: Sequence[str], both: Sequence[Trace]) -> Blocks:
     loaded, head = of.loaded, of.loaded.head
     if not loaded.classifies:
         return
