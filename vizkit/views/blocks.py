@@ -15,7 +15,6 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.canvas.tile_maps import Tile
 
 if TYPE_CHECKING:
-    from vizkit.analysis.remarks.remark import Remark
     from vizkit.figure.class_bars import ClassBars
     from vizkit.figure.saved.plate import Mark
     from vizkit.figure.sequences.word_matrix import WordMatrix
@@ -77,9 +76,9 @@ class Formula(Block, eq=True):
     latex: str
 
 
-def first_said(*remarks: "Remark | None") -> str:
+def first_said(*remarks: str | None) -> str:
     """Of several rules the first that says something."""
-    return next((remark.words for remark in remarks if remark is not None), "")
+    return next(filter(None, remarks), "")
 
 
 # ---- over the picture ------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def sentences(of: Subject, shown: "Attention", number: int, head: int | None) ->
     otherwise = first_said(attention.of_head(shown, number, head))
     own = attention.of_rows(shown, number, head, covered)
     widely = attention.how_widely(shown, number, head)
-    return otherwise, {query: first_said(own.get(query)) or otherwise or said.words for query, said in widely.items()}
+    return otherwise, {query: first_said(own.get(query)) or otherwise or said for query, said in widely.items()}
 
 
 def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:

@@ -127,7 +127,7 @@ class DrawnBlock(View):
 
 def sentence(tensors: dict[str, Tensor], number: int) -> str:
     stream, after, leaving = (tensors[name] for name in ("tokens", "sum", "leaving"))
-    return adds(stream, after - stream, leaving - after, number).words
+    return adds(stream, after - stream, leaving - after, number)
 
 
 def taken_apart(of: Subject, index: int) -> BlockParts:

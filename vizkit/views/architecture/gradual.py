@@ -56,7 +56,7 @@ class GradualReduction(View):
         stages = list(dict.fromkeys(sets))
         kept = {tokens: contrast(seen, tokens) for tokens in stages}
         first, *_, last = ((prod(tokens.grid or ()), left) for tokens, left in kept.items())
-        yield Said(lost(first, last, thinnest(of, sets)).words)
+        yield Said(lost(first, last, thinnest(of, sets)))
         asked = Map(grid_for_browser(sets[0]), of.asked, "Patches of", "", room=False)
         columns = (stage(of, tokens, sets, kept[tokens]) for tokens in stages)
         yield side_by_side((Heading("The image: click a patch"), asked), *columns)

@@ -62,7 +62,7 @@ class TNT(View):
         weights = inside.weights[token - len(outside.query.special)]
         index = None if self.outer is None else self.outer - 1
         words = (weights.mean(0) if self.inner is None else weights[min(self.inner, len(weights)) - 1]).numpy()
-        yield Said(between_words(words, of.loaded.trained).words)
+        yield Said(between_words(words, of.loaded.trained))
         over = over_picture(of, outside, number, index, "Outer attention of")
         between = (
             Heading(f"Outer: {name_of(outside.query, token)} attends to {len(outside.query) - 1} patches"),

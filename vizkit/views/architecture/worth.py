@@ -88,7 +88,7 @@ class IsItWorthIt(View):
             gain = difference(tests.get(name, {}), tests.get(INSTEAD, {}), images)
             if gain is not None:
                 cost = costs[name] / costs[INSTEAD]
-                yield Said(worth(VARIANTS[name], "the plain ViT of fine patches", cost, gain).words)
+                yield Said(worth(VARIANTS[name], "the plain ViT of fine patches", cost, gain))
         yield from map(Line, wrong)
         points = [
             Point(row.words, row.words, costs[row.variant] / 1e6, 100 * each.mean, 100 * each.half)

@@ -191,7 +191,7 @@ class Maps(Decision, OfImages):
             few = {name: [strongest(each.heat) for each in maps] for name, maps in every.items() if maps}
             shares = {name: sum(each) / len(each) for name, each in few.items()}
         remark = of_models(shares, where, len(found))
-        return remark.words if remark else ""
+        return remark or ""
 
     def averaged(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], limits: Limits) -> Blocks:
         count = len(found) if self.over == THESE else OTHERS

@@ -214,7 +214,7 @@ def changed_pictures(rgb: RGB) -> dict[str, list[str]]:
 # ---- what is said and saved ------------------------------------------------------------------------------------------
 def said(there: Sequence[Withstood]) -> str:
     kept = {each.of.name: {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()} for each in there}
-    return withstood(kept).words
+    return withstood(kept)
 
 
 def below(there: Sequence[Withstood], draws: int) -> Blocks:

@@ -72,7 +72,7 @@ class Activations(View):
             raise NotApplicable(f"{of.name} calls no activation that is known here.")
         number = min(self.layer or len(layers), len(layers))
         chosen, shares = layers[number - 1], shares_of(layers)
-        yield Said(convolution.negative([(each.name, each.negative) for each in layers]).words)
+        yield Said(convolution.negative([(each.name, each.negative) for each in layers]))
         words = f"{chosen.path} · mean {chosen.mean:.2f} · standard deviation {chosen.std:.2f}".replace("-", "−")
         yield Columns(
             (

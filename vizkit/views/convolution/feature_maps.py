@@ -90,7 +90,7 @@ class FeatureMaps(View):
         alt = f"The image with the pixels that a unit of {convolved.path} can see"
         still = on_paper(drawn, order, unit[0])
         yield Canvas("vizkit_feature_maps", data, alt, tells, (still,), of)
-        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value).words)
+        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value))
         place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
         through = [
             (f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")

@@ -119,7 +119,7 @@ class Filters(View):
             if looked[0]:
                 images: ImageSet = of.kept(("pictures", *looked), lambda: pictures(of.loaded, *looked))
                 labels = [images.labels[images.targets[index]] for index in answers.images[channel]]
-                yield Said(convolution.answered(channel, labels).words)
+                yield Said(convolution.answered(channel, labels))
                 over = f"of {len(images)} pictures of {looked[0]}"
             drawn = patch_rows(patches(answers, rows, chosen.seen), tile=80)
             yield Picture(drawn, f"The patches that {names} answer to most")

@@ -73,13 +73,13 @@ class Boxes(OfScene, View):
                 speaks[each] = given.kept(("relevance", each, label), partial(relevance, given, each, label))
             if given.truth and things and (on := best_overlap(box, things.boxes_cxcywh)) is not None:
                 own = own_and_others(weights, given.truth.instances, on[0] + 1)
-                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own).words
+                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own)
         if queries:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, (), looked, "attention", "%", own=True))
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
-        yield Said(of_found(counts, self.score, given.title).words)
+        yield Said(of_found(counts, self.score, given.title))
         if given.number == self.usual:
             yield Link("A scene where it fails", replace(self, scene=OFFERED[1]))
         arrays = {name: getattr(said, name).numpy() for name in said._fields}

@@ -66,7 +66,7 @@ class BesideClassifier(OfScene, View):
             panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance", "%"))
         told = partial(name_of, names), "asked"
         yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
-        yield Said(of_classifiers(given.title, asked, shares).words)
+        yield Said(of_classifiers(given.title, asked, shares))
         yield Numbers(partial(dict, maps, picture=given.rgb, labels=things.labels, boxes_cxcywh=things.boxes_cxcywh))
 
 

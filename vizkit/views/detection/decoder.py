@@ -50,9 +50,9 @@ class Decoder(OfScene, View):
                 arrays[f"{name}_{what}"] = [getattr(answers, what)[0].numpy() for answers in made.layers]
         panels += [Panel("What is there", given.true_frames())] if self.truth and given.number else []
         yield from self.canvas(given, panels, "Boxes and the way that their middles took.")
-        yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title).words)
+        yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title))
         if self.detector == BUNDLED:
             measured = shipped("measured")
             over = (measured[name]["duplicates"] for name in ("whole", "alone"))
-            yield Said(of_many_doubles(measured["scenes"], *over).words)
+            yield Said(of_many_doubles(measured["scenes"], *over))
         yield Numbers(partial(dict, arrays, picture=given.rgb))

@@ -57,7 +57,7 @@ class Encoder(OfScene, View):
         panels = [Panel(given.title.capitalize()), Panel(title, given.true_frames(), (), maps, "attention", "%")]
         more = {"chosen": place, "grid": made.grid, "says": says}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
-        yield Said(said or of_strongest(given.title, place, looked[place]).words)
+        yield Said(said or of_strongest(given.title, place, looked[place]))
         yield Numbers(partial(dict, picture=given.rgb, encoder=torch.stack(made.encoder), place=place))
 
 
@@ -71,5 +71,5 @@ def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
         says[cell] = "No insect lies here: point at one to see whether attention keeps to it."
         if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
             own.append(own_and_others(weights, given.truth.instances, thing))
-            says[cell] = of_place(names[thing - 1], own[-1]).words
-    return says, of_places(given.title, own).words
+            says[cell] = of_place(names[thing - 1], own[-1])
+    return says, of_places(given.title, own)

@@ -81,7 +81,7 @@ class Matching(OfScene, View):
         pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
         yield from self.canvas(given, panels, pairs)
         same = set(made.optimal.pairs) == set(made.greedy.pairs)
-        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same).words)
+        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same))
         if same and self.detector == BUNDLED:
             yield Link("A scene where they differ", Matching())
         if names:

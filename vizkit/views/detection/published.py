@@ -42,7 +42,7 @@ class Published(View):
         by_name = {row.name: row for row in DETECTION}
         one, other = by_name["DETR-DC5-R101"], by_name["Faster R-CNN-R101-FPN+"]
         gains = {size: getattr(one, field) - getattr(other, field) for size, field in SIZES.items()}
-        yield Said(of_published(one.name, other.name, gains).words)
+        yield Said(of_published(one.name, other.name, gains))
         yield Table(
             tuple(
                 {

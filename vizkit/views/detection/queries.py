@@ -65,7 +65,7 @@ class Queries(View):
         )
         beside = Chart(sizes(own.boxes_cxcywh, own.labels, model.labels), title, title)
         yield side_by_side(habits, beside if len(own.queries) else Line(f"{title}."), widths=(3, 2))
-        yield Said(of_habits(measured.apart(), measured.pictures).words)
+        yield Said(of_habits(measured.apart(), measured.pictures))
         names = ("queries", "labels", "scores", "boxes_cxcywh")
         yield Numbers(lambda: {name: getattr(measured, name) for name in names})
 

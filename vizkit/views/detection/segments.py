@@ -56,7 +56,7 @@ class SegmentMasks(OfScene, View):
         panels = [painted(given, said, f"Found in {given.title}")]
         panels += [painted(given, truth, "What is there")] if true else []
         yield from self.canvas(given, panels, "Masks.")
-        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq).words)
+        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq))
         if rows:
             yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
         own = {"instances": said.instances, "labels": said.labels, "true_instances": truth.instances}

@@ -161,14 +161,14 @@ class Augmentation(View):
 
         changed = rand_augmented(of.rgb, needs, self.magnitude, self.operations, self.seeds(DRAWS))
         unchanged = sum(each.words.startswith("nothing") for each in changed)
-        yield Said(remarks.drawn(self.operations, unchanged, DRAWS).words)
+        yield Said(remarks.drawn(self.operations, unchanged, DRAWS))
         yield from beside(seen(of.rgb, needs), changed)
 
     def erasing(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import erased
 
         changed = erased(of.rgb, needs, self.chance, self.seeds(DRAWS))
-        yield Said(remarks.erased(sum(each.words != "kept" for each in changed), DRAWS, self.chance).words)
+        yield Said(remarks.erased(sum(each.words != "kept" for each in changed), DRAWS, self.chance))
         yield from beside(seen(of.rgb, needs), changed)
 
     # ---- two pictures ------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Augmentation(View):
             seed = 2000 + 3 * self.draw  # the first draw shows both pictures
             found[kind] = mixed(both, (first, second), len(labels), needs, recipe, seed)
         shares = {kind: each.share for kind, each in found.items()}
-        yield Said(remarks.mixed(shares, (labels[first], labels[second])).words)
+        yield Said(remarks.mixed(shares, (labels[first], labels[second])))
         columns: list[tuple[Block, ...]] = []
         for kind, mixture in found.items():
             rows = Classes.of(torch.from_numpy(mixture.label), labels, 6)
@@ -218,7 +218,7 @@ class Augmentation(View):
         by_branch = [chance for chance, count in zip(by_block, counts, strict=True) for _ in range(count)]
         drawn = skipped(by_branch, BATCH, self.seeds(1)[0])
         named = [f"{block}.{branch}" for block, count in enumerate(counts, 1) for branch in range(1, count + 1)]
-        yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn).words)
+        yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn))
         works, axes = (~drawn).astype(float), ("block.branch", "picture of the batch")
         rows = [f"{index}" for index in range(1, BATCH + 1)]
         figure = heat_map(works, *axes, x_names=named, y_names=rows, limit=1.0, square=False)
@@ -245,7 +245,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Blocks:
         "fine-tuned at 384²": [line.at_384 - BASELINE.at_384 for line in lines],
     }
     figure = paired_bars([line.change for line in lines], changes, "points of top-1 on ImageNet, against the recipe")
-    yield Said(remarks.worth({line.change: line.at_224 for line in lines}, BASELINE.at_224).words)
+    yield Said(remarks.worth({line.change: line.at_224 for line in lines}, BASELINE.at_224))
     yield Chart(figure, "DeiT's ablation: the points that every change of the recipe costs")
     failed = " and ".join(f"{line.change} ({line.at_224:.1f} %)" for line in FAILED)
     yield Line(

@@ -185,7 +185,7 @@ class TeacherStudent(View):
         """Soft labels, soft predictions, and the loss for every difference: a row is a class in all of them."""
         rows, label = Classes.of(answers.teacher[0], answers.classes), int(answers.labels[0])
         logits = {each: found[0] for each, found in answers.students.items()}
-        yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes).words)
+        yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes))
         true = answers.classes[label].split(",")[0]
         known = self.label != OWN or of.image.removeprefix("digit ") in answers.classes
         columns: list[tuple[Block, ...]] = []
@@ -209,7 +209,7 @@ class TeacherStudent(View):
         """What each says of the pictures of every class beside that class."""
         found = {each: losses(answers.teacher, z, answers.labels, 1.0, 0.0) for each, z in answers.students.items()}
         right, agrees = ({each: getattr(loss, what) for each, loss in found.items()} for what in ("right", "agrees"))
-        yield Said(remarks.agreed(right, agrees, len(answers.labels)).words)
+        yield Said(remarks.agreed(right, agrees, len(answers.labels)))
         if len(answers.classes) > MOST_ROWS:
             yield Line(f"{len(answers.classes)} classes are too many for a picture of every pair.")
         else:

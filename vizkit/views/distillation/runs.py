@@ -126,7 +126,7 @@ def by_size(study: Study) -> Blocks:
     """The gain of each kind of teacher with its interval, on one scale, and where one helps and where not."""
     gains = teacher_gains(study)
     said = teacher_finding(study)
-    yield Said(said.words if said else "")
+    yield Said(said or "")
     ends = [end for gained in gains.values() for gain in gained.values() for end in interval(gain)]
     reach = (min([*ends, 0.0]) - 0.02, max([*ends, 0.0]) + 0.02)
     panels = []

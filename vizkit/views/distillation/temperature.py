@@ -81,7 +81,7 @@ class Temperature(View):
     def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
-        yield Said(distillation.softened(logits, self.temperature, names).words)
+        yield Said(distillation.softened(logits, self.temperature, names))
         yield side_by_side(
             *(self.at(logits, classes, t, axis) for t in FIXED),
             self.at(logits, classes, self.temperature, axis, "yours"),

@@ -115,9 +115,9 @@ class TwoTokens(View):
         at = min(self.layer or len(both), len(both)) - 1
         maps = [{name: attention_map(each, name) for name in NAMES} for each in both]
         top = max(float(each.places.max()) for each in maps[at].values())
-        said = remarks.overlapping(at + 1, shared[at]).words
+        said = remarks.overlapping(at + 1, shared[at])
         labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
-        yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels).words}")
+        yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels)}")
         most = max(float(each.places.max()) for pair in maps for each in pair.values())
         numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
         columns = []

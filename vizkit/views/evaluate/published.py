@@ -154,7 +154,7 @@ class Published(View):
             return
         points = [point(row, self.shown, cost, accuracy) for row in drawn]
         said = accuracy_for_cost([(each.name, each.cost, each.accuracy) for each in points], cost.title, accuracy.title)
-        yield Said(said.words)
+        yield Said(said)
         chart = Chart(
             accuracy_cost(points, cost.title, accuracy.title),
             f"{accuracy.title} against {cost.title}: {', '.join(f'{p.name} {p.accuracy:g}' for p in points)}",

@@ -54,7 +54,7 @@ class DecidingParts(View):
         figure = paired_bars([*results], bars, "logits that the class loses")
         for at, kind in enumerate(KINDS):
             figure.update_traces(error_x={"type": "data", "array": [half for _, half in ends[kind]]}, selector=at)
-        yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))).words)
+        yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))))
         yield Chart(figure, "Logits that the class loses without its deciding parts, and without other pixels")
         count = len(next(iter(results.values())).labels)
         alone = "" if label is None else f", here of {self.insects} alone"

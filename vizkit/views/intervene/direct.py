@@ -74,7 +74,7 @@ class Direct(Decision):
             Chart(heads, "What each head of each layer adds to the logit"),
         )
         yield Columns(tuple((chart,) for chart in charts))
-        yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before).words)
+        yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before))
         yield Proof(of.seen, f"the parts add up to the model's own logit {agreeing(made.error)}")
         if made.places is not None:
             yield from carried(of, made)

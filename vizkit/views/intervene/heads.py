@@ -255,7 +255,7 @@ class Heads(View):
         yield Heading("How many heads can go")
         yield Chart(figure, f"Share of {ANSWERS[share]} against the number of heads taken away")
         can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
-        yield Said(of_pruning(result.heads, can_go, ENOUGH).words)
+        yield Said(of_pruning(result.heads, can_go, ENOUGH))
         yield Line(
             f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their mean."
         )
@@ -269,7 +269,7 @@ class Heads(View):
 def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) -> str:
     importance = atlas.importance.get(kind)
     if what in IMPORTANCE and importance is not None:
-        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation).words
+        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation)
     correlation = None
     if importance is not None:
         pairs = [pair for pair in zip(values, importance.lost, strict=True) if not math.isnan(pair[0])]

@@ -71,7 +71,7 @@ class Lenses(Decision):
         compared = [target] if rival is None else [target, rival]
         yield Line(in_words(of.loaded, of.seen.logits, target, against))
         answers, shares = lens.logits.argmax(-1).tolist(), of.loaded.head.values(lens.logits)[:, target].tolist()
-        first = Said(of_lens(of.loaded.label(target), answers, target, shares, lens.read).words)
+        first = Said(of_lens(of.loaded.label(target), answers, target, shares, lens.read))
         curve, then = by_layer(of, lens, compared, number), Said(said(of, values, target, number))
         right = Heading(f"Every patch after layer {number}"), self.patches(of, values, compared, number)
         yield Columns(((Heading(f"Read off {lens.read}, after every layer"), curve, first, then), right))
@@ -136,7 +136,7 @@ def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
             if int(on.sum()):
                 ((label, count), *_) = frequent(answers[on][None], 1)
                 parts.append((words, loaded.label(label), count, int(on.sum())))
-    return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts).words
+    return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts)
 
 
 def on_paper(picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str) -> Blocks:

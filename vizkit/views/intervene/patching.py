@@ -174,7 +174,7 @@ class Patching(Decision):
             block,
             105,
         )
-        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names).words)
+        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names))
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
         yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")

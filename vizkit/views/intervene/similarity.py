@@ -107,7 +107,7 @@ class LayerSimilarity(View):
         other = name if self.other == ITSELF else self.other
         yield Heading(f"How alike two layers represent pictures: {name} and {ITSELF if name == other else other}")
         chart = Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
-        said = Said(of_alignment(alike.values, name, "" if name == other else other).words)
+        said = Said(of_alignment(alike.values, name, "" if name == other else other))
         few = Line(f"{alike.images} test pictures of {alike.data}. Hover a cell for the names of its blocks.")
         yield Columns(((chart,), (said, few)), (3, 2))
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}

@@ -95,7 +95,7 @@ class Smallest(View):
         curve = Chart(line, f"Probability of {name} by the number of {self.parts}")
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
         yield Columns((left, (Heading(f"How likely {name} is"), curve)), (1, 1))
-        yield Said(of_smallest(result, self.parts, name).words)
+        yield Said(of_smallest(result, self.parts, name))
         yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from vizkit.analysis.attention.positions import depth_beside, similarity_to
 from vizkit.analysis.remarks import patches
-from vizkit.analysis.remarks.remark import Remark
 from vizkit.geometry import id_at
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.traces import Features, NotApplicable
@@ -78,7 +77,7 @@ class Depth(View):
         yield Numbers(partial(numbers, of, features))
 
 
-def alike(of: Subject, features: Features, after: str) -> Iterator[Remark | None]:
+def alike(of: Subject, features: Features, after: str) -> Iterator[str | None]:
     cosines, grid = cosines_of(of, features), features.tokens.grid
     if cosines is None or grid is None:
         return

@@ -43,7 +43,7 @@ class Filters(View):
             raise NotApplicable("This model embeds the feature map of a CNN: its filters have no colours to show.")
         own = of.kept("filters", partial(filters, weight, len(weight)))
         random = of.kept("noise", partial(filters, noise(weight), len(weight)))
-        yield Said(patches.learned(own.explained, random.explained).words)
+        yield Said(patches.learned(own.explained, random.explained))
         lines = {
             name: (np.arange(1, 1 + len(each.explained[:FIRST])), each.explained[:FIRST].numpy())
             for name, each in (("these filters", own), ("noise", random))

@@ -9,7 +9,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks import positions
-from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import CLASSES, DARK, SIGNED, colours
 from vizkit.figure.sheet import enlarged, outlined, sheet
@@ -106,7 +105,7 @@ class Relative(View):
         yield Numbers(partial(dict, arrays))
 
     def drawn(
-        self, values: Float[Tensor, "head down right"], what: str, words: tuple[str, str, str], *said: Remark | None
+        self, values: Float[Tensor, "head down right"], what: str, words: tuple[str, str, str], *said: str | None
     ) -> Blocks:
         """A window as its query sees it, the table that it is a part of, and those of all heads, on one scale. Numbers
         without a sign (Swin v2), which may stand at the ends of their range, have the colours of their ranks."""
@@ -154,7 +153,7 @@ class Relative(View):
                 Picture(small, "The tables of all heads", "all heads, in the same colours", min(1.0, heads / 8)),
             ),
         )
-        yield Said(" ".join(each.words for each in said if each))
+        yield Said(" ".join(each for each in said if each))
 
 
 def ranks(values: Float[np.ndarray, "head down right"]) -> Float[np.ndarray, "head down right"]:

@@ -147,7 +147,7 @@ class Shuffle(View):
             return f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
         how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
         others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
-        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how).words
+        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how)
 
     def classes(self, of: Subject) -> list[int]:
         """Every class that comes first somewhere, and the runner-up where that is one alone."""

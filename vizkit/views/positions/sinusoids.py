@@ -68,7 +68,7 @@ class Sinusoids(View):
             figure = heat_map(values.numpy(), "column", "row", f"{near}, {how}", **form)
             shown.append(Chart(framed(figure, cell[0] + 1, cell[1] + 1), f"{near}, {how}"))
         yield side_by_side(*shown)
-        yield Said(in_two_dimensions(one, two, cell).words)
+        yield Said(in_two_dimensions(one, two, cell))
         places = torch.linspace(0, count - 1, FINE * (count - 1) + 1, dtype=torch.float64)
         fine, at, pairs = waves(places, dim).numpy(), places.numpy() + 1, np.arange(1, dim // 2 + 1)
         some = {f"channel {c + 1}": (at, fine[:, c]) for c in (0, 1, dim // 4, dim // 2)}

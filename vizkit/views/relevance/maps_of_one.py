@@ -94,7 +94,7 @@ class OfOne:
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
         alike = self.alike(maps)
-        yield Said(best.words if best else alike)
+        yield Said(best if best else alike)
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
@@ -104,7 +104,7 @@ class OfOne:
 
     def alike(self, maps: Found) -> str:
         same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
-        return same.words if same else ""
+        return same or ""
 
     def _drawn(
         self, names: Sequence[str], maps: Found, notes: Sequence[str], tile_px: int, *, pick: bool = False

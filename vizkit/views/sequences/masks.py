@@ -235,7 +235,7 @@ def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequenc
     mask = None if may.all() else may
     own = WordMatrix(weights.numpy(), queries, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
     yield Matrix(own, title)
-    yield Said(masks.strongest(weights, queries, keys).words)
+    yield Said(masks.strongest(weights, queries, keys))
     if not may.all():
         yield Line("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
     yield Numbers(partial(arrays, queries, keys, before=weights.numpy()))

@@ -160,7 +160,7 @@ class Memory(View):
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
         every = {line.method: line.runs for line in lines}
         for said in remarks.of_memory(every, lines[0].at, LEARNED[self.by], UNITS[self.by]):
-            yield Said(said.words)
+            yield Said(said)
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."
@@ -206,9 +206,9 @@ class Memory(View):
         figure.update_xaxes(type="category")  # plotly would take digits for numbers
         yield Chart(figure, f"{gates} of every unit after every word")
         if left is not None:
-            yield Said(remarks.of_forget_gates(left.mean(1).tolist(), read.words).words)
+            yield Said(remarks.of_forget_gates(left.mean(1).tolist(), read.words))
         else:
-            yield Said(remarks.of_states(float(shown.__abs__().mean()), read.words).words)
+            yield Said(remarks.of_states(float(shown.__abs__().mean()), read.words))
         yield Line(f"{gates}: {GATES[gates]}.")
         yield numbers(read.words, np.arange(1, len(read.words) + 1), shown)
 
@@ -224,7 +224,7 @@ class Memory(View):
         figure.update_xaxes(tickvals=lengths, ticktext=[str(length) for length in lengths])
         yield Chart(figure, f"{TIMES[self.times]}: milliseconds by length")
         powers = {title: exponent(lengths, each) for title, each in seconds.items()}
-        yield Said(remarks.of_times(powers, self.times).words)
+        yield Said(remarks.of_times(powers, self.times))
         yield Line(f"Measured on {content['machine']}; about 190,000 parameters each.")
         yield Table(PATHS, "What a layer costs by the length of the text")
         yield numbers(list(lines), np.array(lengths), np.stack([y for _, y in lines.values()]))

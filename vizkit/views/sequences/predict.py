@@ -105,7 +105,7 @@ def next_word(read: Typed, field: str) -> Blocks:
     yield Heading(f"Predict the next word: {read.title}")
     of, tells = f"{read.title}: {' '.join((*line, *written))} …", {"words": (numbered, "next")}
     yield _canvas("next", of, read, [*line, *written], [], tops, range(len(line)), tells)
-    yield Said(masks.certain(top[0].word, top[0].probability, top[1].word).words if len(top) > 1 else "")
+    yield Said(masks.certain(top[0].word, top[0].probability, top[1].word) if len(top) > 1 else "")
 
 
 def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:

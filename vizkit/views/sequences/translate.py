@@ -117,7 +117,7 @@ class Translate(View):
             row = cross[at - 1]
             looked = source[int(row.argmax())], float(row.max()), int((cross.argmax(-1) == row.argmax()).sum())
             name = "whose gradient is largest" if shares is not None else ""
-            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name).words)
+            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name))
         yield Said(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
         if shares is not None:
             yield Line(

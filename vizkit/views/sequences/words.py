@@ -82,7 +82,7 @@ class Words(View):
             partners = remarks.partners(alike, pairs, names, self.kind)
             yield Said(first_said(partners, remarks.kind(alike, own, self.kind)))
         else:
-            yield Said(remarks.nearest(alike, names).words if len(names) > 1 else "")
+            yield Said(remarks.nearest(alike, names) if len(names) > 1 else "")
         yield Heading("The same word at two places")
         yield Part(partial(self.twins, read, of))
         yield Numbers(partial(arrays, names, table, alike))
@@ -135,7 +135,7 @@ def on_plane(
     title = f"{what} on two principal components"
     left, right = Chart(drawn, title, title), Chart(cosines, f"Cosine of the {called}", f"Cosine of the {called}")
     yield Columns(((left,), (right,)), (3, 2))
-    yield Said(remarks.explained(sum(shares)).words)
+    yield Said(remarks.explained(sum(shares)))
 
 
 def same_word(read: Typed, word: str) -> Blocks:
@@ -160,7 +160,7 @@ def same_word(read: Typed, word: str) -> Blocks:
         what = f"{when}, on two components of its own"
         columns.append((Chart(drawn, f"{what}: the words of this text", what),))
     yield Columns(tuple(columns))
-    yield Said(remarks.twins(word, (first + 1, second + 1), cosines).words)
+    yield Said(remarks.twins(word, (first + 1, second + 1), cosines))
 
 
 def arrays(names: Sequence[str], table: "Tensor", alike: "Tensor") -> dict[str, np.ndarray]:

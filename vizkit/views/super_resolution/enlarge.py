@@ -170,11 +170,11 @@ class Enlarge(View):
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
-            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted).words)
+            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
             ways = {"With the reference": way, "Without": plain, "Bicubic": bicubic}
             yield Metrics(tuple((name, f"{each.psnr:.2f} dB", f"SSIM {each.ssim:.3f}") for name, each in ways.items()))
         else:
-            yield Said(of_trust(trusted).words)
+            yield Said(of_trust(trusted))
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
 

@@ -60,11 +60,11 @@ class Likeness(View):
         ends = {"array": high - mean, "arrayminus": mean - low, "thickness": 1.5, "color": OTHERS}
         figure.update_traces(error_x={"type": "data", **ends})
         yield side_by_side(
-            Chart(figure, f"What a reference is worth: {said.words}"),
+            Chart(figure, f"What a reference is worth: {said}"),
             Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
             widths=(3, 2),
         )
-        yield Said(said.words)
+        yield Said(said)
         yield Table(
             tuple(
                 {

@@ -100,10 +100,10 @@ class WholePicture(View):
         if done == total:
             steep, plainly = steepness(pixels), steepness(plain)
             steeper = steep / plainly if plainly else inf  # of a picture of one colour
-            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)).words)
+            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         else:
-            yield Said(of_tiles(done, total, (columns, rows)).words)
+            yield Said(of_tiles(done, total, (columns, rows)))
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
 

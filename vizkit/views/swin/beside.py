@@ -83,7 +83,7 @@ class Beside(View):
         values = {f: [ratio[f] * layer.distance_px.numpy() for layer in layers] for f, layers in counted.items()}
         allowed = {family: [ratio[family] * most for most in caps(each)] for family, each in both.items()}
         own, other = (float(values[family][0].mean()) for family in ("swin", "vit"))
-        yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]).words)
+        yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]))
         # One scale: what a place has more than it would have if all had the same, whatever the grids are.
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
         yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))

@@ -74,7 +74,7 @@ class Merging(View):
         tokens = hierarchy(of.loaded)[number + 1].tokens
         cell = of.cell(tokens)
         assert cell is not None
-        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES).words)
+        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES))
         colours, words = self.coloured(made)
         pictures = {
             "The picture": part_seen(of),

@@ -58,7 +58,7 @@ class Reach(View):
         field, grown = fields[number - 1], of.made(rollout_by_layer, of.seen, end.cell)
         full = next((each for each, known in enumerate(fields[:number], 1) if known.share == 1), None)
         shares = [holding(each.grid, HELD) for each in grown]
-        yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD).words)
+        yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD))
         last, rolled = last_tokens(of), grown[number - 1]
         after = reached_after(fields[:number])
         maps = {

@@ -132,7 +132,7 @@ class SwitchedOff(View):
             own, still = (
                 of.kept(("right of the samples", off), partial(right, of, off, pictures)) for off in ((), self.off)
             )
-            return swin.without_over(own, still, len(pictures), without).words
+            return swin.without_over(own, still, len(pictures), without)
 
         if not pictures:
             yield Said(f"{here} One image proves nothing: what the change costs is seen over many.")
