@@ -5,8 +5,6 @@ from typing import Literal, get_args
 
 import torch
 
-__all__ = ["LOGIT_TOLERANCE", "OUTPUT_TOLERANCE", "ROW_SUM_TOLERANCE", "Check", "tolerance"]
-
 ROW_SUM_TOLERANCE = 1e-4
 LOGIT_TOLERANCE = 1e-4
 OUTPUT_TOLERANCE = 1e-4

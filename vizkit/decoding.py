@@ -12,8 +12,6 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 from PIL.Image import Resampling, Transpose
 
-__all__ = ["LIGHT_PIXELS", "MAX_BYTES", "MAX_SCANS", "ImageError", "damaged", "decode", "jpeg_work", "light"]
-
 MAX_BYTES = 20 * 2**20  # of the file
 MAX_PIXELS = 50_000_000  # width × height, checked before a pixel is decoded; a 48-megapixel telephone passes
 MAX_SIDE, MIN_SIDE, MAX_RATIO = 16_384, 8, 20  # of the picture: pixels, pixels, longer side / shorter side

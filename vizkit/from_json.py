@@ -6,8 +6,6 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-__all__ = ["LATER", "ReportError", "read", "read_fields"]
-
 LATER = {"later": True}
 """Metadata of a field that older reports lack; it has a default."""
 LONGEST = 4_000  # characters of a text

@@ -9,24 +9,6 @@ from torch import Tensor
 
 from vizkit.traces import PADDING, Attention, Tokens
 
-__all__ = [
-    "Box",
-    "all_ids",
-    "cell_of",
-    "cut",
-    "id_at",
-    "id_of",
-    "into_box",
-    "merging",
-    "name_of",
-    "on_grid",
-    "out_of_box",
-    "pixel_box",
-    "regions",
-    "steps_px",
-    "window_ids",
-]
-
 Box = tuple[float, float, float, float]
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     Outputs = Float[Tensor, "*image output"]
 
-__all__ = ["EMBEDDING", "HEADS", "ITSELF", "ITSELF_IN_WORDS", "REGRESSION", "SIGMOID", "SOFTMAX", "Head", "scorer"]
 
 ITSELF = -1
 """In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""

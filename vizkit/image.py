@@ -17,21 +17,6 @@ from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated import place
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated
 
-__all__ = [
-    "BusyError",
-    "ImageError",
-    "Picture",
-    "Preprocessing",
-    "data_url",
-    "digest_of",
-    "open_image",
-    "prepare",
-    "read_picture",
-    "seen",
-    "seen_box",
-    "unprepare",
-]
-
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
 RGB = UInt8[np.ndarray, "height width 3"]

@@ -16,8 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["MEMORY_BYTES", "WAIT_S", "WALL_S", "EndedError", "Pool", "RefusedError", "Worker", "place", "serve"]
-
 WALL_S = 15.0  # where the processor's time cannot be limited, or a worker sleeps
 WAIT_S = 20.0  # for a place
 MEMORY_BYTES = 2**30  # decoding a picture at the limits takes up to 0.7 GB, the largest tokenizers 0.5 GB

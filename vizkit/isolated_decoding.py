@@ -8,8 +8,6 @@ from PIL import AvifImagePlugin
 from vizkit.decoding import ImageError, damaged, decode
 from vizkit.isolated import EndedError, Pool, RefusedError
 
-__all__ = ["CPU_S", "DECODERS", "PLACES", "BusyError", "answer", "decode_isolated"]
-
 CPU_S = 2.5  # of the processor
 PLACES = 4  # decoders, for all sessions together
 

@@ -11,8 +11,6 @@ that of the effective field (Luo et al. 2016).
 
 from dataclasses import dataclass, replace
 
-__all__ = ["Reach"]
-
 
 @dataclass(frozen=True)
 class Reach:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from vizkit.traces import Trace
 
-__all__ = ["installed", "npz_bytes", "open_npz", "save_npz"]
 
 FORMAT = 1
 FEATURES = ("features", "cam_features", "layer_features")

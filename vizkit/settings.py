@@ -11,7 +11,6 @@ import psutil
 
 __version__ = "0.1.0"
 
-__all__ = ["GIB", "settings"]
 
 GIB = 2**30
 

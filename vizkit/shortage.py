@@ -6,8 +6,6 @@ import errno
 import os
 from collections.abc import Iterator
 
-__all__ = ["allocator", "disk_full", "memory_short"]
-
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, none left to this user, no larger file allowed
 CPU_REFUSED = ("can't allocate memory", "not enough memory", "Cannot allocate memory")  # torch's, RuntimeErrors
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from vizkit.isolated import EndedError, Pool, RefusedError
 
-__all__ = ["MAX_BYTES", "TOKENIZERS", "Tokenizer", "TokenizerError", "answer"]
-
 MAX_BYTES = 64 * 2**20  # that of SigLIP 2 takes 34 MB
 SECONDS, BYTES_PER_S = 1.0, 10_000_000  # of the processor, for any texts; and to read, of which 40 MB take 1.2 s
 PLACES = 2  # tokenizers at work, for all sessions together: they stay in memory, one in each process

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["ARROW", "BEGIN", "END", "MASK", "PAD", "SPECIAL", "TextError", "Vocabulary"]
-
 PAD, BEGIN, END, MASK, ARROW = range(5)
 SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[MASK]", "→")
 """The first words of every vocabulary; the arrow stands between source and target where both are one line of text."""

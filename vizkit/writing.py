@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["clear", "csv_of", "is_left", "name_of_file", "write"]
-
 MORE = 2**16  # bytes that a disk with any room takes
 
 

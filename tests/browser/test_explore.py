@@ -74,7 +74,7 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
         expect(page.locator(f"{CARD} output").first).to_contain_text(
             f"row {row + 1}, column {column + 1} of 8 × 8 attends"
         )
-        expect(sentence).to_have_text(words.words)
+        expect(sentence).to_have_text(words)
     page.mouse.move(5, 5)
     expect(page.locator(f"{CARD} output").first).to_have_text(kept)
     expect(sentence).to_have_text(was)

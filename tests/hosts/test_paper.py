@@ -1,6 +1,6 @@
 """Views on paper: what is on the sheet, where, and that it is what the page shows."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -309,7 +309,6 @@ def test_every_kind_of_block_has_its_drawing():
 
 
 def test_a_view_of_several_models_at_once_is_in_one_column():
-    @dataclass(frozen=True)
     class Both(Toy):
         together: ClassVar = True
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,12 +20,10 @@ from vizkit.views.blocks import Columns, Formula, Heading, Line, Map, Numbers
 from vizkit.views.controls import number
 
 
-@dataclass(frozen=True)
 class Still(Toy):
     step: int = number("Step", 1, 3, 2)
 
 
-@dataclass(frozen=True)
 class Runs(Toy):
     step: int = number("Step", 1, 3, 2, plays=True, runs=True)
 
@@ -107,12 +105,10 @@ def test_of_many_steps_some_come_evenly_apart():
     assert leading(Long(), [subject()], "over image")[0] is None  # a page asks the server for each of them
 
 
-@dataclass(frozen=True)
 class Long(Toy):
     step: int = number("Step", 1, 500, 2, plays=True)
 
 
-@dataclass(frozen=True)
 class Ran(Toy):
     step: int = number("Step", 1, 3, 2, plays=True, runs=True)
 
@@ -142,7 +138,6 @@ def test_a_page_is_given_the_first_blocks_at_every_step_and_draws_the_rest():
 def test_what_comes_after_is_not_made_for_other_steps():
     made = []
 
-    @dataclass(frozen=True)
     class Slow(Toy):
         def show(self, of):
             yield Line(f"at {self.step}")
@@ -161,7 +156,6 @@ def test_what_comes_after_is_not_made_for_other_steps():
 
 
 def test_a_step_without_a_meaning_is_left_to_the_server():
-    @dataclass(frozen=True)
     class Gap(Toy):
         def show(self, of):
             if self.step == 3:
@@ -183,7 +177,6 @@ def test_what_is_not_turned_comes_block_by_block(view, most_bytes):
 
 
 def test_the_deepest_model_says_how_many_steps_there_are():
-    @dataclass(frozen=True)
     class Deep(Toy):
         step: int = number("Step", 1, lambda of: max(3 + len(each.name) for each in of), 2, plays=True)
 

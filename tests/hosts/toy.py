@@ -1,7 +1,6 @@
 """A view with every kind of block, and a subject whose picture is 40 × 80 pixels."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -54,7 +53,6 @@ def refused() -> Iterator[Block]:
     yield
 
 
-@dataclass(frozen=True)
 class Toy(View):
     """Every kind of block."""
 

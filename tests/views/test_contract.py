@@ -1,6 +1,5 @@
 """Rules for all views, and toys that break each of them."""
 
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar, Literal
 
@@ -155,7 +154,6 @@ def test_an_address_has_the_words_of_the_page(view, name):
 
 
 # ---- each rule can fail ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
 class Toy(View):
     how: ClassVar = How("It is read.", "x", "anything.", "nobody")
 
@@ -173,62 +171,52 @@ def ran(trace):
     return trace.logits.numpy()
 
 
-@dataclass(frozen=True)
 class Markup(Toy):
     def show(self, of):
         yield "**no block**"
 
 
-@dataclass(frozen=True)
 class Program(Toy):
     def show(self, of):
         yield Line(("blind:all=50,64", "None", "nan %")[self.level])
 
 
-@dataclass(frozen=True)
 class Crash(Toy):
     def show(self, of):
         yield Line("first")
         raise KeyError("second")
 
 
-@dataclass(frozen=True)
 class Talks(Toy):
     def show(self, of):
         raise NotApplicable("There is no such thing. Try another.")
         yield
 
 
-@dataclass(frozen=True)
 class Infinite(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": np.array([1.0, np.inf])})
 
 
-@dataclass(frozen=True)
 class Wanders(Toy):
     def show(self, of):
         yield Numbers(lambda: {f"level{self.level}": np.zeros(1)})
 
 
-@dataclass(frozen=True)
 class Double(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": np.zeros(1)})
         yield Numbers(lambda: {"level": np.ones(1)})
 
 
-@dataclass(frozen=True)
 class Unread(Toy):
     limits: object = None
 
 
-@dataclass(frozen=True)
 class Ambiguous(Toy):
     side: Literal["left", "right"] = choice("Side", ("left", "right"), words={"left": "this", "right": "this"})
 
 
-@dataclass(frozen=True)
 class Runs(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": of.made(again, self.level, of.loaded)})
@@ -239,18 +227,15 @@ def again(level, loaded):
     return loaded.model(torch.zeros(1, *size)).detach().numpy() + level
 
 
-@dataclass(frozen=True)
 class Says(Runs):
     level: int = number("Level", 0, 2, 1, runs=True)
 
 
-@dataclass(frozen=True)
 class Random(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": np.random.default_rng().random(3)})
 
 
-@dataclass(frozen=True)
 class Named(Toy):
     image: bool = switch("Image")
 

@@ -128,17 +128,17 @@ def test_a_layer_with_its_fields_and_the_origin_of_a_number():
 
 def test_the_sentence_counts_the_channels_that_make_half():
     remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
-    assert remark.words == (
+    assert remark == (
         "Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half of all that is added "
         "or taken away."
     )
 
 
 def test_the_sentence_says_which_class_a_channel_stands_for():
-    assert answered(4, ["cat"] * 5 + ["dog"] * 3).words == (
+    assert answered(4, ["cat"] * 5 + ["dog"] * 3) == (
         "5 of the 8 pictures that channel 5 answers most strongly show the class cat."
     )
-    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2).words
+    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2)
 
 
 # ---- Receptive field -------------------------------------------------------------------------------------------------

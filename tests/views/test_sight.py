@@ -1,6 +1,5 @@
 """Rules for what is seen of all views and what is saved of it, and toys that break each of them."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -37,7 +36,6 @@ def over(top: float, quantity: str = "share") -> Map:
     return Map(rows, (0.9, 0.9), "Toy of", quantity, said="It is 0.4 at most.")
 
 
-@dataclass(frozen=True)
 class Toy(View):
     how: ClassVar = How("It is read.", "x", "anything.", "nobody")
 
@@ -57,13 +55,11 @@ class Toy(View):
         yield Folded("More", lambda: [Line("Few read this.")])
 
 
-@dataclass(frozen=True)
 class Silent(Toy):
     def show(self, of):
         yield Said("")
 
 
-@dataclass(frozen=True)
 class Hidden(Toy):
     """Whose remark nobody sees but who opens it."""
 
@@ -72,20 +68,17 @@ class Hidden(Toy):
         yield Folded("More", lambda: [Line("It is 0.4 at most.")])
 
 
-@dataclass(frozen=True)
 class Vague(Toy):
     def show(self, of):
         yield Said("There is something to be seen.")
 
 
-@dataclass(frozen=True)
 class Even(Toy):
     def show(self, of):
         yield Said("It is 0 everywhere.")
         yield Tiles("", (Tile("none", np.zeros((2, 2))),), ((0, 1),), "Small.")
 
 
-@dataclass(frozen=True)
 class Bare(Toy):
     """A canvas without what stands in its place."""
 
@@ -94,37 +87,31 @@ class Bare(Toy):
         yield Canvas("vizkit_look", {}, "A canvas")
 
 
-@dataclass(frozen=True)
 class Apart(Toy):
     def show(self, of):
         yield tiles(0.5, 0.6)
 
 
-@dataclass(frozen=True)
 class Maps(Toy):
     def show(self, of):
         yield Columns(((over(0.4),), (over(0.8),)))
 
 
-@dataclass(frozen=True)
 class Charts(Toy):
     def show(self, of):
         yield Columns(((line("a", 1.0),), (line("a", 2.0),)))
 
 
-@dataclass(frozen=True)
 class NoUnit(Toy):
     def show(self, of):
         yield line("a", y="")
 
 
-@dataclass(frozen=True)
 class NoQuantity(Toy):
     def show(self, of):
         yield heat("")
 
 
-@dataclass(frozen=True)
 class TwoColours(Toy):
     def show(self, of):
         steps = np.arange(3)
@@ -132,7 +119,6 @@ class TwoColours(Toy):
         yield Chart(curves({"b": (steps, steps), "a": (steps, steps)}, "step", "value"), "Other colours")
 
 
-@dataclass(frozen=True)
 class OneColour(Toy):
     def show(self, of):
         steps = np.arange(3)
@@ -140,13 +126,11 @@ class OneColour(Toy):
         yield Chart(figure.update_traces(line_color="#000000"), "Two lines alike")
 
 
-@dataclass(frozen=True)
 class Nowhere(Toy):
     def show(self, of):
         yield tiles(0.5, 0.5, picks="nothing")
 
 
-@dataclass(frozen=True)
 class Beyond(Toy):
     def show(self, of):
         yield tiles(0.5, 0.5, values=(1, 3))

@@ -11,7 +11,6 @@ from vizkit.commands.output import markdown, markdown_page, progress, write_outp
 if TYPE_CHECKING:
     from vizkit.training.experiments.answers import Answered
 
-__all__ = ["agreement"]
 
 ABOUT = """\
 Share of pictures on which the first answer is the label, or the teacher's first answer; ± one standard error of a

@@ -5,8 +5,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["app", "script"]
-
 PACKAGE = Path(__file__).parents[1]
 
 

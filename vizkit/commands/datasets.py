@@ -10,7 +10,6 @@ from vizkit.datasets.builtin import ABOUT
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
 
-__all__ = ["MOST_CLASSES", "datasets"]
 
 MOST_CLASSES = 40  # lines of the table
 MOST_BROKEN = 20

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.traces import Trace
 
-__all__ = ["enlarge"]
-
 
 def enlarge(
     image: str,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from vizkit.evaluation.outcome import Outcome
     from vizkit.models import Loaded
 
-__all__ = ["evaluate", "workers_for"]
 
 SUFFIXES = (".html", ".csv", ".npz")
 GOES_ON = "what was answered is kept, and the next start goes on from it"

@@ -13,8 +13,6 @@ from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.writing import write
 
-__all__ = ["memory"]
-
 ALONG = {"length": "letters, after a gap of 8", "gap": "dots between 5 letters and the question mark"}
 WORDS = {"copy": "Repeat the letters", "reverse": "Say the letters backwards"}
 

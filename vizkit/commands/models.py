@@ -6,8 +6,6 @@ from pathlib import Path
 
 from vizkit.commands.output import aligned
 
-__all__ = ["models"]
-
 
 def models(pattern: str | None = None, /) -> None:
     """The models that ship with vizkit, and timm's by a pattern.

@@ -18,8 +18,6 @@ from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
 
-__all__ = ["Runs", "finished", "trained"]
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)

@@ -21,32 +21,6 @@ if TYPE_CHECKING:
 
     from vizkit.models import Loaded
 
-__all__ = [
-    "AS_IT_IS",
-    "BESIDE",
-    "DEVICE",
-    "BesideSettings",
-    "Data",
-    "Device",
-    "Edits",
-    "Images",
-    "Model",
-    "Models",
-    "Opening",
-    "Processor",
-    "Quiet",
-    "Request",
-    "Seed",
-    "Some",
-    "Split",
-    "Threads",
-    "Workers",
-    "application",
-    "class_of",
-    "several_processes",
-    "with_options",
-    "writes",
-]
 
 MOST_NAMED = 5
 NAMES = (

@@ -13,19 +13,6 @@ import numpy as np
 
 from vizkit.writing import write
 
-__all__ = [
-    "TYPED",
-    "aligned",
-    "markdown",
-    "markdown_page",
-    "progress",
-    "refuse_output",
-    "typed",
-    "write_arrays",
-    "write_output",
-    "writing_to",
-]
-
 TYPED: ContextVar[Sequence[str]] = ContextVar("typed", default=())
 """The words of the command, for files that say how they were made."""
 

@@ -9,8 +9,6 @@ from cyclopts import Parameter
 from vizkit.commands.options import writes
 from vizkit.commands.output import aligned, write_output
 
-__all__ = ["receptive_field"]
-
 COLUMNS = {
     "layer": "layer",
     "kind": "kind",

@@ -10,8 +10,6 @@ from cyclopts import Parameter
 from vizkit.commands.output import writing_to
 from vizkit.writing import write
 
-__all__ = ["report"]
-
 
 def _pairs(texts: Sequence[str] | None) -> dict[str, str]:
     """NAME=FILE as names and files."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
     from vizkit.models import Loaded
 
-__all__ = ["best", "cell", "score"]
 
 Measures = list[Literal["truth", "deletion", "road", "randomisation", "infidelity", "sensitivity"]]
 

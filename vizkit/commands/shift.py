@@ -13,7 +13,6 @@ from vizkit.commands.output import markdown, markdown_page, progress, write_outp
 if TYPE_CHECKING:
     from vizkit.analysis.convolution.shifting import Line
 
-__all__ = ["shift"]
 
 COLUMNS = (0, 1, 2, 4, 8, 16)  # distances of the table, in pixels
 FIGURES = (

@@ -10,8 +10,6 @@ from vizkit.commands.options import BESIDE, BesideSettings, Edits, Models, appli
 from vizkit.commands.output import refuse_output, writing_to
 from vizkit.views import VIEWS, Entry, class_of
 
-__all__ = ["show"]
-
 CELL = "ROW,COLUMN from 1"
 SETTING = "setting_"  # before the name of one, where no option of the command can be called so
 MODELS = ("model", "opening")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.traces import Trace
 
-__all__ = ["facts", "numbers", "trace"]
-
 
 def numbers(text: str) -> tuple[int, ...]:
     """ "0,4-6" as (0, 4, 5, 6)."""

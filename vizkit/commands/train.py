@@ -22,8 +22,6 @@ from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.super_resolution.recipes import ENLARGING
 from vizkit.work_folder import speaks
 
-__all__ = ["Bar", "changes", "end_with", "recipe_of", "train"]
-
 OTHERS = TEXTS | ENLARGING | DETECTING
 """Recipes of tasks other than telling pictures apart."""
 

@@ -12,8 +12,6 @@ from vizkit.commands.output import writing_to
 if TYPE_CHECKING:
     from vizkit.traces import Trace
 
-__all__ = ["translate"]
-
 
 def translate(
     text: str,

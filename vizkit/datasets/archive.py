@@ -20,8 +20,6 @@ from vizkit.datasets.folder import open_folder
 from vizkit.datasets.image_set import DatasetError, ImageSet, digest_of
 from vizkit.datasets.layout import is_junk, is_picture, split_of
 
-__all__ = ["MAX_BYTES", "MAX_FILES", "RATIO_FROM", "open_archive", "unpack", "unpacked"]
-
 MAX_FILES = 100_000
 MAX_BYTES = 8 * 2**30  # unpacked, all files together
 MAX_RATIO = 200  # unpacked / packed; pictures hardly shrink, even flat bitmaps stay far below

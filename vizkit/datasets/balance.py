@@ -5,8 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Int
 
-__all__ = ["UNBALANCED", "balanced_rows", "imbalance"]
-
 UNBALANCED = 3.0
 """From here on a class is called small: the largest has so many times its pictures."""
 

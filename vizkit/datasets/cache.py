@@ -6,8 +6,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["cache_folder", "complete_folder"]
-
 
 def cache_folder() -> Path:
     """The cache as an absolute path; it need not exist yet, and may be deleted at any time."""

@@ -6,8 +6,6 @@ from PIL import Image, ImageOps
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.image import RGB
 
-__all__ = ["contact_sheet"]
-
 GAP_PX, BACKGROUND = 2, 255
 LARGEST_PX = 16_384  # a side of the sheet
 

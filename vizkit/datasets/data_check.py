@@ -11,8 +11,6 @@ import numpy as np
 from vizkit.datasets.balance import imbalance
 from vizkit.datasets.image_set import DatasetError, ImageSet
 
-__all__ = ["Finding", "Report", "class_findings", "copies", "data_check"]
-
 USES = {"train": "to learn from", "val": "to validate", "test": "to test"}
 
 

@@ -13,8 +13,6 @@ from jaxtyping import Int, UInt8
 
 from vizkit.datasets import folder_of
 
-__all__ = ["LABELS", "SPLITS", "enlarge", "label", "load", "members", "picture", "typical"]
-
 SIDE = 8  # digit pixels
 ENLARGEMENT = 4  # picture pixels per digit pixel, so that a 4×4 patch is exactly one digit pixel
 TOP_LEVEL = 16

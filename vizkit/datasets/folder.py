@@ -12,8 +12,6 @@ from vizkit.datasets.layout import Listing, list_folder, shown
 from vizkit.datasets.split_shares import divide
 from vizkit.image import RGB, open_image
 
-__all__ = ["Files", "open_folder", "splits_in"]
-
 RATIO = (0.7, 0.15, 0.15)  # train, val, test, where the folder itself has none
 Rows = dict[str, Int[np.ndarray, " _"]]
 

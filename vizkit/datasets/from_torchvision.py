@@ -20,8 +20,6 @@ from vizkit.datasets.image_set import DatasetError, ImageSet, Source, digest_of
 from vizkit.datasets.split_shares import divide
 from vizkit.image import RGB
 
-__all__ = ["SETS", "SILENCE_S", "open_torchvision"]
-
 VAL_SHARE = 0.1  # of train, where the set itself has no val
 SILENCE_S = 10.0  # a download ends when nothing has come for so long
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)

@@ -20,7 +20,6 @@ from vizkit.image import RGB, ImageError
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-__all__ = ["SPLITS", "DatasetError", "ImageSet", "Source", "digest_of"]
 
 SPLITS = ("train", "val", "test")
 LONGEST = 300  # characters of a sentence: names come from strangers

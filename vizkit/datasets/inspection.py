@@ -8,8 +8,6 @@ from jaxtyping import Int
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 
-__all__ = ["check", "summary"]
-
 SAMPLE = 32  # pictures opened for their sizes: enough for a median, quick for large photographs
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from vizkit.datasets.image_set import SPLITS, DatasetError
 
-__all__ = ["Listing", "is_junk", "is_picture", "list_folder", "natural", "shown", "split_of"]
-
 SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"))
 _JUNK = frozenset(("thumbs.db", "desktop.ini", "__macosx"))
 _EXACT = frozenset(("train", "training", "val", "valid", "validation", "test", "testing"))

@@ -6,8 +6,6 @@ from jaxtyping import UInt8
 from vizkit.datasets import folder_of
 from vizkit.image import open_image
 
-__all__ = ["CREDITS", "NAMES", "picture"]
-
 # Whoever shows a picture owes this line to its photographer. (scikit-learn's own text names the first for both;
 # the address it gives for the flower is the second's.)
 CREDITS = {

@@ -9,7 +9,6 @@ from jaxtyping import UInt8
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-__all__ = ["DIGITS", "INSECTS", "INSECT_SIDE_PX", "insect", "names", "picture"]
 
 DIGITS = (3, 5, 2, 7, 8)
 INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Int
 
-__all__ = ["counts", "divide", "fair_choice"]
-
 FIRST_SERVED = ("train", "test", "val")  # where a class has fewer pictures than there are splits
 
 

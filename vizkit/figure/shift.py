@@ -11,8 +11,6 @@ from vizkit.figure.charts import curves
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["cosines", "right_answers"]
-
 
 def cosines(
     distance_px: Sequence[int], values: Mapping[str, Float[np.ndarray, " distance"]], marked_px: int

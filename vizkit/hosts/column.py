@@ -42,8 +42,6 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
-__all__ = ["DRAWN", "GAP", "Column"]
-
 GAP = 10.0
 LEAST = {
     Bars: 110.0,

@@ -26,7 +26,6 @@ from vizkit.views.view import View
 if TYPE_CHECKING:
     from vizkit.models import Loaded
 
-__all__ = ["MOST_MODELS", "opened", "show"]
 
 MOST_MODELS = 4
 SAMPLE = "sample:"  # before the name of a picture that comes with vizkit, so that it hides no file

@@ -42,8 +42,6 @@ from vizkit.views.blocks import (
 from vizkit.views.settled import settled
 from vizkit.views.subject import Subject
 
-__all__ = ["Packed", "Packing", "grid_data", "on_picture", "point_of", "said_of"]
-
 POOLED = 400  # characters from which a text stands once for all frames
 PICTURE_PX = 640
 PAPER = {"#ffffff": "#0f1120", INK: "#e8eaf6", PALE: "#a5a9c4", "#d9dbe6": "#2d3152"}  # of a chart, in the dark

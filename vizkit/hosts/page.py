@@ -13,8 +13,6 @@ from vizkit.settings import __version__
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["document", "fragment"]
-
 CSS = """:host { --st-primary-color: #4338ca; --st-text-color: #16182b; --st-background-color: #fff;
 --st-secondary-background-color: #f4f5fb; --st-border-color: #d9dcec; --st-font: system-ui, sans-serif;
 --st-base-radius: .5rem; display: block; color-scheme: light dark }

@@ -13,8 +13,6 @@ from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["Shown", "lying", "numbers", "plate", "sheet", "shown"]
-
 SHORT = 50.0  # of words that stay with what follows
 
 Draw = tuple[float, float]

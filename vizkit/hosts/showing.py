@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from vizkit.figure.saved.plate import Plate
     from vizkit.figure.saved.single import Captions
 
-__all__ = ["SUFFIXES", "Showing", "able", "listed"]
 
 SUFFIXES = (".png", ".svg", ".html", ".npz", ".zip")
 UNTRAINED = " (random weights: its answers mean nothing)"

@@ -12,8 +12,6 @@ from vizkit.views.controls import controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-__all__ = ["slides", "zipped"]
-
 
 def slides(view: View, of: Sequence[Subject]) -> list[View]:
     """The view at every step, in order; none of a view that names no such field."""

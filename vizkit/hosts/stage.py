@@ -9,12 +9,10 @@ from itertools import chain
 from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Block, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Bars, Block, Blocks, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
-
-__all__ = ["FRAMES_BYTES", "LEADING", "leading", "opening", "stage"]
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
@@ -45,7 +43,7 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
 
 def leading(
     view: View, of: Sequence[Subject], draw: str, most_bytes: int = FRAMES_BYTES
-) -> tuple[Packed | None, Iterator[Block]]:
+) -> tuple[Packed | None, Blocks]:
     """(one column with the blocks before the first that a page draws better itself, at every step; the blocks of the
     present step after them, not made yet). None where nothing is played, or it takes too much: all blocks come then.
 
@@ -105,7 +103,7 @@ def _leads(block: Block) -> bool:
     return isinstance(block, LEADING) or (isinstance(block, Canvas) and block.script in TURNED)
 
 
-def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Iterator[Block]]:
+def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Blocks]:
     """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
     blocks, first, rest = iter(blocks), [], list[Block]()
     for block in blocks:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.traces import Trace
 
-__all__ = ["Changes", "bundled_picture"]
 
 T = TypeVar("T", bound="Trace")
 

@@ -19,8 +19,6 @@ from vizkit.models import Loaded
 from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.traces import NotApplicable
 
-__all__ = ["Deciding", "Pair", "deciding_parts", "erased_pair"]
-
 LEAST_PX = 12  # of a kind; with fewer there is nothing to erase
 BATCH = 10
 FRESH_SEED = 5  # as in `scoring`: drawn with it, insects were in no training

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     Tell = Callable[[Search], None]
     Tried = Callable[[int, int], None]
 
-__all__ = ["heads", "patches"]
-
 
 def nothing(*heard: object) -> None:
     del heard

@@ -10,8 +10,6 @@ from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.interventions.changes import Changes
 from vizkit.models.recording.edits import ALL, Edit, refuse_impossible
 
-__all__ = ["Switched", "edits_from", "followed", "in_words", "paint", "painted", "switched"]
-
 PAINTED = {"erase": "erased", "grey": "made grey", "blur": "blurred", "swap": "exchanged"}
 POSITIONS = {"zero": "no positions", "scramble": "positions exchanged at random", "shift": "positions moved"}
 

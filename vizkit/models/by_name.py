@@ -10,8 +10,6 @@ from vizkit.models.sources.creating import known
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loading import Loaded
 
-__all__ = ["named"]
-
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 
 

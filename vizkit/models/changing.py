@@ -17,8 +17,6 @@ from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Trace
 
-__all__ = ["attention_places", "changed_trace"]
-
 
 def changed_trace(
     loaded: Loaded,

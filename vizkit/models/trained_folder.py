@@ -11,8 +11,6 @@ from vizkit.models.sources.checkpoint import read_header, refuse_sizes
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, sketch
 
-__all__ = ["folder_of", "folders_in", "licence_of", "network_of"]
-
 Network = TypeVar("Network", bound=nn.Module)
 
 

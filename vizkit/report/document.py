@@ -21,7 +21,6 @@ from vizkit.views.subject import Subject
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Entry", "Report", "files", "html", "opened", "zipped"]
 
 FORMAT = 1
 MOST_ITEMS, MOST_BYTES = 200, 2**22

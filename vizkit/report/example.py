@@ -6,8 +6,6 @@ from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
 
-__all__ = ["EXAMPLE"]
-
 VIT, IMAGE, AT = ("bundled:insects_vit", "ViT · insects"), "damselfly nymph", (0.45, 0.5)
 SWIN = Other("bundled:insects_swin", "Swin · insects")
 

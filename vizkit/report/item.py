@@ -19,8 +19,6 @@ from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import View
 from vizkit.writing import name_of_file
 
-__all__ = ["Item", "Other", "complete", "from_json", "stem_of", "to_json", "written"]
-
 Draw = Literal["over image", "map only", "image only"]
 MOST_MODELS = 4
 VIEW = "view "  # before the name of one, as the kind of an item

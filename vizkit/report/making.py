@@ -17,8 +17,6 @@ from vizkit.report.item import Item, complete, written
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
 
-__all__ = ["Made", "made"]
-
 SHOWN = 12  # digits of a digest that are drawn; the whole one is in the file
 
 

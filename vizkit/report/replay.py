@@ -15,8 +15,6 @@ from vizkit.report.item import Item, Other, complete
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.trained import trained
 
-__all__ = ["changed", "inputs_for"]
-
 OWN = ("run:", "checkpoint:")  # what only the app that saved it knows
 
 

@@ -14,7 +14,6 @@ from vizkit.views.subject import Subject
 if TYPE_CHECKING:
     from pptx.slide import Slide
 
-__all__ = ["pptx"]
 
 WIDTH_IN, HEIGHT_IN, MARGIN_IN = 13.333, 7.5, 0.4
 COMMENT_IN = 3.6  # the width of a column at the right, where there is a comment

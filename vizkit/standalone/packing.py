@@ -16,8 +16,6 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.figure.canvas.rows import integers, text64
 from vizkit.traces import Attention, Features, Trace
 
-__all__ = ["STEPS", "Packed", "packed"]
-
 STEPS = (255, 127, 63, 31, 15, 7)
 
 

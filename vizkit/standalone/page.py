@@ -20,8 +20,6 @@ from vizkit.image import Box, data_url
 from vizkit.standalone.packing import packed
 from vizkit.traces import Check, Trace, TraceError
 
-__all__ = ["LIMIT_MB", "Card", "document", "fragment", "proof"]
-
 LIMIT_MB = 3.0
 PICTURE_PX = 640
 Start = tuple[int, int | None, str | tuple[float, float]]

@@ -16,8 +16,6 @@ from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
 from vizkit.traces import Trace
 from vizkit.writing import write
 
-__all__ = ["PicturedTrace", "save_html", "trace"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PicturedTrace(Trace):

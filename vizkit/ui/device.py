@@ -5,8 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["DEVICE", "Device"]
-
 
 class Device:
     """A lock that its thread may take several times, and lay down altogether."""

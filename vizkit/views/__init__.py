@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
-__all__ = ["VIEWS", "Entry", "Reads", "class_of", "entry", "name_of", "reads"]
 
 VIEWS = {
     each.name: each

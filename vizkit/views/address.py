@@ -10,8 +10,6 @@ from vizkit.views import Entry, entry
 from vizkit.views.controls import Control, ControlError, changed, controls, setting
 from vizkit.views.view import View
 
-__all__ = ["as_text", "from_address", "from_text", "key_of", "to_address"]
-
 V = TypeVar("V", bound=View)
 Text = str | tuple[str, ...]  # several: a parameter that is there several times
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.traces import Attention, Trace
 
-__all__ = ["heads_of", "whose"]
-
 
 def heads_of(
     trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool, picks: tuple[str, str]

@@ -3,30 +3,23 @@
 A block holds numbers and words, never elements of a page. Text is text: no host reads it as Markdown.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
 
 import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.canvas.tile_maps import Tile
-from vizkit.views.words import Answered as Answered
-from vizkit.views.words import Block as Block
-from vizkit.views.words import Code as Code
-from vizkit.views.words import Formula as Formula
-from vizkit.views.words import Heading as Heading
-from vizkit.views.words import Line as Line
-from vizkit.views.words import Said as Said
-from vizkit.views.words import first_said as first_said
 
 if TYPE_CHECKING:
     from vizkit.figure.class_bars import ClassBars
     from vizkit.figure.saved.plate import Mark
     from vizkit.figure.sequences.word_matrix import WordMatrix
     from vizkit.image import RGB
+    from vizkit.models import Loaded
     from vizkit.traces import Trace
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
@@ -35,8 +28,60 @@ Limits = tuple[int | float, int | float]  # the values at the two ends of the co
 Verdict = Literal["best", "fails"]
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
+class Block:
+    """A part of what a view shows: a frozen dataclass. Its values may be arrays, so one is only equal to itself, unless
+    it says `eq=True`."""
+
+    def __init_subclass__(cls, *, eq: bool = False) -> None:
+        dataclass(frozen=True, eq=eq)(cls)
+
+
+Blocks = Iterator[Block]
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+class Heading(Block, eq=True):
+    text: str
+
+
+class Line(Block, eq=True):
+    """A quiet line beside what it is about."""
+
+    text: str
+
+
+class Said(Block, eq=True):
+    """What is to be seen, computed for this very picture; "" where nothing stands out, and its place is kept."""
+
+    text: str
+
+
+class Answered(Block):
+    """Beside answers of a model: hosts that can say what it knows at all, such as twelve drawn insects, say it here."""
+
+    loaded: "Loaded"
+
+
+class Code(Block, eq=True):
+    """Lines of a program, to be read or copied."""
+
+    code: str
+    language: str = "python"
+
+
+class Formula(Block, eq=True):
+    """In LaTeX."""
+
+    latex: str
+
+
+def first_said(*remarks: str | None) -> str:
+    """Of several rules the first that says something."""
+    return next(filter(None, remarks), "")
+
+
 # ---- over the picture ------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
 class Map(Block):
     """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
@@ -67,7 +112,6 @@ class Map(Block):
     tour: tuple[tuple[float, float], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Tiles(Block):
     """Small maps beside one another, over the picture. `limits`: of every map. A click on number i sets the field
     `picks` to `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width
@@ -84,7 +128,6 @@ class Tiles(Block):
     of: "Subject | None" = None
 
 
-@dataclass(frozen=True, eq=False)
 class Grid(Block):
     """Maps in rows, under the names of `columns`, all on one scale, `limits`, of `quantity`; each over the picture of
     its own subject. `rows`: what stands before each, a Tile without a map. A click on a map of row i sets the field
@@ -119,7 +162,6 @@ def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, *
 
 
 # ---- beside it -------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
 class Picture(Block):
     """Pixels as they are; `share` of the place's width at most."""
 
@@ -129,7 +171,6 @@ class Picture(Block):
     share: int | float = 1
 
 
-@dataclass(frozen=True, eq=False)
 class Chart(Block):
     """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
     `customdata`, or several fields to the parts of it. `still`: what is on paper in its place, of cells that lie over a
@@ -142,7 +183,6 @@ class Chart(Block):
     still: tuple[Block, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
 class Bars(Block):
     """A bar for each class, below one another, with a tick where it stood before. The axis as that of `ClassBars`: what
     is compared has one `top`."""
@@ -151,7 +191,6 @@ class Bars(Block):
     alt: str
 
 
-@dataclass(frozen=True, eq=False)
 class Matrix(Block):
     """Numbers as cells, with words on the sides."""
 
@@ -159,15 +198,13 @@ class Matrix(Block):
     alt: str
 
 
-@dataclass(frozen=True)
-class Metrics(Block):
+class Metrics(Block, eq=True):
     """Numbers to be read at a glance: (what, number, more) of each."""
 
     items: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True)
-class Table(Block):
+class Table(Block, eq=True):
     """Rows by the names of their columns; numbers as they are to be read. `helps`: what a column tells, by its name.
     `marks`: of cells, by the number of their row and the name of their column."""
 
@@ -178,7 +215,6 @@ class Table(Block):
     marks: Mapping[tuple[int, str], Verdict] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
 class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
     sends the rule that the value has to keep, and the field that is set to it, or several for the parts of a tuple, ""
@@ -199,14 +235,12 @@ class Canvas(Block):
     picture: "Callable[[int], tuple[str, RGB]] | None" = None
 
 
-@dataclass(frozen=True, eq=False)
 class Paper(Block):
     """Of a canvas, for paper alone: `draw(width)` gives marks from the top left, and how high they are."""
 
     draw: "Callable[[float], tuple[Sequence[Mark], float]]"
 
 
-@dataclass(frozen=True, eq=False)
 class Link(Block):
     """A button of a page with these words, to a view by its name in `VIEWS`, or to one of this page as it is set."""
 
@@ -214,14 +248,12 @@ class Link(Block):
     view: Any
 
 
-@dataclass(frozen=True, eq=False)
 class Part(Block):
     """Blocks that may have no meaning for this model: `make` may raise NotApplicable, whose sentence stands there."""
 
     make: Callable[[], Iterable[Block]]
 
 
-@dataclass(frozen=True, eq=False)
 class Columns(Block):
     """Beside one another, below one another on a phone; `widths` relative to each other."""
 
@@ -244,7 +276,6 @@ class Job:
     work: Callable[[Callable[[int, int], None]], Any]
 
 
-@dataclass(frozen=True, eq=False)
 class Later(Block):
     """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs.
     `button`: what starts them on a page, if anything; `only_asked`: other hosts do not wait for all."""
@@ -263,7 +294,6 @@ class Later(Block):
         return self.show(results)
 
 
-@dataclass(frozen=True, eq=False)
 class Folded(Block):
     """What few ask for, made when it is opened; not on paper."""
 
@@ -271,14 +301,12 @@ class Folded(Block):
     make: Callable[[], Iterable[Block]]
 
 
-@dataclass(frozen=True)
-class Process(Block):
+class Process(Block, eq=True):
     """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
 class Proof(Block):
     """Why the pictures are true: the check of a trace; or, `trace` may be None, what else was computed again."""
 
@@ -287,7 +315,6 @@ class Proof(Block):
     holds: bool = True
 
 
-@dataclass(frozen=True, eq=False)
 class Numbers(Block):
     """What is saved as NPZ, made when somebody saves: by name, whatever numpy takes for an array."""
 
@@ -297,7 +324,6 @@ class Numbers(Block):
         return {name: np.asarray(values) for name, values in self.make().items()}
 
 
-@dataclass(frozen=True, eq=False)
 class Download(Block):
     """One more file that can be saved, made when somebody does. `label` ends with its kind, (NPZ) or another."""
 

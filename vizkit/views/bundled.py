@@ -4,8 +4,6 @@ import json
 from functools import cache
 from pathlib import Path
 
-__all__ = ["FOLDER", "KINDS", "knowing", "names", "title"]
-
 FOLDER = Path(__file__).parents[1] / "bundled"
 ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn", "lenet", "mlp")
 KINDS = {"vit": "ViT", "swin": "Swin", "deit": "DeiT", "dual": "Dual-scale", "gradual": "Gradual", "cnn": "CNN"}

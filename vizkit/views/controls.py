@@ -1,7 +1,6 @@
 """What a view asks: each of its fields says how it is chosen, in the same words on a page, in a link, on the command
 line and in a notebook.
 
-    @dataclass(frozen=True)
     class Rollout(View):
         fusion: Literal["mean", "max", "min"] = choice("Heads", ("mean", "max", "min"), "How heads become one matrix.")
         depth: int | None = layer("Up to layer", "Where the product ends.", plays=True)

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Entry", "Only", "Reads"]
-
 Reads = Literal["picture and models", "picture", "models", "nothing"]
 
 

@@ -1,9 +1,8 @@
 """Explore: where one query attends in every layer and head, and what the model answers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
     Answered,
-    Block,
+    Blocks,
     Download,
     Heading,
     Line,
@@ -42,7 +41,6 @@ TOUR_GRID, TOUR_STEPS = (56, 56), 16
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
 
 
-@dataclass(frozen=True)
 class Explore(View):
     """Where one query attends in a layer: of a network without attention, how strongly each place responds."""
 
@@ -62,7 +60,7 @@ class Explore(View):
         key="scale",
     )
 
-    how: ClassVar = How(
+    how = How(
         "A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all "
         "places, special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a "
         "patch; every model has a grid of its own. The dark border was cut off before the model saw the image. For a "
@@ -83,7 +81,7 @@ class Explore(View):
         who = name_of(shown.query, find_query(shown, self.asked(of))[0])
         return f"Attention of {who}: {self.called(trace, number).replace(' · ', ', ')}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         trace, number = self.traced(of)
         if not layers(trace) and not trace.features:
             yield from answer_alone(of, trace)
@@ -117,7 +115,7 @@ class Explore(View):
         return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
 
     # ---- the picture -------------------------------------------------------------------------------------------------
-    def mapped(self, of: Subject, trace: "Trace", number: int) -> Iterator[Block]:
+    def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
         recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
         if not recorded:
             stage, count = trace.features[number - 1], len(trace.features)
@@ -213,7 +211,7 @@ def sentences(of: Subject, shown: "Attention", number: int, head: int | None) ->
     otherwise = first_said(attention.of_head(shown, number, head))
     own = attention.of_rows(shown, number, head, covered)
     widely = attention.how_widely(shown, number, head)
-    return otherwise, {query: first_said(own.get(query)) or otherwise or said.words for query, said in widely.items()}
+    return otherwise, {query: first_said(own.get(query)) or otherwise or said for query, said in widely.items()}
 
 
 def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:
@@ -235,7 +233,7 @@ def answers(loaded: "Loaded", trace: "Trace") -> Iterator[tuple[str, float | str
     yield from ((loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(trace.logits))
 
 
-def answer_alone(of: Subject, trace: "Trace") -> Iterator[Block]:
+def answer_alone(of: Subject, trace: "Trace") -> Blocks:
     """Of a model without places, such as an MLP on pixels."""
     yield Said(NO_PLACES)
     rows = tuple({"answer": name, "": value} for name, value in of.loaded.head.lines(trace.logits, of.loaded.label))

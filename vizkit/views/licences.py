@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["licence_words"]
-
 
 def licence_words(licence: str) -> str:
     """As it is written by its authors, from a model card's identifier: "MIT licence" from "mit"."""

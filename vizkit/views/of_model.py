@@ -3,8 +3,6 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-__all__ = ["OfModel"]
-
 
 @dataclass(frozen=True)
 class OfModel:

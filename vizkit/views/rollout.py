@@ -1,9 +1,9 @@
 """Rollout: which patches contribute to one token when all layers are multiplied."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.attention.product import square
 from vizkit.traces import Attention, NotApplicable, Tokens
-from vizkit.views.blocks import Block, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
+from vizkit.views.blocks import Blocks, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, switch
 from vizkit.views.rollout_parts import (
     all_rows,
@@ -45,7 +45,6 @@ def queries(of: Sequence[Subject]) -> list[str]:
     return [*named, "patch", *(name for name in special if name not in (*named, "pool"))]
 
 
-@dataclass(frozen=True)
 class Rollout(View):
     """Attention rollout: the share of every patch in one token, after the layers from `start` to `depth`."""
 
@@ -100,7 +99,7 @@ class Rollout(View):
         more=True,
     )
 
-    how: ClassVar = How(
+    how = How(
         "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "
         "of each step for the residual connection. Click a patch to choose its row; step through the layers to see it "
         "develop.",
@@ -117,7 +116,7 @@ class Rollout(View):
         start, depth, deepest = self.span(stream(of.whole()))
         return f"Rollout: layers {start} to {depth} of {deepest}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         layers = stream(of.whole())
         tokens = next(each.query for each in reversed(layers) if each.query.grid)
         start, depth, deepest = self.span(layers)
@@ -196,7 +195,7 @@ class Rollout(View):
         start, _, _ = self.span(layers)
         return of.made(rollout_matrix, of.whole(), self.fusion, self.discard, start - 1, self.residual)
 
-    def drawn_matrix(self, of: Subject, layers: list[Attention]) -> Iterator[Block]:
+    def drawn_matrix(self, of: Subject, layers: list[Attention]) -> Blocks:
         rows = self.matrix(of, layers)
         assert rows is not None
         tokens = next(each.query for each in reversed(layers) if each.query.grid)

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block, Columns, Later, Line, Part
 
-__all__ = ["flat", "settled"]
-
 
 def settled(blocks: Iterable[Block]) -> list[Block]:
     """The same with each Part and what takes time made now: a sentence where it has no meaning."""

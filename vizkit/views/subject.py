@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vizkit.models import Keep, Loaded
     from vizkit.traces import Attention, Tokens, Trace
 
-__all__ = ["CENTRE", "FULL_TRACE_BYTES", "Subject", "no_model", "no_picture"]
 
 CENTRE = (0.5, 0.5)
 P = ParamSpec("P")

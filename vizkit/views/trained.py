@@ -6,8 +6,6 @@ from vizkit.views.controls import controls
 from vizkit.views.sequences.known import trained_texts
 from vizkit.views.view import View
 
-__all__ = ["AT_HAND", "trained", "trained_detectors"]
-
 
 def trained_detectors() -> dict[str, str]:
     """Finished runs that have learned to find things: their folders by their names."""

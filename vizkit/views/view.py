@@ -1,14 +1,12 @@
 """A view: a record of settings that knows what it shows of a subject. Every host draws it from that alone."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from vizkit.views.blocks import Block
+    from vizkit.views.blocks import Blocks
 
-__all__ = ["How", "View"]
 
 WIDTH = 100  # characters of a manual's line
 INDENT: Any = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
@@ -42,9 +40,12 @@ class Manual:
         return "\n\n".join(said)
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class View:
-    """`how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
+    """Every subclass is a frozen dataclass: what it annotates is a setting, other values are of the class.
+
+    `how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
     something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
     asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
@@ -60,8 +61,9 @@ class View:
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
+        dataclass(frozen=True)(cls)
 
-    def show(self, of: Any) -> "Iterator[Block]":
+    def show(self, of: Any) -> "Blocks":
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
         meaning for this subject."""
         raise NotImplementedError

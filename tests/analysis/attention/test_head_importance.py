@@ -36,26 +36,26 @@ def test_rank_correlation_by_hand():
 
 def test_the_sentence_counts_heads_that_lose_nothing():
     said = of_heads(NAMES, [2.0, 0.0, 0.1], [0.5, 0.1, 0.2], 0.75)
-    assert said.words == (
+    assert said == (
         "Head 1 of layer 1 matters most: without it the answer loses 2.00 ± 0.50 nats. 2 of 3 heads cannot be told "
         "from no loss at all; the gradient's estimate ranks them with a correlation of 0.75."
     )
-    assert "0.09 ± 0.08 nats, which may be next to nothing." in of_heads(NAMES, [0.09, 0.0, 0.0], [0.08] * 3, 1.0).words
+    assert "0.09 ± 0.08 nats, which may be next to nothing." in of_heads(NAMES, [0.09, 0.0, 0.0], [0.08] * 3, 1.0)
 
 
 def test_the_sentence_of_a_behaviour_says_whether_it_tells_of_importance():
     said = of_behaviour("how far it looks", NAMES, [2.0, float("nan"), 0.5], -0.7)
-    assert said.words == (
+    assert said == (
         "How far it looks: the most in head 1 of layer 1 (2.00), the least in head 1 of layer 2 (0.50). "
         "It tells much of how much a head matters: rank correlation −0.70 with what the answer loses."
     )
     assert of_behaviour("how far it looks", NAMES, [float("nan")] * 3, 0.1) is None
-    assert of_behaviour("x", NAMES, [1.0, 2.0, 3.0], None).words.endswith("(1.00).")
+    assert of_behaviour("x", NAMES, [1.0, 2.0, 3.0], None).endswith("(1.00).")
 
 
 def test_the_sentence_of_pruning():
     said = of_pruning(24, {"measured": 12, "estimate": 8, "random": 2}, 0.9)
-    assert said.words == (
+    assert said == (
         "12 of 24 heads can go, the least important first, while 90 % of the answers stay; in the gradient's order 8, "
         "at random 2."
     )

@@ -42,14 +42,14 @@ def test_the_most_frequent_classes_come_first():
     ],
 )
 def test_what_is_said_of_a_lens(answers: list[int], words: str):
-    assert of_lens("cat", answers, 2, [0.9] * len(answers), "the class token").words == words
+    assert of_lens("cat", answers, 2, [0.9] * len(answers), "the class token") == words
 
 
 def test_what_is_said_of_patches_and_parts():
     words = "After layer 3, 1,200 of 1,369 patches say cat; 100 say dog."
-    assert of_patches("cat", 1200, 1369, 3, [("dog", 100)]).words == words
+    assert of_patches("cat", 1200, 1369, 3, [("dog", 100)]) == words
     heads, mlp = torch.tensor([[0.5, -1.0], [2.0, 0.0]]), torch.tensor([0.1, 0.2])
     said = of_contributions("cat", heads, mlp, 1.8)
     most, least = "head 1 of layer 2 gives the most (+2.00)", "head 2 of layer 1 says most against it (−1.00)"
-    assert said.words == f"Of the +1.80 for cat, {most}; {least}."
-    assert "against" not in of_contributions("cat", heads.abs(), mlp, 3.8).words
+    assert said == f"Of the +1.80 for cat, {most}; {least}."
+    assert "against" not in of_contributions("cat", heads.abs(), mlp, 3.8)

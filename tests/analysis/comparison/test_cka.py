@@ -61,10 +61,10 @@ def test_what_is_the_same_for_all_pictures_has_no_alignment():
 
 def test_the_sentences_by_hand():
     values = np.array([[1, 0.9, 0.3], [0.9, 1, 0.7], [0.3, 0.7, 1]])
-    assert of_alignment(values, "ViT", "").words == (
+    assert of_alignment(values, "ViT", "") == (
         "In ViT layers next to each other agree to 0.80 on average, the first and the last to 0.30."
     )
-    assert of_alignment(values[:2, 1:], "ViT", "CNN").words == (
+    assert of_alignment(values[:2, 1:], "ViT", "CNN") == (
         "The most alike are layer 2 of ViT and layer 1 of CNN (1.00); the last layers of both agree to 0.70."
     )
 

@@ -65,22 +65,20 @@ def test_the_sentences():
     steady, other = np.zeros(5, int), np.array([1, 0, 0, 0, 0])
     words = said_of_moved(distances, {"A": same, "B": same}, {"A": steady, "B": other}, 1)
     assert words
-    assert words.words == (
-        "B gives another answer when the picture moves by 2 pixels to the left; A at no distance up to 2."
-    )
+    assert words == ("B gives another answer when the picture moves by 2 pixels to the left; A at no distance up to 2.")
     for answers, where in (([1, 0, 0, 1, 0], "1 pixel to the right"), ([0, 1, 0, 1, 1], "1 pixel to either side")):
         words = said_of_moved(distances, {"B": same}, {"B": np.array(answers)}, 1)
         assert words
-        assert words.words == f"B gives another answer when the picture moves by {where}."
+        assert words == f"B gives another answer when the picture moves by {where}."
     falling = np.array([0.5, 0.9, 1, 0.9, 0.5])
     words = said_of_moved(distances, {"A": same, "B": falling}, {"A": steady, "B": steady}, 2)
     assert words
-    assert words.words == "All answers stay; the features of B change most, to a cosine of 0.50."
+    assert words == "All answers stay; the features of B change most, to a cosine of 0.50."
     assert said_of_moved(distances, {"A": same}, {"A": steady}, 2) is None
     half = [0.0] * 3
     words = robust({"A": ([0, 1, 2], [1.0, 1.0, 0.96], half), "B": ([0, 1, 2], [0.9, 0.8, 0.9], half)})
     assert words
-    assert words.words == "A loses less than 5 % of the answers up to 2 pixels, B only up to 0."
+    assert words == "A loses less than 5 % of the answers up to 2 pixels, B only up to 0."
     assert robust({"A": ([0, 1], [1.0, 1.0], half), "B": ([0, 1], [0.5, 0.5], half)}) is None
 
 

@@ -94,12 +94,12 @@ def test_the_sentence_names_the_strongest_response():
     out[2, 3], out[0, 0] = -40.0, 20.0
     remark = strongest(out, "convolution")
     assert remark is not None
-    assert remark.words == (
+    assert remark == (
         "The strongest response, −40, is in row 3, column 4; 90 % of the output is less than a tenth of it."
     )
     assert strongest(out, "max") is None
     assert strongest(torch.ones(4, 5), "convolution") is None
     smoother = contrast(torch.tensor([[[0.0, 4.0]]]), torch.tensor([[1.0, 2.0]]))
     assert smoother is not None
-    assert smoother.words.startswith("The standard deviation falls from 2.83 in the picture to 0.707 in the output")
+    assert smoother.startswith("The standard deviation falls from 2.83 in the picture to 0.707 in the output")
     assert contrast(torch.ones(1, 2, 2), torch.ones(2, 2)) is None

@@ -6,18 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.analysis.remarks import words_of
 from vizkit.analysis.remarks import convolution as rules
 
 
 def test_the_strongest_response():
     output = torch.tensor([[0.0, 1.0, -8.0, 2.0]])  # 0 alone is weaker than 0.8
     said = rules.strongest(output, "convolution")
-    assert words_of(said) == (
-        "The strongest response, −8, is in row 1, column 3; 25 % of the output is less than a tenth of it."
-    )
+    assert said == ("The strongest response, −8, is in row 1, column 3; 25 % of the output is less than a tenth of it.")
     assert said is not None
-    assert said.numbers == {"row": 0, "column": 2, "value": -8.0, "weak": 0.25}
     assert rules.strongest(output, "maximum") is None
     assert rules.strongest(torch.zeros(2, 2), "convolution") is None
     tenth = torch.ones(2, 5)
@@ -30,12 +26,9 @@ def test_contrast():
     """±1 has the standard deviation √(4 / 3) = 1.15 as a sample of four."""
     image, half = torch.tensor([[[1.0, -1.0, 1.0, -1.0]]]), torch.tensor([[0.5, -0.5, 0.5, -0.5]])
     said = rules.contrast(image, half)
-    assert words_of(said) == (
-        "The standard deviation falls from 1.15 in the picture to 0.577 in the output, which is smoother."
-    )
+    assert said == ("The standard deviation falls from 1.15 in the picture to 0.577 in the output, which is smoother.")
     assert said is not None
-    assert said.numbers == pytest.approx({"before": (4 / 3) ** 0.5, "after": (1 / 3) ** 0.5})
-    assert words_of(rules.contrast(image, 4 * half)) == (
+    assert rules.contrast(image, 4 * half) == (
         "The standard deviation rises from 1.15 in the picture to 2.31 in the output, which is sharper."
     )
     assert rules.contrast(torch.ones(3, 2, 2), half) is None
@@ -46,15 +39,12 @@ def test_contrast():
 def test_gradients_that_vanish():
     norms = {"ReLU": [1.0, 2.0], "tanh": [3e-9, 1.0], "dead": [1.0, 0.0]}
     said = rules.vanished({name: np.array(each) for name, each in norms.items()})
-    assert words_of(said) == (
-        "With tanh the first layer's gradient is 3 × 10⁻⁹ times the last one's, with ReLU 0.5 times."
-    )
+    assert said == ("With tanh the first layer's gradient is 3 × 10⁻⁹ times the last one's, with ReLU 0.5 times.")
     assert said is not None
-    assert said.numbers == {"ReLU": 0.5, "tanh": 3e-9}
-    assert words_of(rules.vanished({"ReLU": np.array([0.01, 1.0])})) == (
+    assert rules.vanished({"ReLU": np.array([0.01, 1.0])}) == (
         "With ReLU the first layer's gradient is 0.01 times the last one's."
     )
-    assert words_of(rules.vanished({"ReLU": np.array([1000.0, 1.0])})) == (
+    assert rules.vanished({"ReLU": np.array([1000.0, 1.0])}) == (
         "With ReLU the first layer's gradient is 1 × 10³ times the last one's."
     )
     assert rules.vanished({"dead": np.zeros(2)}) is None
@@ -67,12 +57,11 @@ def test_gradients_that_vanish():
 def test_deeper_networks(pre: float, post: float, end: str):
     """From 2 to 8 layers 1 / √L halves."""
     said = rules.deeper((2, 8), np.array([1.0, pre]), np.array([1.0, post]))
-    assert words_of(said) == (
+    assert said == (
         f"From 2 to 8 layers the last layer's gradient becomes {pre:.2g} times as large with pre-norm, where 1/√L "
         f"would be 0.5 times, and {post:.2g} times with post-norm{end}."
     )
     assert said is not None
-    assert said.numbers == {"pre": pre, "post": post, "expected": 0.5}
     assert rules.deeper((2, 8), np.array([1.0, 0.0]), np.array([1.0, post])) is None
     assert rules.deeper((2, 8), np.array([1.0, pre]), np.array([0.0, post])) is None
 
@@ -80,53 +69,46 @@ def test_deeper_networks(pre: float, post: float, end: str):
 def test_one_image_among_others():
     numbers = {"BatchNorm": (0.5, -0.25), "LayerNorm": (0.5, 0.5)}
     said = rules.alone(numbers, 3)
-    assert words_of(said) == (
+    assert said == (
         "The other 2 images change what BatchNorm gives for this one from 0.50 to −0.25; LayerNorm give the same."
     )
     assert said is not None
-    assert said.numbers == {"alone": 0.5, "in batch": -0.25}
     assert str(rules.alone(numbers, 2)).count("The other image changes what BatchNorm gives") == 1
     assert rules.alone({"LayerNorm": (0.5, 0.5)}, 2) is None
     few = rules.alone(numbers, 1)
     assert few is not None
-    assert few.words.startswith("In a batch of one, BatchNorm has only")
-    assert few.numbers == {"images": 1}
+    assert few.startswith("In a batch of one, BatchNorm has only")
 
 
 def test_what_activations_are_given():
     said = rules.negative([("ReLU", 0.75), ("tanh", 0.25)])
-    assert said.words == "ReLU 1 is given most numbers below 0, 75 %, which it sets to 0; tanh 2 least, 25 %."
-    assert said.numbers == {"most": 0.75, "least": 0.25}
-    assert rules.negative([("tanh", 0.5)]).words == "tanh 1 is given most numbers below 0, 50 %."
+    assert said == "ReLU 1 is given most numbers below 0, 75 %, which it sets to 0; tanh 2 least, 25 %."
+    assert rules.negative([("tanh", 0.5)]) == "tanh 1 is given most numbers below 0, 50 %."
 
 
 def test_what_a_number_is_made_of():
     said = rules.made_of([4, 7, 9], [0.25, -1.0, 0.75], 0.0)
-    assert said.words == (
+    assert said == (
         "Channel 8 of the layer before adds most to this number, −1.00; 1 channel of 3 makes half of all that is added "
         "or taken away."
     )
-    assert said.numbers == {"half": 1, "value": 0.0}
-    assert "; 2 channels of 3 make half of all" in rules.made_of([4, 7, 9], [1.0, 1.0, 1.0], 3.0).words
-    assert rules.made_of([4], [0.0], 0.0).numbers["half"] == 1
+    assert "; 2 channels of 3 make half of all" in rules.made_of([4, 7, 9], [1.0, 1.0, 1.0], 3.0)
 
 
 def test_what_a_channel_answers_to():
     ants = rules.answered(4, ["ant", "ant", "bee"])
-    assert ants.words == "2 of the 3 pictures that channel 5 answers most strongly show the class ant."
-    assert ants.numbers == {"times": 2}
+    assert ants == "2 of the 3 pictures that channel 5 answers most strongly show the class ant."
     half = rules.answered(4, ["ant", "ant", "bee", "fly"])
-    assert half.words == (
+    assert half == (
         "The 4 pictures that channel 5 answers most strongly are of 3 classes: it stands for no single class."
     )
-    assert half.numbers == {"classes": 3}
 
 
 def test_the_nearest_distance_that_changes_an_answer():
     def said(ours: list[int], other: list[int] | None = None, cosine: float = 0.5) -> str | None:
         firsts = {"CNN": np.array(ours)} | ({} if other is None else {"ViT": np.array(other)})
         cosines = {name: np.array([0.9, 1.0, cosine + at]) for at, name in enumerate(firsts)}
-        return words_of(rules.moved((-3, 0, 3), cosines, firsts, 3))
+        return rules.moved((-3, 0, 3), cosines, firsts, 3)
 
     assert said([0, 0, 1]) == "CNN gives another answer when the picture moves by 3 pixels to the right."
     assert said([1, 0, 0]) == "CNN gives another answer when the picture moves by 3 pixels to the left."
@@ -142,13 +124,11 @@ def test_the_numbers_of_a_move():
     cosines = {"CNN": np.array([1.0, 0.75]), "ViT": np.array([1.0, 0.5])}
     steady = rules.moved((0, 4), cosines, dict.fromkeys(cosines, np.array([1, 1])), 4)
     assert steady is not None
-    assert steady.words == "All answers stay; the features of ViT change most, to a cosine of 0.50."
-    assert steady.numbers == {"CNN": 0.75, "ViT": 0.5}
+    assert steady == "All answers stay; the features of ViT change most, to a cosine of 0.50."
     firsts = {"CNN": np.array([0, 1, 1, 0]), "ViT": np.array([1, 1, 1, 0])}
     first = rules.moved((-4, -2, 0, 6), dict.fromkeys(firsts, np.ones(4)), firsts, 0)
     assert first is not None
-    assert first.words == "CNN gives another answer when the picture moves by 4 pixels to the left."
-    assert first.numbers == {"CNN": 4, "ViT": 6}
+    assert first == "CNN gives another answer when the picture moves by 4 pixels to the left."
 
 
 def test_up_to_where_the_best_and_the_worst_model_hold():
@@ -156,15 +136,14 @@ def test_up_to_where_the_best_and_the_worst_model_hold():
     distances, half = (0, 4, 8), (0.0, 0.0, 0.0)
     lines = {"CNN": (distances, (0.75, 0.71, 0.71), half), "ViT": (distances, (0.75, 0.25, 0.75), half)}
     said = rules.robust(lines)
-    assert words_of(said) == "CNN loses less than 5 % of the answers up to 8 pixels, ViT only up to 0."
+    assert said == "CNN loses less than 5 % of the answers up to 8 pixels, ViT only up to 0."
     assert said is not None
-    assert said.numbers == {"CNN": 8, "ViT": 0}
     assert rules.robust({"CNN": lines["CNN"]}) is None
 
 
 def test_how_much_of_a_field_is_used():
     def said(*given: float) -> str | None:
-        return words_of(rules.field_used("stage 2", int(given[0]), given[1], int(given[2]), 0.9))
+        return rules.field_used("stage 2", int(given[0]), given[1], int(given[2]), 0.9)
 
     inside, beyond, whole = starmap(said, ((40, 20.0, 80), (100, 40.0, 80), (40, 40.0, 80)))
     assert inside == (
@@ -178,5 +157,4 @@ def test_how_much_of_a_field_is_used():
     assert whole is None
     used = rules.field_used("stage 2", 80, 20.0, 80, 0.9)
     assert used is not None
-    assert used.words.endswith("of its field.")
-    assert used.numbers == {"seen_px": 80, "used_px": 20.0, "area": 0.0625}
+    assert used.endswith("of its field.")

@@ -1,6 +1,5 @@
 """A canvas with a script of its own in a page without a server: it is mounted with the picture, and turns the step."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
@@ -23,7 +22,6 @@ export default function ({ data, parentElement, setStateValue }) {
 """
 
 
-@dataclass(frozen=True)
 class Own(View):
     """A canvas of its own."""
 

@@ -1,6 +1,5 @@
 """The row of a query is the same on paper (Rows) as in the browser (look.js), which computes it by itself."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +25,6 @@ ROWS = Rows(
 )
 
 
-@dataclass(frozen=True)
 class OneMap(View):
     """A map alone."""
 

@@ -13,8 +13,6 @@ from torch import Tensor
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace, query_row, row_times
 
-__all__ = ["Query", "all_heads", "attention_map", "find_query", "fused", "head_map", "layers", "most_attended"]
-
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
 

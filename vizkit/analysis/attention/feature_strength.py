@@ -5,8 +5,6 @@ from torch import Tensor
 
 from vizkit.traces import Features, NotApplicable
 
-__all__ = ["feature_strength"]
-
 
 def feature_strength(features: Features) -> Float[Tensor, "row column"]:
     """‖x‖₂ over the channels of every place, ≥ 0. It shows where a stage is active, not for which class."""

@@ -5,8 +5,6 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Fusion", "fuse"]
-
 Fusion = Literal["mean", "max", "min"]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from vizkit.analysis.attention.head_importance import HeadImportance
 from vizkit.analysis.attention.pruning import Pruning
 
-__all__ = ["HeadAtlas", "as_json", "from_json", "table"]
-
 LOSSES = ("lost", "half", "flipped", "estimate")
 
 

@@ -17,8 +17,6 @@ from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.statistics import mean_distance_px, mean_entropy
 from vizkit.traces import Attention, Trace
 
-__all__ = ["BEHAVIOURS", "SIMILAR", "behaviours", "by_layer", "cell_colours", "relations"]
-
 BEHAVIOURS: tuple[str, ...] = (
     "distance",
     "distance_px",

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["HeadImportance", "grid_of", "rank_correlation", "summed_up"]
-
 Z = 1.96  # a 95 % interval of a mean of many
 EXAMPLES = 6
 

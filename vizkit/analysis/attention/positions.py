@@ -14,19 +14,6 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
-__all__ = [
-    "ByDistance",
-    "by_distance",
-    "cosine_grid",
-    "depth_beside",
-    "pca_rgb",
-    "similarity",
-    "similarity_to",
-    "sinusoidal",
-    "sinusoidal_2d",
-    "waves",
-]
-
 Size = tuple[int, int]
 
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ORDERS", "RANDOM", "Pruning", "band", "counts_of", "orders_of", "still"]
-
 ORDERS = ("measured", "estimate", "random")
 RANDOM = 3  # orders
 STEPS = 8

@@ -16,19 +16,6 @@ from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import on_grid, steps_px
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = [
-    "Layer",
-    "by_layer",
-    "entropy_by_place",
-    "farthest_px",
-    "layer",
-    "mean_distance_px",
-    "mean_entropy",
-    "paid_to",
-    "spread",
-    "weight_on_itself",
-]
-
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
     """Which positions hold a token with a place on the grid."""

@@ -8,8 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["transformed", "value_weighted"]
-
 
 def transformed(
     value: Float[Tensor, "head key width"], projection: Float[Tensor, "out channel"]

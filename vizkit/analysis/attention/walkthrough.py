@@ -11,23 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = [
-    "SENTENCE",
-    "SENTENCE_WEIGHTS",
-    "Steps",
-    "beside",
-    "causal",
-    "causal_mask",
-    "entropy",
-    "largest_difference",
-    "layer_output",
-    "of_words",
-    "saturation",
-    "single_head",
-    "softmax",
-    "steps",
-]
-
 SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
 SENTENCE_WEIGHTS = (
     (0.268, 0.119, 0.134, 0.148, 0.179, 0.152),

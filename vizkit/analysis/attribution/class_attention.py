@@ -13,8 +13,6 @@ from torch import Tensor
 from vizkit.analysis.attribution.layer_product import Factor, Query, factors, start, stream, through
 from vizkit.traces import Attention, NotApplicable, Trace
 
-__all__ = ["class_mass", "gained"]
-
 ROUNDING = 1e-12
 """Mass that differs by less than this share of the largest differs by rounding only."""
 

@@ -18,8 +18,6 @@ from vizkit.analysis.attribution.methods import METHODS, Given, Method
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cells_of, on_cells
 from vizkit.traces import NotApplicable, Trace
 
-__all__ = ["METHODS", "Explanation", "Method", "applicable", "explain", "on_patches", "quantile_of", "why_not"]
-
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
 PIXEL_QUANTILE = 0.99

@@ -11,8 +11,6 @@ from vizkit.analysis.attribution.class_attention import class_mass, gained
 from vizkit.analysis.attribution.layer_product import Query
 from vizkit.traces import Trace
 
-__all__ = ["generic_relevance"]
-
 
 def generic_relevance(trace: Trace, query: Query = "cls", start_layer: int = 0) -> Float[Tensor, "row column"]:
     """Relevance of every place of the input, ≥ 0, not normalised.

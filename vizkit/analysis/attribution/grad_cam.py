@@ -16,8 +16,6 @@ from torch import Tensor
 
 from vizkit.traces import Features, NotApplicable, Trace
 
-__all__ = ["at_layer", "cam_layer", "grad_cam", "hires_cam", "signed_grad_cam", "signed_hires_cam", "where"]
-
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
 

@@ -15,8 +15,6 @@ from vizkit.analysis.attribution.layer_product import Query
 from vizkit.analysis.attribution.rollout import shares
 from vizkit.traces import Trace
 
-__all__ = ["gradient_rollout"]
-
 
 def gradient_rollout(
     trace: Trace, query: Query = "cls", start_layer: int = 0, residual: float = 0.5

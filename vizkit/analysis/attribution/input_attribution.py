@@ -20,18 +20,6 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 
-__all__ = [
-    "COMPLETE",
-    "MOST_STEPS",
-    "gradient_shap",
-    "infidelity",
-    "integrated_gradients",
-    "occlusion",
-    "patch_ablation",
-    "sensitivity",
-    "smooth_grad",
-]
-
 COMPLETE = 0.02
 """Integrated gradients are given more steps until they miss the difference of the scores by less than this share …"""
 MOST_STEPS = 512

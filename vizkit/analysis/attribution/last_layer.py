@@ -12,8 +12,6 @@ from vizkit.analysis.attribution.layer_product import Query
 from vizkit.geometry import id_of
 from vizkit.traces import NotApplicable, Tokens, Trace, row_times
 
-__all__ = ["last_layer"]
-
 
 def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     """The mean over heads of the query's weights on each place in the last layer.

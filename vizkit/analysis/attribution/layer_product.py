@@ -16,25 +16,6 @@ from torch import Tensor
 from vizkit.geometry import id_of, name_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = [
-    "FEW",
-    "Factor",
-    "Mass",
-    "Query",
-    "dense",
-    "factors",
-    "joined",
-    "read_by_head",
-    "row_sums",
-    "same_token",
-    "spike",
-    "spread",
-    "start",
-    "stream",
-    "through",
-    "times",
-]
-
 Query = str | int | tuple[int, int]
 """Whose row is computed.
 

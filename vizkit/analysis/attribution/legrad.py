@@ -16,8 +16,6 @@ from torch import Tensor
 
 from vizkit.traces import Attention, NotApplicable, Trace
 
-__all__ = ["legrad", "legrad_by_layer"]
-
 
 def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
     """Mean over layers from `start_layer` on, at every place; ≥ 0, in logits per unit of attention.

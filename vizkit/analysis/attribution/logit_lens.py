@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["frequent", "runner_up", "stays_from"]
-
 
 def stays_from(answers: Sequence[int], target: int) -> int | None:
     """The first layer, from 0, from which on every answer is `target`; None where the last one is not."""

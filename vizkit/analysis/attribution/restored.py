@@ -10,8 +10,6 @@ from torch import Tensor
 
 from vizkit.traces import NotApplicable
 
-__all__ = ["best_layer", "restored", "score"]
-
 LEAST = 0.05
 """Logits that a corruption takes at least, so that shares of it mean something."""
 

@@ -18,17 +18,6 @@ from vizkit.analysis.attribution.layer_product import Factor, Query, dense, fact
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
-__all__ = [
-    "Rollout",
-    "rollout",
-    "rollout_by_layer",
-    "rollout_masses",
-    "rollout_matrix",
-    "rollout_products",
-    "same_place",
-    "shares",
-]
-
 
 @dataclass(frozen=True)
 class Rollout:

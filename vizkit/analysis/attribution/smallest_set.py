@@ -13,8 +13,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["GOALS", "Answers", "Goal", "Search", "search"]
-
 Goal = Literal["keep", "flip"]
 GOALS: tuple[Goal, ...] = ("keep", "flip")
 Answers = Callable[[Bool[Tensor, "case part"]], Float[Tensor, "case two"]]

@@ -16,8 +16,6 @@ from torch import Tensor
 from vizkit.heads import ITSELF, SOFTMAX, Head, scorer
 from vizkit.traces import NotApplicable, Trace
 
-__all__ = ["Fill", "Progress", "Stopped", "Subject", "cell_of_pixel", "cells_of", "filled", "on_cells"]
-
 Progress = Callable[[int, int], None]
 """Called often with (passes done, passes in all); raises `Stopped` to end the work."""
 

@@ -8,8 +8,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["average", "doublings", "strongest", "times_equal"]
-
 STRONGEST = 0.1  # of the places
 
 

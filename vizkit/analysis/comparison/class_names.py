@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-__all__ = ["Agreed", "agreeing", "match"]
-
 Matched = tuple[int | None, ...]
 Member = tuple[int, int]  # (model, index among its classes)
 

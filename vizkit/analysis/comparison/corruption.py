@@ -7,8 +7,6 @@ from PIL import Image, ImageFilter
 from vizkit.analysis.comparison.perturbation import blur, noise
 from vizkit.image import RGB
 
-__all__ = ["CORRUPTIONS", "corrupted", "erased"]
-
 CORRUPTIONS = ("blur", "noise")
 BLUR_PX, NOISE = 12.0, 0.8
 """σ where the shorter side has 224 pixels, and σ as a share of white."""

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from vizkit.analysis.comparison.class_names import Agreed
 
-__all__ = ["Overlaps", "divergences", "groups", "js_bits", "overlaps"]
-
 LEAST_COVERED = 0.5
 """Of each model's probability, on the classes that both know; below, the rest decides, and they are not compared."""
 Overlaps = dict[tuple[int, int], tuple[list[int], list[int]]]

@@ -17,23 +17,6 @@ from PIL import Image, ImageFilter
 
 from vizkit.image import RGB
 
-__all__ = [
-    "CELLS",
-    "LEVELS",
-    "PERTURBATIONS",
-    "Perturbation",
-    "blur",
-    "jpeg",
-    "mean_colour",
-    "noise",
-    "occlude",
-    "perturbed",
-    "rearranged",
-    "rotate",
-    "shift",
-    "shrink",
-]
-
 CELLS = 14  # on a side, as a ViT of 224 pixels has patches of 16
 SIDE = 224  # pixels of the shorter side to which blur and grain are scaled, so that size does not change the strength
 BICUBIC = Image.Resampling.BICUBIC

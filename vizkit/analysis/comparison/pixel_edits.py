@@ -22,8 +22,6 @@ from jaxtyping import Bool
 from vizkit.analysis.comparison.perturbation import blur, mean_colour
 from vizkit.image import RGB
 
-__all__ = ["FILLS", "PIXELS", "Fill", "Kind", "PixelEdit", "PixelError", "box_of", "edited", "parse"]
-
 Fill = Literal["erase", "grey", "blur"]
 Kind = Literal["erase", "grey", "blur", "swap", "paste"]
 FILLS: tuple[Fill, ...] = get_args(Fill)

@@ -9,22 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-__all__ = [
-    "DETECTION",
-    "DETECTION_TABLE",
-    "IMAGENET",
-    "IMAGENET_TABLE",
-    "STUDY",
-    "STUDY_TABLE",
-    "TRANSFER",
-    "TRANSFER_TABLE",
-    "Classifier",
-    "Row",
-    "Table",
-    "families",
-    "matching",
-]
-
 
 @dataclass(frozen=True)
 class Table:

@@ -10,8 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Estimate", "accuracy", "difference"]
-
 LEVEL = 0.975  # of Student's t, for 95 % in the middle
 
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["ANCESTORS", "Ancestor"]
-
 
 @dataclass(frozen=True)
 class Ancestor:

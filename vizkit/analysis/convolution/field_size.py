@@ -4,8 +4,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["MOST", "half_side_of", "side_holding"]
-
 MOST = 0.68
 """The share that tells how wide a field is: of a Gaussian along one axis what lies within one standard deviation."""
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["Line", "interval", "line"]
-
 Z95 = 1.959964  # of the normal distribution: 95 % lie within so many standard deviations
 
 

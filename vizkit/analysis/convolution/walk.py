@@ -12,8 +12,6 @@ from torch import Tensor
 
 from vizkit.analysis.convolution.sliding import Kind, Steps, output, reduced
 
-__all__ = ["CHANNELS", "PICTURE_AGAIN", "Channel", "Walk", "Walked", "walked"]
-
 Channel = Literal["grey", "red", "green", "blue"]
 CHANNELS: dict[Channel, int | None] = {"grey": None, "red": 0, "green": 1, "blue": 2}
 PICTURE_AGAIN = 0.5  # weights that sum to more than this give a picture, not differences

@@ -4,8 +4,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-__all__ = ["SAME", "best_overlap", "corners", "duplicates", "overlaps"]
-
 SAME = 0.5
 """From this IoU on two boxes of one class stand for the same thing."""
 

@@ -8,8 +8,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-__all__ = ["Own", "instance_at", "own_and_others"]
-
 Instances = UInt8[np.ndarray, "height width"]
 
 

@@ -20,8 +20,6 @@ from torch import Tensor
 
 from vizkit.traces import Attention, NotApplicable, Trace, dense
 
-__all__ = ["encoder_decoder_relevance", "fused", "with_gain_of_one"]
-
 Square = Float[Tensor, "token token"]
 
 

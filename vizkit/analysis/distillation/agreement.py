@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-__all__ = ["PUBLISHED", "Row", "share", "standard_error", "table"]
-
 Answers = Int[np.ndarray, " image"]
 
 PUBLISHED = {  # DeiT-B on ImageNet's validation images; the paper prints the share that differs, here is 1 minus it

@@ -17,26 +17,6 @@ from torch import Tensor
 from vizkit.analysis.distillation.temperature import log_probabilities
 from vizkit.traces import NotApplicable
 
-__all__ = [
-    "GradientSizes",
-    "Surface",
-    "cross_entropy",
-    "cross_entropy_gradient",
-    "gradient_at_high_temperature",
-    "gradient_sizes",
-    "hard_loss",
-    "kl",
-    "kl_by_label",
-    "kl_gradient",
-    "level_lines",
-    "losses",
-    "same_labels",
-    "shares",
-    "soft_gradient",
-    "soft_loss",
-    "surface",
-]
-
 Logits = Float[Tensor, "image label"]
 PerImage = Float64[Tensor, " image"]
 PerLabel = Float64[Tensor, "image label"]

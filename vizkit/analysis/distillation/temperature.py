@@ -15,19 +15,6 @@ from torch import Tensor
 
 from vizkit.traces import NotApplicable
 
-__all__ = [
-    "against_even",
-    "along",
-    "dark_knowledge",
-    "entropy",
-    "entropy_share",
-    "log_probabilities",
-    "probabilities",
-    "ranking",
-    "softened",
-    "temperatures",
-]
-
 LOWEST, HIGHEST = 0.05, 100.0  # the temperatures that are looked at
 
 LogProbabilities = Float64[Tensor, "*image label"]

@@ -8,8 +8,6 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.traces import NotApplicable, Trace, query_row
 
-__all__ = ["DEPTH", "PUBLISHED", "cosines", "overlaps"]
-
 PAIR = ("cls", "dist")
 PUBLISHED, DEPTH = (0.06, 0.93), 12
 """Cosine of the learned tokens, and of what leaves the last layer, in DeiT-B (§ 4, "Distillation token"), and its

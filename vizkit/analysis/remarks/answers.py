@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, joined, of_all, percent
+from vizkit.analysis.remarks.remark import joined, of_all, percent
 
 LITTLE = 0.05  # of a probability
 HARDLY = 0.1  # the same, over all values of a setting
@@ -13,45 +13,37 @@ HARDLY = 0.1  # the same, over all values of a setting
 
 def after_change(
     before: Float[Tensor, " label"], after: Float[Tensor, " label"], labels: Sequence[str], change: str
-) -> Remark | None:
+) -> str | None:
     """Probabilities with and without a `change`, the words for which begin the sentence ("Without the shift"); None
     where the answer stays and its probability changes by less than 5 points."""
     first, then = int(before.argmax()), int(after.argmax())
     was, now = float(before[first]), float(after[first])
-    numbers = {"before": was, "after": now}
     if first != then:
-        return Remark(
+        return (
             f"{change} the answer changes from “{labels[first]}” ({percent(was)}) to “{labels[then]}” "
-            f"({percent(float(after[then]))}).",
-            numbers,
+            f"({percent(float(after[then]))})."
         )
     if abs(was - now) < LITTLE:
         return None
-    return Remark(
-        f"{change} the answer stays “{labels[first]}”, with {percent(now)} instead of {percent(was)}.", numbers
-    )
+    return f"{change} the answer stays “{labels[first]}”, with {percent(now)} instead of {percent(was)}."
 
 
-def along(at: Sequence[float], values: Float[Tensor, "at label"], labels: Sequence[str], name: str) -> Remark:
+def along(at: Sequence[float], values: Float[Tensor, "at label"], labels: Sequence[str], name: str) -> str:
     """Answers at two growing values or more of a setting, "α": whether it matters for them, and from where on."""
     firsts = values.argmax(1).tolist()
     first, span = firsts[0], f"from {at[0]:g} to {at[-1]:g}"
     if len(set(firsts)) > 1:
         turns = [index for index in range(1, len(at)) if firsts[index] != firsts[index - 1]]
         later = [f"“{labels[firsts[index]]}” from {at[index]:.2g} on" for index in turns]
-        words = f"The answer depends on {name}: “{labels[first]}” at {at[0]:g}, {joined(later)}."
-        return Remark(words, {"turns": len(turns)})
+        return f"The answer depends on {name}: “{labels[first]}” at {at[0]:g}, {joined(later)}."
     low, high = (float(end) for end in (values[:, first].min(), values[:, first].max()))
     ends = percent(high) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
-    numbers = {"lowest": low, "highest": high}
     if high - low > HARDLY:
-        return Remark(f"{name} moves the answer but does not change it: “{labels[first]}” with {ends}.", numbers)
-    return Remark(
-        f"{name} hardly matters for this picture: {span} the answer stays “{labels[first]}”, with {ends}.", numbers
-    )
+        return f"{name} moves the answer but does not change it: “{labels[first]}” with {ends}."
+    return f"{name} hardly matters for this picture: {span} the answer stays “{labels[first]}”, with {ends}."
 
 
-def agreement(firsts: Sequence[Mapping[str, str]]) -> Remark | None:
+def agreement(firsts: Sequence[Mapping[str, str]]) -> str | None:
     """Of every image the first class by model. None for less than two models that can be compared."""
     rows = [row for row in firsts if len(row) > 1]
     if not rows:
@@ -59,11 +51,10 @@ def agreement(firsts: Sequence[Mapping[str, str]]) -> Remark | None:
     same = [len(set(row.values())) == 1 for row in rows]
     models = {model for row in rows for model in row}
     who = "Both models agree" if len(models) == 2 else f"All {len(models)} models agree"
-    numbers = {"agreed": sum(same), "images": len(rows)}
     if len(rows) > 1:
-        return Remark(f"{who} on {of_all(sum(same), len(rows), 'image')}.", numbers)
+        return f"{who} on {of_all(sum(same), len(rows), 'image')}."
     words = f"{who}: “{next(iter(rows[0].values()))}”" if same[0] else f"They differ: {'; '.join(groups_of(rows[0]))}"
-    return Remark(f"{words}.", numbers)
+    return f"{words}."
 
 
 def groups_of(row: Mapping[str, str]) -> list[str]:
@@ -74,7 +65,7 @@ def groups_of(row: Mapping[str, str]) -> list[str]:
     return [f"{joined(models)} {'says' if len(models) == 1 else 'say'} “{label}”" for label, models in by_class.items()]
 
 
-def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> Remark | None:
+def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image") -> str | None:
     """Of every image (`noun`) what it shows and the first class of each model that knows what it shows: who is wrong
     most often, and who is right. None without an image or a model."""
     models, count = list(dict.fromkeys(model for _, row in rows for model in row)), len(rows)
@@ -82,7 +73,6 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
         return None
     wrong = {model: [(truth, row[model]) for truth, row in rows if row.get(model, truth) != truth] for model in models}
     asked = {model: sum(model in row for _, row in rows) for model in models}
-    numbers = {model: asked[model] - len(wrong[model]) for model in models}
     worst = max(models, key=lambda model: len(wrong[model]))
     best = [model for model in models if len(wrong[model]) == min(map(len, wrong.values()))]
     verb, they_know = ("is", "it knows") if len(best) == 1 else ("are", "they know")
@@ -92,7 +82,7 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
         who = joined(models) if len(models) < 3 else f"All {len(models)} models"
         every = f"every {noun} whose class {they_know}" if partly else of_all(count, count, noun)
         what = f": “{rows[0][0]}”" if count == 1 else f" on {every}"
-        return Remark(f"{who} {verb} right{what}.", numbers)
+        return f"{who} {verb} right{what}."
     example = f"“{wrong[worst][0][0]}” for “{wrong[worst][0][1]}”"
     if asked[worst] == 1:
         words = f"{worst} takes {example}"
@@ -103,10 +93,10 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
         words += f"; {joined(best)} {verb} right{on}"
     elif worst not in best:
         words += f"; {joined(best)} {verb} wrong on {of_all(len(wrong[best[0]]), asked[best[0]], noun)}"
-    return Remark(f"{words}.", numbers)
+    return f"{words}."
 
 
-def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:
+def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
     """Of every model by the kind of change in how many of the changed pictures, 0 to 1, it gives the answer that it
     gives of the picture itself."""
     means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
@@ -119,4 +109,4 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> Remark:
     last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
     tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
-    return Remark(f"{words}{f', {joined(others)}' if others else ''}{tail}.", means)
+    return f"{words}{f', {joined(others)}' if others else ''}{tail}."

@@ -12,7 +12,7 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import Query, attention_map, find_query, fused, layers
 from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, weight_on_itself
 from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen, half_of
-from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
+from vizkit.analysis.remarks.remark import begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
 from vizkit.traces import Attention, Tokens, Trace, dense, query_row
 
@@ -36,7 +36,7 @@ def named(layer: int, head: int | None, heads: int) -> str:
 
 def of_map(
     attention: Attention, query: Query, layer: int, head: int | None, covered: Float[Tensor, "row column"] | None = None
-) -> Remark | None:
+) -> str | None:
     """The row that a card shows: the first of these rules that holds. `covered`: how much of every place a drawn insect
     covers, where that is known."""
     if attention.key.grid is None:
@@ -49,7 +49,7 @@ def of_map(
 
 def of_rows(
     attention: Attention, layer: int, head: int | None, covered: Float[Tensor, "row column"] | None = None
-) -> dict[int, Remark]:
+) -> dict[int, str]:
     """The same for every query that was recorded, by its id. None of them where the weights are too many."""
     if attention.key.grid is None or len(attention.query) * len(attention.key) > MOST_WEIGHTS:
         return {}
@@ -65,12 +65,12 @@ def _of_rows(
     layer: int,
     head: int | None,
     covered: Float[Tensor, "row column"] | None,
-) -> dict[int, Remark]:
+) -> dict[int, str]:
     """`queries`: where in `rows` each of them stands."""
     tokens, whose = attention.query, named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
     seen, found = (
         Seen.of(attention.key, rows, covered, [*map(called, attention.key.special), "padding"]),
-        dict[int, Remark](),
+        dict[int, str](),
     )
     for query, at in queries.items():
         cell = cell_of(tokens, query)
@@ -84,26 +84,24 @@ def _of_rows(
             or seen.even(at, attention.weights.shape[-1])
         )
         if said is not None:
-            words, numbers = said
-            found[query] = Remark(f"{whose}: {words.format(who=who)}.", numbers)
+            found[query] = f"{whose}: {said.format(who=who)}."
     return found
 
 
-def how_widely(attention: Attention, layer: int, head: int | None) -> dict[int, Remark]:
+def how_widely(attention: Attention, layer: int, head: int | None) -> dict[int, str]:
     """On how many patches half of the attention to patches lies, for every query that was recorded, by its id: where
     nothing else stands out in its row. None of them where the weights are too many."""
     grid, tokens = attention.key.grid, attention.query
     if grid is None or len(tokens) * len(attention.key) > MOST_WEIGHTS:
         return {}
     whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
-    first, count, found = len(attention.key.special), math.prod(grid), dict[int, Remark]()
+    first, count, found = len(attention.key.special), math.prod(grid), dict[int, str]()
     halves = half_of(_fused_rows(attention, head)[:, first : first + count])
     kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
     for query in kept:
         who = called(tokens.special[query]) if query < len(tokens.special) else "this patch"
         if half := int(halves[query]):
-            words = f"{whose}: half of {who}'s attention to patches lies on {half} of {count} places."
-            found[query] = Remark(words, {"places": half, "of": count})
+            found[query] = f"{whose}: half of {who}'s attention to patches lies on {half} of {count} places."
     return found
 
 
@@ -111,7 +109,7 @@ def _fused_rows(attention: Attention, head: int | None) -> Float[Tensor, "query 
     return dense(replace(attention, weights=fused(attention, head)[:, None], gradient=None))[0]
 
 
-def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None:
+def of_head(attention: Attention, layer: int, head: int | None) -> str | None:
     """A head over all queries; None where nothing stands out, only some rows were kept, or they are too many."""
     recorded = attention.weights.shape[1]
     if head is not None:  # what the other heads do need not be counted
@@ -123,25 +121,18 @@ def of_head(attention: Attention, layer: int, head: int | None) -> Remark | None
     whose = named(layer, head if recorded > 1 else None, attention.heads)
     itself = float(weight_on_itself(attention).mean())
     if itself >= OWN and len(attention.key) > 1 / OWN:
-        return Remark(
-            f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries.", {"itself": itself}
-        )
+        return f"{whose} looks at its own patch: {percent(itself)} on the diagonal of all queries."
     for token, name in enumerate(attention.key.special):
         if (share := float(paid_to(attention, torch.tensor([token])).mean())) >= MOST:
-            return Remark(
-                f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}.", {"share": share}
-            )
+            return f"{whose} gives {percent(share)} of the attention of all queries to {called(name)}."
     even = float(mean_entropy(attention).mean()) / math.log(max(attention.weights.shape[-1], 2))
     if even >= EVEN:
-        return Remark(
-            f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest.",
-            {"entropy": even},
-        )
+        return f"{whose} attends almost evenly for all queries: its entropy is {percent(even)} of the largest."
     return None
 
 
 # ---- with depth ------------------------------------------------------------------------------------------------------
-def with_depth(trace: Trace, query: Query) -> Remark | None:
+def with_depth(trace: Trace, query: Query) -> str | None:
     """How far a patch attends in the first layer and in the last, on average over heads; None for other queries, and
     where it is about as far."""
     if isinstance(query, str):
@@ -153,10 +144,9 @@ def with_depth(trace: Trace, query: Query) -> Remark | None:
     (first, near), (last, far) = measured[0], measured[-1]
     if max(near, far) < FARTHER * min(near, far) or max(near, far) <= 0:
         return None
-    return Remark(
+    return (
         f"On average this patch attends {counted(round(near), 'pixel')} far in layer {first}, {far:.0f} in "
-        f"layer {last}.",
-        {"first": near, "last": far},
+        f"layer {last}."
     )
 
 
@@ -180,7 +170,7 @@ def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
 
 
 # ---- all heads -------------------------------------------------------------------------------------------------------
-def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
+def extremes(statistics: tuple[Layer, ...]) -> str | None:
     """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that
     they differ little."""
     heads = [
@@ -194,16 +184,15 @@ def extremes(statistics: tuple[Layer, ...]) -> Remark | None:
     (near, *local), (far, *wide) = min(heads), max(heads)
     closest, farthest = counted(round(near), "pixel"), counted(round(far), "pixel")
     between = farthest if closest == farthest else f"{near:.0f} to {farthest}"
-    words = f"Heads differ little in distance: {between} on average."
-    if far >= FARTHER * near:
-        words = (
-            f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
-            f"{wide[0]} of layer {wide[1]}, {farthest}."
-        )
-    return Remark(words, {"nearest": near, "farthest": far})
+    if far < FARTHER * near:
+        return f"Heads differ little in distance: {between} on average."
+    return (
+        f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
+        f"{wide[0]} of layer {wide[1]}, {farthest}."
+    )
 
 
-def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> Remark | None:
+def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> str | None:
     """How evenly the patches attend after layer `number`, beside the layer in which they do so least. `by_layer`: the
     entropies of the patches, 0 to 1, none where a layer's queries have no place."""
     means = {at: float(each.mean()) for at, each in enumerate(by_layer, 1) if len(each)}
@@ -215,10 +204,10 @@ def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> Remar
         "the least of all layers" if sharpest == number else f"least in layer {sharpest}, {percent(means[sharpest])}"
     )
     only = "" if len(means) == 1 else f"; {beside}"
-    return Remark(f"{here}{only}.", {"entropy": means[number], "sharpest": sharpest})
+    return f"{here}{only}."
 
 
-def evenest(statistics: tuple[Layer, ...]) -> Remark | None:
+def evenest(statistics: tuple[Layer, ...]) -> str | None:
     """The heads that attend least and most evenly; None of a single head."""
     heads = [
         (share, head, layer)
@@ -228,14 +217,13 @@ def evenest(statistics: tuple[Layer, ...]) -> Remark | None:
     if len(heads) < 2:
         return None
     (low, *sharp), (high, *even) = min(heads), max(heads)
-    words = (
+    return (
         f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the largest entropy; most even "
         f"is head {even[0]} of layer {even[1]}, with {percent(high)}."
     )
-    return Remark(words, {"least": low, "most": high})
 
 
-def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> Remark | None:
+def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | None:
     """The head that gives most of its attention to something, such as "the class token"; None of a single head, and
     where none gives anything."""
     heads = [
@@ -245,15 +233,14 @@ def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> Remark | 
         return None
     share, head, layer = most
     mean = sum(each for each, *_ in heads) / len(heads)
-    words = f"Head {head} of layer {layer} gives most to {to}, {percent(share)}; all heads, {percent(mean)} on average."
-    return Remark(words, {"most": share, "mean": mean})
+    return f"Head {head} of layer {layer} gives most to {to}, {percent(share)}; all heads, {percent(mean)} on average."
 
 
 ALIKE = 0.9  # cosine of the weights of two heads over all queries
 MOST_OF_TRACE = 2_000_000  # weights, read in a few ms
 
 
-def most_alike(trace: Trace) -> Remark | None:
+def most_alike(trace: Trace) -> str | None:
     """The two heads of one layer whose weights are most alike; None below `ALIKE`, or for too many weights."""
     recorded = layers(trace)
     if sum(attention.weights.numel() for attention in recorded) > MOST_OF_TRACE:
@@ -268,25 +255,23 @@ def most_alike(trace: Trace) -> Remark | None:
     cosine, layer, *pair = best
     if not layer:
         return None
-    return Remark(
-        f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is {cosine:.2f}.",
-        {"cosine": cosine},
+    return (
+        f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is {cosine:.2f}."
     )
 
 
-def masked(weights: Float[Tensor, "query key"]) -> Remark | None:
+def masked(weights: Float[Tensor, "query key"]) -> str | None:
     """What a causal mask takes away: the share of the weights, whose rows sum to one, on later keys."""
     share = float(weights.triu(1).sum(-1).mean())
     if share <= 0:
         return None
-    return Remark(
+    return (
         f"{begun(percent(share))} of the weight lies on later words; the mask shares it out among the "
-        "earlier ones, and the first word attends to itself alone.",
-        {"later": share},
+        "earlier ones, and the first word attends to itself alone."
     )
 
 
-def between_words(weights: Float[np.ndarray, "word word2"], trained: bool) -> Remark:
+def between_words(weights: Float[np.ndarray, "word word2"], trained: bool) -> str:
     """What the words of one patch give to one another, at least two of them; of random weights first that they are."""
     count, largest = len(weights), float(weights.max())
     giver, taker = divmod(int(weights.argmax()), count)
@@ -296,4 +281,4 @@ def between_words(weights: Float[np.ndarray, "word word2"], trained: bool) -> Re
     how = "the words of this patch attend almost evenly to one another"
     most = f"the largest weight is {100 * largest:.1f} %, from word {giver + 1} to word {taker + 1}"
     words = f"{how}; {most}; equal ones would be {100 / count:.1f} %." if even >= EVEN else f"{most}, of {count} words."
-    return Remark(begin + (words if begin else begun(words)), {"largest": largest, "entropy": even})
+    return begin + (words if begin else begun(words))

@@ -5,32 +5,29 @@ from collections.abc import Mapping
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
+from vizkit.analysis.remarks.remark import begun, counted, percent
 
 SAVED = 0.02
 
 
-def by_part(attention: int, mlp: int, total: int, what: str) -> Remark | None:
+def by_part(attention: int, mlp: int, total: int, what: str) -> str | None:
     """`what`: of what these are counts ("parameters"). None where neither is half."""
     name, count = max((("attention", attention), ("MLPs", mlp)), key=lambda pair: pair[1])
     if not total or count / total < 0.5:
         return None
-    return Remark(f"{begun(percent(count / total))} of the {what} are in {name}.", {"share": count / total})
+    return f"{begun(percent(count / total))} of the {what} are in {name}."
 
 
-def saved(own: int, other: int, what: str, instead: str, who: str = "This model") -> Remark | None:
+def saved(own: int, other: int, what: str, instead: str, who: str = "This model") -> str | None:
     """`who` takes `own` against `other` of `what` ("multiply–adds") of something else (`instead`); None for alike."""
     if not other or abs(1 - own / other) < SAVED:
         return None
     share = 1 - own / other
     words = f"saves {percent(share)}" if share > 0 else f"takes {percent(-share)} more"
-    return Remark(
-        f"{who} {words} of the {what} of {instead}." if share > 0 else f"{who} {words} {what} than {instead}.",
-        {"share": share},
-    )
+    return f"{who} {words} of the {what} of {instead}." if share > 0 else f"{who} {words} {what} than {instead}."
 
 
-def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, float, float] | None = None) -> Remark:
+def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, float, float] | None = None) -> str:
     """How many tokens, and the share of a picture's contrast that they keep. `part`: a thing in the picture, and how
     much of a token it fills at most, of the first ones and of the last."""
     (tokens, kept), (fewer, left) = first, last
@@ -41,10 +38,10 @@ def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, flo
         words += (
             f"; what tells the class ({name}) fills {percent(most)} of a token where it is most, then {percent(now)}"
         )
-    return Remark(f"{words}.", {"kept": kept, "left": left})
+    return f"{words}."
 
 
-def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:
+def most_and_least(counts: Mapping[str, int], what: str) -> str | None:
     """Of several models the one that takes most of `what` against the one that takes least; None for alike."""
     if len(counts) < 2 or not min(counts.values()):
         return None
@@ -52,24 +49,21 @@ def most_and_least(counts: Mapping[str, int], what: str) -> Remark | None:
     times = counts[most] / counts[least]
     if times < 1.1:
         return None
-    return Remark(f"{most} takes {times:.1f} times the {what} of {least}.", {"times": times})
+    return f"{most} takes {times:.1f} times the {what} of {least}."
 
 
-def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> Remark | None:
+def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> str | None:
     """Of models with how many they take of `what` ("multiply–adds") and the share of the test images, 0 to 1, on which
     they are right: the best against the one that takes fewest. None for less than two."""
     if len(shares) < 2:
         return None
     best, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: costs[name])
     right = {name: f"{100 * shares[name]:.1f} %" for name in (best, least)}
-    numbers = {"best": shares[best], "least": shares[least]}
     if best == least:
-        return Remark(f"{best} is right most often, on {right[best]}, and takes the fewest {what}.", numbers)
+        return f"{best} is right most often, on {right[best]}, and takes the fewest {what}."
     times = costs[best] / costs[least]
     words = f"for {times:.1f} times the {what} of {least}, which is right on {right[least]}"
-    return Remark(
-        f"{best} is right most often, on {right[best]} of the test images, {words}.", numbers | {"times": times}
-    )
+    return f"{best} is right most often, on {right[best]} of the test images, {words}."
 
 
 def adds(
@@ -77,13 +71,12 @@ def adds(
     attention: Float[Tensor, "token dim"],
     mlp: Float[Tensor, "token dim"],
     block: int,
-) -> Remark:
+) -> str:
     """How long the vectors are that the two halves of a block add to its tokens, on average."""
     length, first, second = (float(each.norm(dim=-1).mean()) for each in (stream, attention, mlp))
     even = max(first, second) < 1.1 * min(first, second)
     more = "about as much as" if even else "less than" if first < second else "more than"
-    return Remark(
+    return (
         f"In block {block} attention adds {more} the MLP: vectors of mean length {first:.3g} and {second:.3g}, to "
-        f"tokens of {length:.3g}.",
-        {"stream": length, "attention": first, "mlp": second},
+        f"tokens of {length:.3g}."
     )

@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
+from vizkit.analysis.remarks.remark import counted, joined, percent
 
 LITTLE = 0.02  # of a cosine: features that are as good as the same
 LOSS = 0.05  # of the answers
 WEAK = 0.1  # of the strongest response
 
 
-def strongest(output: Float[Tensor, "row column"], kind: str) -> Remark | None:
+def strongest(output: Float[Tensor, "row column"], kind: str) -> str | None:
     """Where the output of a kernel is farthest from 0, and how much of it is nearly 0. None for pooling and for an
     output without weak places: a blurred picture has no response that stands out."""
     size = output.abs()
@@ -24,27 +24,25 @@ def strongest(output: Float[Tensor, "row column"], kind: str) -> Remark | None:
         return None
     row, column = divmod(int(size.argmax()), output.shape[1])
     value = float(output[row, column])
-    return Remark(
+    return (
         f"The strongest response, {value:.4g}".replace("-", "−") + f", is in row {row + 1}, column "
-        f"{column + 1}; {percent(weak)} of the output is less than a tenth of it.",
-        {"row": row, "column": column, "value": value, "weak": weak},
+        f"{column + 1}; {percent(weak)} of the output is less than a tenth of it."
     )
 
 
-def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> Remark | None:
+def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> str | None:
     """How far the numbers spread before and after a kernel that makes a picture of a picture. None for one colour."""
     if output.numel() < 2 or (before := float(image.std())) == 0:
         return None
     after = float(output.std())
     how = "smoother" if after < before else "sharper"
     verb = "falls" if after < before else "rises"
-    return Remark(
-        f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which is {how}.",
-        {"before": before, "after": after},
+    return (
+        f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which is {how}."
     )
 
 
-def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> Remark | None:
+def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> str | None:
     """The activation whose gradient is smallest at the first layer beside the last, and the one that keeps most."""
     shares = {name: float(each[0] / each[-1]) for name, each in norms.items() if each[-1] > 0}
     if not shares:
@@ -52,10 +50,10 @@ def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> Remark | None:
     least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
     words = f"With {least} the first layer's gradient is {_times(shares[least])} the last one's"
     words += "" if least == most else f", with {most} {_times(shares[most])}"
-    return Remark(words + ".", shares)
+    return words + "."
 
 
-def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[np.ndarray, " depth"]) -> Remark | None:
+def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[np.ndarray, " depth"]) -> str | None:
     """The last layer's gradient of the deepest network beside that of the shallowest, for both places of a norm. None
     where a gradient is 0."""
     if not (pre.all() and post.all()):
@@ -65,7 +63,7 @@ def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[
     words = f"From {depths[0]} to {depths[-1]} layers the last layer's gradient becomes {_times(before)} as large with "
     words += f"pre-norm, where 1/√L would be {_times(expected)}, and {_times(after)} with post-norm"
     words += ", which keeps it" if 0.8 < after < 1.25 and before < 0.6 else ""
-    return Remark(f"{words}.", {"pre": before, "post": after, "expected": expected})
+    return f"{words}."
 
 
 def _times(share: float) -> str:
@@ -77,13 +75,12 @@ def _times(share: float) -> str:
     return f"{digits} × 10{raised} times"
 
 
-def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> Remark | None:
+def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> str | None:
     """What becomes of one number under every norm, (in a batch of one, among `count` images): which norms change it."""
     if count < 2:
-        return Remark(
+        return (
             "In a batch of one, BatchNorm has only the tokens of this image to take its mean over; add "
-            "images and its number changes.",
-            {"images": count},
+            "images and its number changes."
         )
     changed = [name for name, (single, many) in numbers.items() if abs(single - many) > 1e-4]
     if not changed:
@@ -94,20 +91,20 @@ def alone(numbers: Mapping[str, tuple[float, float]], count: int) -> Remark | No
         f"The other {count - 1} images change what {changed[0]} gives for this one from {single:z.2f} to {many:z.2f}"
     )
     words = words.replace("other 1 images change", "other image changes").replace("-", "−")
-    return Remark(f"{words}; {joined(kept)} give the same.", {"alone": single, "in batch": many})
+    return f"{words}; {joined(kept)} give the same."
 
 
-def negative(layers: Sequence[tuple[str, float]]) -> Remark:
+def negative(layers: Sequence[tuple[str, float]]) -> str:
     """(name of the activation, share of what it is given below 0) of every layer, in order: the most and the least."""
     least, most = (pick(range(len(layers)), key=lambda index: layers[index][1]) for pick in (min, max))
     (name, share), (other, lowest) = layers[most], layers[least]
     end = ", which it sets to 0" if name == "ReLU" else ""
     words = f"{name} {most + 1} is given most numbers below 0, {percent(share)}{end}"
     words += f"; {other} {least + 1} least, {percent(lowest)}" if len(layers) > 1 else ""
-    return Remark(words + ".", {"most": share, "least": lowest})
+    return words + "."
 
 
-def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> Remark:
+def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> str:
     """How many channels of the layer before, the largest first, make half of all that is added and taken away."""
     order = sorted(range(len(shares)), key=lambda index: -abs(shares[index]))
     total = sum(map(abs, shares)) or 1.0
@@ -117,23 +114,21 @@ def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> R
         count += 1
     first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
     words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
-    return Remark(f"{words} that is added or taken away.".replace("-", "−"), {"half": count, "value": value})
+    return f"{words} that is added or taken away.".replace("-", "−")
 
 
-def answered(channel: int, labels: Sequence[str]) -> Remark:
+def answered(channel: int, labels: Sequence[str]) -> str:
     """`labels`: the classes of the pictures that a channel, from 0, answers most strongly to."""
     label, times = Counter(labels).most_common(1)[0]
     if times * 2 <= len(labels):
         kinds = len(set(labels))
-        return Remark(
+        return (
             f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
-            "classes: it stands for no single class.",
-            {"classes": kinds},
+            "classes: it stands for no single class."
         )
-    return Remark(
+    return (
         f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
-        f"class {label}.",
-        {"times": times},
+        f"class {label}."
     )
 
 
@@ -142,7 +137,7 @@ def moved(
     cosines: Mapping[str, Float[np.ndarray, " distance"]],
     firsts: Mapping[str, Int[np.ndarray, " distance"]],
     chosen_px: int,
-) -> Remark | None:
+) -> str | None:
     """By model: cosines of the features with those of the unmoved picture, and the first answers. The nearest distance
     at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
@@ -158,17 +153,14 @@ def moved(
         words += "either side" if len(sides) == 2 else f"the {sides[0]}"
         steady = [each for each in firsts if each not in changed]
         words += f"; {joined(steady)} at no distance up to {max(distance_px)}" if steady else ""
-        return Remark(words + ".", changed)
+        return words + "."
     least = min(cosines, key=lambda each: cosines[each][at])
     if cosines[least][at] > 1 - LITTLE:
         return None
-    return Remark(
-        f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}.",
-        {name: float(each[at]) for name, each in cosines.items()},
-    )
+    return f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}."
 
 
-def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> Remark | None:
+def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
     """By model: distances, shares of right answers, halves of their 95 % intervals. The farthest distance up to which
     the best and the worst model stay within `LOSS` of the unmoved pictures; None where all go equally far."""
     reach = {
@@ -179,11 +171,10 @@ def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[fl
     if reach[most] == reach[least]:
         return None
     far = counted(reach[most], "pixel")
-    words = f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
-    return Remark(words, reach)
+    return f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
 
 
-def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: float) -> Remark | None:
+def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: float) -> str | None:
     """`seen_px`: the side of the theoretical field, `used_px` that of the square which holds `held` of the effect, both
     of a unit of `stage`; `image_px`: the shorter side of the model's input. None where the square is no smaller."""
     most = min(seen_px, image_px)
@@ -191,10 +182,9 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
         return None
     beyond = seen_px > image_px
     area = (used_px / most) ** 2
-    words = (
+    return (
         f"A unit in the middle of {stage} can see {seen_px} × {seen_px} pixels"
         + (f", more than the image has, but {percent(held)}" if beyond else f", but {percent(held)}")
         + f" of what changes it lies in the {used_px:.0f} × {used_px:.0f} pixels around its middle: {percent(area)} of "
         + ("the image." if beyond else "its field.")
     )
-    return Remark(words, {"seen_px": seen_px, "used_px": used_px, "area": area})

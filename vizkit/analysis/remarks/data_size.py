@@ -4,7 +4,7 @@ zero out; where it holds zero, the runs do not tell the two apart, which is not 
 from collections.abc import Mapping, Sequence
 
 from vizkit.analysis.comparison.seed_interval import Estimate
-from vizkit.analysis.remarks.remark import Remark, begun, joined, percent
+from vizkit.analysis.remarks.remark import begun, joined, percent
 
 
 def points(gain: Estimate) -> str:
@@ -21,25 +21,22 @@ def signed(gain: Estimate | None) -> str:
     return words if gain.seeds > 1 else f"{words} *"
 
 
-def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> Remark:
+def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> str:
     """The best method with so many pictures against the next; `reached`: its accuracy, 0 to 1."""
-    numbers = {"images": images, "accuracy": reached, "gain": gain.mean, "low": gain.low, "high": gain.high}
     runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
     if gain.differs:
         only = "" if gain.seeds > 1 else f", in {runs} of each"
-        return Remark(
+        return (
             f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
-            f"{points(gain)} more than the {second}{only}.",
-            numbers,
+            f"{points(gain)} more than the {second}{only}."
         )
-    return Remark(
+    return (
         f"With {images:,} images the {best} ({percent(reached)}) is not told apart from the {second} by "
-        f"{runs} of each: {signed(gain).removesuffix(' *')} points.",
-        numbers,
+        f"{runs} of each: {signed(gain).removesuffix(' *')} points."
     )
 
 
-def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> Remark | None:
+def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> str | None:
     """`needed`: of other methods the fewest pictures from which they are surely better than `hungry` is from `images`,
     where it reaches an accuracy of 0 to 1; None where there is no other, or it needs as many."""
     fewer = {name: count for name, count in needed.items() if count < images}
@@ -47,13 +44,10 @@ def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) 
         return None
     first, *rest = fewer.items()
     others = [f"the {first[0]} reaches from {first[1]:,}", *(f"the {name} from {count:,}" for name, count in rest)]
-    return Remark(
-        f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what {joined(others)}.",
-        {"images": images, "accuracy": reached, **fewer},
-    )
+    return f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what {joined(others)}."
 
 
-def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
+def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> str | None:
     """Where the gain is surely largest, what has a larger mean whose interval holds zero, where a teacher costs
     accuracy, with how many pictures no interval leaves zero out.
 
@@ -66,7 +60,7 @@ def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
     harms = [row for row in rows if row[0].high < 0]
     numbers: dict[str, float | int] = {"intervals": len(rows), "above zero": len(helps), "below zero": len(harms)}
     if not helps and not harms:
-        return Remark("No teacher is shown to help or to harm: all intervals hold zero.", numbers)
+        return "No teacher is shown to help or to harm: all intervals hold zero."
     parts = []
     if helps:
         gain, kind, images = max(helps, key=lambda row: row[0].mean)
@@ -89,7 +83,7 @@ def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> Remark | None:
         counts = joined([f"{images:,}" for images in alike])
         parts.append(f"with {counts} images all intervals hold zero")
     words = "; ".join(parts)
-    return Remark(f"{words[0].upper()}{words[1:]}.", numbers)
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _alike(gains: Mapping[str, Mapping[int, Estimate]]) -> Sequence[int]:
@@ -101,15 +95,14 @@ def _alike(gains: Mapping[str, Mapping[int, Estimate]]) -> Sequence[int]:
     return [images for images, several in sorted(by_images.items()) if not any(gain.differs for gain in several)]
 
 
-def worth(name: str, instead: str, cost: float, gain: Estimate) -> Remark:
+def worth(name: str, instead: str, cost: float, gain: Estimate) -> str:
     """A model against another: how many times its multiply–adds, above 0, and how much more accurate it is."""
-    numbers = {"cost": cost, "gain": gain.mean, "low": gain.low, "high": gain.high}
     work = f"{percent(abs(cost - 1))} {'more' if cost > 1 else 'fewer'} multiply–adds than"
     begin = f"{begun(name)} takes {'as many multiply–adds as' if abs(cost - 1) < 0.005 else work} {instead}"
     runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
     if not gain.differs:
         difference = signed(gain).removesuffix(" *")
-        return Remark(f"{begin}; no difference in accuracy is shown by {runs} of each: {difference} points.", numbers)
+        return f"{begin}; no difference in accuracy is shown by {runs} of each: {difference} points."
     size = Estimate(abs(gain.mean), gain.half, gain.seeds)
     how = "more" if gain.mean > 0 else "less"
-    return Remark(f"{begin} and is {how} accurate by {points(size)}, in {runs} of each.", numbers)
+    return f"{begin} and is {how} accurate by {points(size)}, in {runs} of each."

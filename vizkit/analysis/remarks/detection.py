@@ -8,23 +8,7 @@ from torch import Tensor
 
 from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
-from vizkit.analysis.remarks.remark import Remark, begun, counted, joined, percent
-
-__all__ = [
-    "Boxes",
-    "of_classifiers",
-    "of_doubles",
-    "of_found",
-    "of_habits",
-    "of_many_doubles",
-    "of_masks",
-    "of_matching",
-    "of_own",
-    "of_place",
-    "of_places",
-    "of_published",
-    "of_strongest",
-]
+from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 
 
 class Boxes(NamedTuple):
@@ -57,36 +41,33 @@ class Boxes(NamedTuple):
         return {f"{which} {name}".strip(): number for name, number in known.items()}
 
 
-def of_found(boxes: Boxes, threshold: float, where: str) -> Remark:
+def of_found(boxes: Boxes, threshold: float, where: str) -> str:
     """Of the boxes of a picture with a score of at least `threshold`."""
-    words = f"{begun(where)}: {boxes.words} (score {threshold:.2f} or more)."
-    return Remark(words, boxes.numbers() | {"threshold": threshold})
+    return f"{begun(where)}: {boxes.words} (score {threshold:.2f} or more)."
 
 
-def of_own(name: str, iou: float, seen: Own) -> Remark:
+def of_own(name: str, iou: float, seen: Own) -> str:
     """Of a box and the thing that it overlaps most, by its cross-attention per pixel."""
     place = f"lies on the {name}" if iou >= SAME else f"overlaps the {name} most"
-    words = f"The box {place} (IoU {iou:.2f}), which gets {_beside(seen)}."
-    return Remark(words, _numbers(seen) | {"iou": iou})
+    return f"The box {place} (IoU {iou:.2f}), which gets {_beside(seen)}."
 
 
-def of_place(name: str, seen: Own) -> Remark:
+def of_place(name: str, seen: Own) -> str:
     """Of a cell on a thing of this name, by the encoder's self-attention per pixel."""
-    return Remark(f"The place lies on the {name}, which gets {_beside(seen)}.", _numbers(seen))
+    return f"The place lies on the {name}, which gets {_beside(seen)}."
 
 
-def of_places(where: str, seen: Sequence[Own]) -> Remark:
+def of_places(where: str, seen: Sequence[Own]) -> str:
     """Of all cells that lie on things."""
     if not seen:
-        return Remark(f"{begun(where)} holds no insect that a place could look at.", {"places": 0})
+        return f"{begun(where)} holds no insect that a place could look at."
     own, ground = (sum(getattr(each, name) for each in seen) / len(seen) for name in ("own", "ground"))
     others = None if seen[0].others is None else sum(each.others or 0.0 for each in seen) / len(seen)
     mean, count = Own(own, others, ground), counted(len(seen), "place")
-    words = f"{begun(where)}: the insect on which a place lies gets {_beside(mean)}, over {count}."
-    return Remark(words, _numbers(mean) | {"places": len(seen)})
+    return f"{begun(where)}: the insect on which a place lies gets {_beside(mean)}, over {count}."
 
 
-def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -> Remark:
+def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -> str:
     """Of one cell, counted row by row, and where it looks most."""
     most, columns = int(weights.argmax()), weights.shape[1]
 
@@ -94,29 +75,25 @@ def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -
         return f"row {cell // columns + 1}, column {cell % columns + 1}"
 
     at, share = "itself" if most == place else named(most), float(weights.max())
-    return Remark(
-        f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of its attention.", {"share": share}
-    )
+    return f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of its attention."
 
 
-def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> Remark:
+def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
     """After a decoder layer, with and without self-attention of the queries."""
-    words = (
+    return (
         f"{begun(where)} after layer {layer}: {together.words}; where each query looks at itself alone: {alone.words}."
     )
-    return Remark(words, together.numbers() | alone.numbers("alone"))
 
 
-def of_many_doubles(scenes: int, together: float, alone: float) -> Remark:
+def of_many_doubles(scenes: int, together: float, alone: float) -> str:
     """Boxes of a scene that say again what a surer one has said, on average over many."""
-    words = (
+    return (
         f"Over {counted(scenes, 'scene')}: {together:.2f} boxes of a scene are said again on average, {alone:.2f} "
         "where each query looks at itself alone."
     )
-    return Remark(words, {"scenes": scenes, "together": together, "alone": alone})
 
 
-def of_matching(where: str, things: int, optimal: float, greedy: float, *, same: bool) -> Remark:
+def of_matching(where: str, things: int, optimal: float, greedy: float, *, same: bool) -> str:
     """Of the cost of the best assignment and of the cheapest pair first; whether both have the same pairs."""
     if not things:
         words = f"{begun(where)} holds no insect: every query is to say “no object”, and nothing is matched."
@@ -125,10 +102,10 @@ def of_matching(where: str, things: int, optimal: float, greedy: float, *, same:
         words = f"{begun(where)}: both choose {pairs}, at a cost of {optimal:.3f}."
     else:
         words = f"{begun(where)}: the cheapest pair first costs {greedy:.3f} in all, the best assignment {optimal:.3f}."
-    return Remark(words, {"things": things, "optimal": optimal, "greedy": greedy})
+    return words
 
 
-def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> Remark:
+def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> str:
     """Of the masks and, where it is known, of the `things` that are there: `hits` are those of the right class with an
     IoU above .5, (name, IoU). `quality`: panoptic."""
     words, numbers = f"{begun(where)}: {counted(masks, 'mask')}.", {"masks": masks}
@@ -139,14 +116,14 @@ def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[st
     if len(hits) > 1:
         low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
         words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
-    return Remark(words, numbers)
+    return words
 
 
-def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, float, float] | None]) -> Remark:
+def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, float, float] | None]) -> str:
     """By classifier, asked for a class: the shares of its relevance in boxes of the class and in those of others, and
     of the picture what the first cover; None without relevance."""
     if not name:
-        return Remark(f"{begun(where)}: nothing is there that a classifier could be asked for.", {})
+        return f"{begun(where)}: nothing is there that a classifier could be asked for."
     parts, numbers = list[str](), dict[str, float]()
     for title, own in shares.items():
         if own is None:
@@ -157,28 +134,27 @@ def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, floa
         parts.append(f"{title} has {percent(share)} of its relevance in its boxes{rest}")
         numbers |= {title: share, f"{title} others": others, "area": area}
     cover = f"; they cover {percent(numbers['area'])} of the picture" if numbers else ""
-    return Remark(f"{begun(where)}, asked for the {name}: {'; '.join(parts)}{cover}.", numbers)
+    return f"{begun(where)}, asked for the {name}: {'; '.join(parts)}{cover}."
 
 
-def of_habits(apart: float, pictures: int) -> Remark:
+def of_habits(apart: float, pictures: int) -> str:
     """`apart`: how far boxes of one query lie from their middle, of how far all do; NaN where nothing was said."""
     over = counted(pictures, "scene")
     if apart != apart:
-        return Remark(f"In {over} nothing was said that was sure enough.", {"pictures": pictures})
-    words = (
+        return f"In {over} nothing was said that was sure enough."
+    return (
         f"Over {over} the boxes of one query lie {percent(apart)} as far from their middle as all boxes do: 100 % if "
         "queries had no places of their own."
     )
-    return Remark(words, {"apart": apart, "pictures": pictures})
 
 
-def of_published(one: str, other: str, gains: Mapping[str, float]) -> Remark:
+def of_published(one: str, other: str, gains: Mapping[str, float]) -> str:
     """By the size of objects: how far the average precision of one model is above that of another, in points."""
     parts = [
         f"{abs(gain):.1f} points {'below' if gain < 0 else 'above'} it on {size} objects"
         for size, gain in gains.items()
     ]
-    return Remark(f"Against {other}, {one} is {joined(parts)}.", dict(gains))
+    return f"Against {other}, {one} is {joined(parts)}."
 
 
 def _beside(seen: Own) -> str:

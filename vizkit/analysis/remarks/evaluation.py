@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.analysis.remarks.remark import Remark, counted, joined, of_all, percent
+from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 
 
 def most_frequent_mistake(
     counts: Int[np.ndarray, "label answer"], labels: Sequence[str], answers: Sequence[str]
-) -> Remark | None:
+) -> str | None:
     """`counts`: the diagonal is right; there may be one more answer than labels. None where all is right, or no mistake
     was made twice."""
     wrong = counts.copy()
@@ -20,28 +20,26 @@ def most_frequent_mistake(
     times, of_label = int(wrong[row, column]), int(counts[row].sum())
     if times < 2:
         return None
-    return Remark(
+    return (
         f"The most frequent mistake: “{labels[row]}” is taken for “{answers[column]}”, on "
-        f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)}).",
-        {"times": times, "of": of_label},
+        f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)})."
     )
 
 
-def ahead(train: Sequence[float], validation: Sequence[float], harder: Sequence[str]) -> Remark:
+def ahead(train: Sequence[float], validation: Sequence[float], harder: Sequence[str]) -> str:
     """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why. `harder`: what is done to training pictures
     alone ("are turned")."""
     gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
-    numbers = {"gap": gap, "epochs": len(train)}
     begin = f"After {counted(len(train), 'epoch')} {first} of the validation pictures are right and {last} of those in "
     begin += "training"
     if gap <= 0:
-        return Remark(f"{begin}: what it has learned of its training pictures holds less for others.", numbers)
+        return f"{begin}: what it has learned of its training pictures holds less for others."
     done = f" {joined(harder)} and" if harder else ""
     why = f"training pictures{done} are judged while the weights still change, validation pictures only after the epoch"
-    return Remark(f"{begin}. Validation is better because {why}, as they are.", numbers)
+    return f"{begin}. Validation is better because {why}, as they are."
 
 
-def best_run(tests: Mapping[str, tuple[float, int]]) -> Remark | None:
+def best_run(tests: Mapping[str, tuple[float, int]]) -> str | None:
     """Of runs by name the share of test pictures that is right, 0 to 1, and how many there are: the best against the
     next. None for less than two."""
     if len(tests) < 2:
@@ -50,19 +48,17 @@ def best_run(tests: Mapping[str, tuple[float, int]]) -> Remark | None:
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
     words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test pictures"
     if right - less <= half:
-        told = f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
-        return Remark(told, {"gap": right - less})
-    return Remark(f"{words}; then {second} with {100 * less:.1f} %.", {"gap": right - less})
+        return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
+    return f"{words}; then {second} with {100 * less:.1f} %."
 
 
-def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> Remark:
+def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str:
     """`right`: by model on how many of the `images` it is, the best one first; `apart`: those from whom a paired test
     tells that one apart."""
     (first, best), *others = right.items()
-    numbers = {"right": best, "images": images, "apart": len(apart)}
     share = f"{of_all(best, images, 'picture')} ({100 * best / images:.1f} %)"
     if not others:
-        return Remark(f"{first} is right on {share}.", numbers)
+        return f"{first} is right on {share}."
     alike = [name for name, count in right.items() if count == best]
     who = f"{first} is right most often, on" if len(alike) == 1 else f"{joined(alike)} are right most often, each on"
     better = [name for name, _ in others if name in apart]
@@ -74,21 +70,18 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> Rem
         test = f"does not tell {first} apart from {'the other model' if len(others) == 1 else 'any other'}"
     else:
         test = f"tells {first} apart from {joined(better)}, but not from {joined(equal)}"
-    return Remark(f"{who} {share}; the paired test {test}.", numbers)
+    return f"{who} {share}; the paired test {test}."
 
 
-def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> Remark:
+def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> str:
     """(name, cost, accuracy in per cent) of each: what the best one costs beside the one with the highest cost, as the
     axes are called."""
     best, most = max(models, key=lambda model: model[2]), max(models, key=lambda model: model[1])
-    numbers = {"best": best[2], "share": best[1] / most[1]}
     what, of_cost = (title.partition(" (")[0] for title in (quantity, cost))
     of_cost = of_cost if of_cost[:2].isupper() else f"{of_cost[:1].lower()}{of_cost[1:]}"
     if len(models) == 1:
-        return Remark(f"{best[0]} reaches {best[2]:g} % ({what}).", numbers)
+        return f"{best[0]} reaches {best[2]:g} % ({what})."
     said = f"{best[0]} reaches the highest {what}, {best[2]:g} %"
     if best[1] == most[1]:
-        return Remark(f"{said}, and has the most {of_cost}.", numbers)
-    return Remark(
-        f"{said}, with {percent(best[1] / most[1])} of the {of_cost} of {most[0]}, which has the most.", numbers
-    )
+        return f"{said}, and has the most {of_cost}."
+    return f"{said}, with {percent(best[1] / most[1])} of the {of_cost} of {most[0]}, which has the most."

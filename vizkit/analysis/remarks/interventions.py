@@ -8,63 +8,57 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
-from vizkit.analysis.remarks.remark import Remark, joined, percent
+from vizkit.analysis.remarks.remark import joined, percent
 
 LITTLE = 0.02
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
 
 
-def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], changes: str) -> Remark | None:
+def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], changes: str) -> str | None:
     """Probabilities of the same classes, before and after `changes` in words, such as "head 3 of layer 5 off". None
     without any."""
     if not changes:
         return None
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
-    numbers = {"before": before[first], "after": after[first]}
     with_, fell = f"With {changes}", f"from {percent(before[first])} to {percent(after[first])}"
     if first != now:
-        return Remark(
+        return (
             f"{with_}, the answer is {names[now]} ({percent(after[now])}) and no longer {names[first]}, "
-            f"which goes {fell}.",
-            numbers,
+            f"which goes {fell}."
         )
     if abs(after[first] - before[first]) < LITTLE:
-        return Remark(f"{with_}, the answer hardly moves: {names[first]}, {fell}.", numbers)
-    return Remark(f"{with_}, the answer stays {names[first]}, {fell}.", numbers)
+        return f"{with_}, the answer hardly moves: {names[first]}, {fell}."
+    return f"{with_}, the answer stays {names[first]}, {fell}."
 
 
-def of_smallest(result: Search, what: str, name: str) -> Remark:
+def of_smallest(result: Search, what: str, name: str) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without."""
     count, first, last = len(result.order), result.probability[0], result.probability[-1]
-    numbers = {"taken": count, "parts": result.parts, "probability": last}
     alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
     if not result.reached:
-        return Remark(f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {percent(last)}.", numbers)
+        return f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {percent(last)}."
     if not count:
-        return Remark(f"No {what} are needed: {name} is the answer without any, at {percent(first)}.", numbers)
+        return f"No {what} are needed: {name} is the answer without any, at {percent(first)}."
     if result.goal == "keep":
-        return Remark(f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}.", numbers)
-    return Remark(f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}.", numbers)
+        return f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}."
+    return f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}."
 
 
-def of_deciding(differences: Mapping[str, tuple[float, float]]) -> Remark:
+def of_deciding(differences: Mapping[str, tuple[float, float]]) -> str:
     """By model how many logits more deciding parts cost than other pixels, with the half of its 95 % interval."""
-    numbers = {name: mean for name, (mean, _) in differences.items()}
     surely = {name: mean for name, (mean, half) in differences.items() if mean > half}
     rest = [name for name in differences if name not in surely]
     if not surely:
-        return Remark("No model surely loses more by the deciding parts than by as many other pixels.", numbers)
+        return "No model surely loses more by the deciding parts than by as many other pixels."
     best = max(surely, key=surely.__getitem__)
     mean, half = differences[best]
     who = f"{len(surely)} of {len(differences)} models surely lose" if len(surely) > 1 else f"{best} surely loses"
     words = f"{who} more by the deciding parts{f', {best} the most' if len(surely) > 1 else ''}"
     words += f": {mean:.2f} ± {half:.2f} logits more"
-    return Remark(f"{words}; not {joined(rest)}." if rest else f"{words}.", numbers)
+    return f"{words}; not {joined(rest)}." if rest else f"{words}."
 
 
-def of_heads(
-    names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float
-) -> Remark:
+def of_heads(names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
     correlation of a gradient's estimate with them."""
     best = max(range(len(lost)), key=lost.__getitem__)
@@ -77,27 +71,23 @@ def of_heads(
     )
     alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
     words += f"{alike if correlation == correlation else ''}."
-    return Remark(words, {"most": lost[best], "idle": idle, "correlation": correlation})
+    return words
 
 
-def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[float], read: str) -> Remark:
+def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[float], read: str) -> str:
     """From which layer on `read`, what the head reads, says class `target`, called `name`. `answers`: the likeliest
     class after each layer, `shares`: the probability of `target` there."""
     layers, first = len(answers), stays_from(answers, target)
-    numbers = {"layers": layers, "from layer": 0 if first is None else first + 1, "at the end": shares[-1]}
     there = [layer for layer, answer in enumerate(answers, 1) if answer == target]
     if first is None:
         when = f"not after the last layer, but after {_listed(there)}" if there else "after no layer"
-        return Remark(f"{name} is the likeliest answer {when}; at the end it has {percent(shares[-1])}.", numbers)
+        return f"{name} is the likeliest answer {when}; at the end it has {percent(shares[-1])}."
     if first == 0:
-        return Remark(
-            f"Read off {read}, the answer {name} is there after the first of {layers} layers already and stays.",
-            numbers,
-        )
+        return f"Read off {read}, the answer {name} is there after the first of {layers} layers already and stays."
     when = "only after the last layer" if first == layers - 1 else f"from layer {first + 1} of {layers} on and stays"
     earlier = [layer for layer in there if layer <= first]
     lost = f"; it was there before, after {_listed(earlier)}, and was lost again" if earlier else ""
-    return Remark(f"Read off {read}, the answer {name} is there {when}{lost}.", numbers)
+    return f"Read off {read}, the answer {name} is there {when}{lost}."
 
 
 def of_patches(
@@ -107,29 +97,27 @@ def of_patches(
     layer: int,
     others: Sequence[tuple[str, int]],
     parts: Sequence[tuple[str, str, int, int]] = (),
-) -> Remark:
+) -> str:
     """How many patches say a class after a layer, from 1, and which other class most of the others say. `parts`: of
     places in the picture, such as ("on the insect", the class that most patches there say, how many, of how many)."""
-    numbers = {"saying": saying, "patches": patches, "layer": layer}
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
     where = ", ".join(f"{place} most say {said} ({count:,} of {all_:,})" for place, said, count, all_ in parts)
     where = f" {where[:1].upper()}{where[1:]}." if where else ""
-    return Remark(f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}", numbers)
+    return f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}"
 
 
 def of_contributions(
     name: str, heads: Float[Tensor, "layer head"], mlp: Float[Tensor, " layer"], total: float, before: int = 0
-) -> Remark:
+) -> str:
     """Which head or MLP adds the most to a logit, and which takes the most from it. `before`: layers before these."""
     first = before + 1
     parts = {f"head {h + 1} of layer {i}": float(v) for i, row in enumerate(heads, first) for h, v in enumerate(row)}
     parts |= {f"the MLP of layer {i}": float(value) for i, value in enumerate(mlp, first)}
     most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
-    numbers = {"most": parts[most], "least": parts[least], "logit": total}
     words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
-    return Remark(f"{words}{against}.", numbers)
+    return f"{words}{against}."
 
 
 def of_patching(
@@ -139,12 +127,11 @@ def of_patching(
     regions: Float[Tensor, "layer row column"],
     special: Float[Tensor, "layer special"],
     names: Sequence[str],
-) -> Remark:
+) -> str:
     """Which region of a clean run restores the most of an answer whose probability a corruption took from `before` to
     `after`, and from which block on a special token alone restores half."""
     layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
     best = float(regions[layer, row, column])
-    numbers = {"before": before, "after": after, "best": best, "layer": layer + 1}
     words = (
         f"The corruption takes {name} from {percent(before)} to {percent(after)}; of single regions, row {row + 1}, "
         f"column {column + 1} after block {layer + 1} restores most of its logit ({percent(best)})"
@@ -152,33 +139,29 @@ def of_patching(
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
         if half is not None:
-            return Remark(
-                f"{words}; from block {half + 1} on the {token} token alone restores more than half.",
-                numbers | {"token": half + 1},
-            )
-    return Remark(f"{words}.", numbers)
+            return f"{words}; from block {half + 1} on the {token} token alone restores more than half."
+    return f"{words}."
 
 
 def of_steering(
     names: Sequence[str], factors: Sequence[float], values: Float[Tensor, "factor label"], steered: str
-) -> Remark:
+) -> str:
     """Probabilities of all classes, called `names`, when a direction is added by each factor, 0 among them."""
     start = min(range(len(factors)), key=lambda at: abs(factors[at]))
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]
-    numbers = {"from": factors[turned[0]] if turned else 0.0, "most": factors[-1]}
     if not turned:
-        return Remark(f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}.", numbers)
+        return f"Towards {steered}: up to λ = {factors[-1]:g} the answer stays {first}."
     last = answers[-1]
     stays = stays_from(answers, last)
     left = f"Towards {steered}: from λ = {factors[turned[0]]:g} on the answer is no longer {first}"
     if last == answers[start] or stays is None:
-        return Remark(f"{left}, but at λ = {factors[-1]:g} it is again.", numbers)
+        return f"{left}, but at λ = {factors[-1]:g} it is again."
     settled = f"{names[last]} ({percent(float(values[stays, last]))})"
     if stays == turned[0]:
-        return Remark(f"{left} but {settled}.", numbers)
-    return Remark(f"{left}, from λ = {factors[stays]:g} on it is {settled}.", numbers)
+        return f"{left} but {settled}."
+    return f"{left}, from λ = {factors[stays]:g} on it is {settled}."
 
 
 def _signed(value: float) -> str:
@@ -196,49 +179,44 @@ def _listed(layers: Sequence[int]) -> str:
 
 def of_behaviour(
     what: str, names: Sequence[tuple[int, int]], values: Sequence[float], importance: float | None
-) -> Remark | None:
+) -> str | None:
     """Which heads do the most and the least of `what`, (layer, head) from 0; `importance`: the rank correlation with
     what the answer loses without them. None where no head has a number."""
     known = [i for i, value in enumerate(values) if value == value]
     if not known:
         return None
     most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
-    numbers = {"most": values[most], "least": values[least]}
     where = [f"head {names[i][1] + 1} of layer {names[i][0] + 1} ({values[i]:.2f})" for i in (most, least)]
     words = f"{what[:1].upper()}{what[1:]}: the most in {where[0]}, the least in {where[1]}"
     if importance is None or importance != importance:
-        return Remark(f"{words}.", numbers)
+        return f"{words}."
     tells = "hardly tells" if abs(importance) < SOME else "tells a little" if abs(importance) < MUCH else "tells much"
     signed = f"{importance:.2f}".replace("-", "−")
     words += f". It {tells} of how much a head matters: rank correlation {signed} with what the answer loses."
-    return Remark(words, numbers | {"correlation": importance})
+    return words
 
 
-def of_pruning(heads: int, can_go: dict[str, int], share: float) -> Remark:
+def of_pruning(heads: int, can_go: dict[str, int], share: float) -> str:
     """How many of the heads can go, by order, while at least this share of the answers stays."""
-    words = (
+    return (
         f"{can_go['measured']} of {heads} heads can go, the least important first, while {percent(share)} of the "
         f"answers stay; in the gradient's order {can_go['estimate']}, at random {can_go['random']}."
     )
-    return Remark(words, {"heads": heads, **can_go})
 
 
-def of_alignment(values: Float[np.ndarray, "layer layer2"], name: str, other: str) -> Remark:
+def of_alignment(values: Float[np.ndarray, "layer layer2"], name: str, other: str) -> str:
     """CKA of the layers of two models, or of a model with itself where `other` is empty."""
     last = len(values) - 1
     if not other:
         near = float(np.mean(np.diagonal(values, 1))) if last else 1.0
         far = float(values[0, last])
-        numbers = {"neighbours": near, "first and last": far}
-        return Remark(
-            f"In {name} layers next to each other agree to {near:.2f} on average, the first and the last to {far:.2f}.",
-            numbers,
+        return (
+            f"In {name} layers next to each other agree to {near:.2f} on average, the first and the last to {far:.2f}."
         )
     row, column = np.unravel_index(np.nanargmax(values), values.shape)
     best = float(values[row, column])
     end = float(values[-1, -1])
-    return Remark(
+    return (
         f"The most alike are layer {row + 1} of {name} and layer {column + 1} of {other} ({best:.2f}); the last layers "
-        f"of both agree to {end:.2f}.",
-        {"most": best, "last": end},
+        f"of both agree to {end:.2f}."
     )

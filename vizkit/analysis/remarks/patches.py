@@ -5,7 +5,7 @@ from collections.abc import Collection
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
+from vizkit.analysis.remarks.remark import counted, joined, percent
 
 ALIKE = 0.9  # cosine
 GROWN = 1.5  # times as long, or as short
@@ -18,16 +18,13 @@ MORE_ORDERLY = {
 """What is said of filters that need at least this share of the components that noise needs."""
 
 
-def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, int] | None]) -> Remark:
+def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, int] | None]) -> str:
     """`windows`: rows and columns of tokens inside which the layers of this grid attend, None for the whole grid. Where
     some do this and some that, nothing is said of pairs."""
     count = grid[0] * grid[1]
     length = counted(count + special, "token") + (f", {counted(special, 'special one')} included" if special else "")
     pairs = _pairs(grid, windows)
-    return Remark(
-        f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}.",
-        {"patches": count, "tokens": count + special},
-    )
+    return f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}."
 
 
 def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -> str:
@@ -44,40 +41,35 @@ def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -
     return f" and {times} the pairs, since attention stays inside windows of {inside} tokens"
 
 
-def quadratic(tokens: int, dim: int) -> Remark:
+def quadratic(tokens: int, dim: int) -> str:
     """The part of a layer's multiply–adds, 12·N·C² + 2·N²·C with its MLP, that grows with the square of the tokens."""
     share = tokens / (6 * dim + tokens)
-    return Remark(
+    return (
         f"Here {percent(share)} of the multiply–adds of one layer, attention and MLP together, grow with the "
-        "square of the number of patches.",
-        {"share": share},
+        "square of the number of patches."
     )
 
 
-def learned(explained: Float[Tensor, " component"], noise: Float[Tensor, " component"]) -> Remark:
+def learned(explained: Float[Tensor, " component"], noise: Float[Tensor, " component"]) -> str:
     """How many components explain half of the variance of the filters, and of `noise`, as many of random numbers."""
     half, random = (int((each.cumsum(0) < 0.5).sum()) + 1 for each in (explained, noise))
     share = half / random
     how = next(words for least, words in MORE_ORDERLY.items() if share >= least)
-    return Remark(
+    return (
         f"Half of the variance of these filters lies in {counted(half, 'component')}, that of noise of the same size "
-        f"in {random:,}: {how}.",
-        {"filters": half, "noise": random},
+        f"in {random:,}: {how}."
     )
 
 
-def even(patches: Float[Tensor, " patch"], layer: int) -> Remark:
+def even(patches: Float[Tensor, " patch"], layer: int) -> str:
     """Where no patch is an outlier: how much the longest is longer than the median."""
     times = float(patches.max() / patches.median().clamp(min=1e-12))
-    return Remark(
-        f"After layer {layer} no patch is an outlier: the longest is {times:.1f} times as long as the median.",
-        {"times": times},
-    )
+    return f"After layer {layer} no patch is an outlier: the longest is {times:.1f} times as long as the median."
 
 
 def beside_object(
     cosines: Float[Tensor, " place"], covered: Float[Tensor, " place"], chosen: int, after: str, what: str = "insect"
-) -> Remark | None:
+) -> str | None:
     """The mean similarity of the chosen place to the others on an object, and to those that it does not touch; None
     where there are none of either. `covered`: how much of every place the object covers."""
     on, around = covered >= MOSTLY, covered == 0
@@ -86,53 +78,49 @@ def beside_object(
         return None
     near, far = float(cosines[on].mean()), float(cosines[around].mean())
     how = "more" if near > far else "no more"
-    return Remark(
+    return (
         f"After {after}, the chosen place is {how} similar to the {what} than to what is around it: mean cosine "
-        f"{near:.2f} and {far:.2f}.".replace("-", "−"),
-        {"on": near, "around": far},
+        f"{near:.2f} and {far:.2f}.".replace("-", "−")
     )
 
 
-def alike(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
+def alike(cosines: Float[Tensor, " place"], after: str) -> str | None:
     """`cosines`: of the chosen place with every place, itself too; `after`: "block 4 of 12". None where no other is
     alike."""
     others = int((cosines >= ALIKE).sum()) - 1
     if others < 1:
         return None
     are = "is" if others == 1 else "are"
-    return Remark(
+    return (
         f"After {after}, {counted(others, 'other place')} of {len(cosines) - 1:,} {are} similar to the "
-        f"chosen one: cosine {ALIKE} or more.",
-        {"alike": others},
+        f"chosen one: cosine {ALIKE} or more."
     )
 
 
-def nearest(cosines: Float[Tensor, " place"], after: str) -> Remark | None:
+def nearest(cosines: Float[Tensor, " place"], after: str) -> str | None:
     """The same where no other is alike; None where there is no other."""
     if len(cosines) < 2:
         return None
     second = float(cosines.sort(descending=True).values[1])
-    return Remark(
+    return (
         f"After {after}, no other place reaches a cosine of {ALIKE} with the chosen one: the largest is "
-        f"{second:.2f}.".replace("-", "−"),
-        {"cosine": second},
+        f"{second:.2f}.".replace("-", "−")
     )
 
 
-def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> Remark | None:
+def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> str | None:
     """Patches far longer than the median after a layer; None where no patch is an outlier."""
     if not count:
         return None
     times = float(patches.max() / patches.median().clamp(min=1e-12))
     are = "is an outlier" if count == 1 else "are outliers"
-    return Remark(
+    return (
         f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
-        f"{times:.1f} times as long as the median.",
-        {"outliers": count, "times": times},
+        f"{times:.1f} times as long as the median."
     )
 
 
-def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"], blocks: int) -> Remark | None:
+def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"], blocks: int) -> str | None:
     """The mean length of the tokens in front of the first block and behind the last; None where it is much the same."""
     first, last = (float(each.norm(dim=-1).mean()) for each in (embedded, after))
     if first <= 0 or 1 / GROWN < last / first < GROWN:
@@ -141,4 +129,4 @@ def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"
     who = (
         f"{blocks} blocks, each of which adds to the tokens, make them" if blocks > 1 else "The block makes the tokens"
     )
-    return Remark(f"{who} {how}: their mean norm goes from {first:.3g} to {last:.3g}.", {"first": first, "last": last})
+    return f"{who} {how}: their mean norm goes from {first:.3g} to {last:.3g}."

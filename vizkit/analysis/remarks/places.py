@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, begun, percent
+from vizkit.analysis.remarks.remark import begun, percent
 from vizkit.geometry import Box
 from vizkit.traces import Tokens
 
@@ -29,7 +29,7 @@ def cover(mask: Float[Tensor, "height width"], box_xyxy: Box, grid: tuple[int, i
 
 def on_object(
     places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"], subject: str, what: str = "insect"
-) -> Remark | None:
+) -> str | None:
     """`subject`: of what shares are given, as the object of "of"; negative values count as nothing. None where about
     as much lies on the object as it covers."""
     weights = places.clamp(min=0)
@@ -39,37 +39,34 @@ def on_object(
     return lies_on(float((weights * covered).sum()) / total, area, subject, what)
 
 
-def lies_on(share: float, area: float, subject: str, what: str = "insect") -> Remark | None:
+def lies_on(share: float, area: float, subject: str, what: str = "insect") -> str | None:
     """The same of the share that lies on the object, and that of the image which it covers."""
     if not 0 < area < 1:
         return None
-    numbers = {"share": share, "area": area}
     if share >= min(TWICE * area, (1 + area) / 2):
-        words = f"{begun(percent(share))} of {subject} lies on the {what}, which covers {percent(area)} of the image."
-        return Remark(words, numbers)
+        return f"{begun(percent(share))} of {subject} lies on the {what}, which covers {percent(area)} of the image."
     if share <= area / TWICE:
         much = percent(share) if share else "nothing"
         much = f"Only {much}" if much[0].isdigit() else begun(much)  # "only less than 1 %" would say it twice
-        return Remark(f"{much} of {subject} lies on the {what}, which covers {percent(area)} of the image.", numbers)
+        return f"{much} of {subject} lies on the {what}, which covers {percent(area)} of the image."
     return None
 
 
-def concentrated(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
+def concentrated(places: Float[Tensor, "row column"], subject: str) -> str | None:
     """On how few places half of the weight lies; None where that is more than `FEW` of them."""
     half, count = int(half_of(places.flatten())), places.numel()
     if not 0 < half <= math.floor(FEW * count):
         return None
     which = "1 place" if half == 1 else f"{half} places"
-    return Remark(f"Half of {subject} lies on {which} of {count}.", {"places": half, "of": count})
+    return f"Half of {subject} lies on {which} of {count}."
 
 
-def spread(places: Float[Tensor, "row column"], subject: str) -> Remark | None:
+def spread(places: Float[Tensor, "row column"], subject: str) -> str | None:
     """The same where nothing stands out; None of an empty map."""
     half, count = int(half_of(places.flatten())), places.numel()
     if not half:
         return None
-    words = f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
-    return Remark(words, {"places": half, "of": count})
+    return f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
 
 
 def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
@@ -79,15 +76,13 @@ def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
     return ((weights.cumsum(-1) < total / 2 * (1 - 1e-6)).sum(-1) + 1) * (total[..., 0] > 0)
 
 
-def where(
-    places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"] | None, subject: str
-) -> Remark | None:
+def where(places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"] | None, subject: str) -> str | None:
     """The first of both that stands out. `covered`: of a drawn insect, None where no outline is known."""
     drawn = None if covered is None else on_object(places, covered, subject)
     return drawn or concentrated(places, subject)
 
 
-def from_layer_on(shares: list[float], area: float, who: str, what: str = "insect") -> Remark | None:
+def from_layer_on(shares: list[float], area: float, who: str, what: str = "insect") -> str | None:
     """From which layer on a token takes most from the object. `shares`: of every layer, first the first."""
     level = max(0.5, TWICE * area) if area <= 0.45 else 1.0
     above = [share >= level for share in shares]
@@ -95,7 +90,6 @@ def from_layer_on(shares: list[float], area: float, who: str, what: str = "insec
         return None
     first = len(above) - above[::-1].index(False) if False in above else 0
     least = min(shares[first:])
-    numbers = {"first layer": first + 1, "least share": least, "area": area}
     when = (
         "In all layers"
         if first == 0
@@ -106,7 +100,7 @@ def from_layer_on(shares: list[float], area: float, who: str, what: str = "insec
     much = percent(least)
     if (not first or first < len(shares) - 1) and much[0].isdigit():  # "at least more than 99 %" would say it twice
         much = f"at least {much}"
-    return Remark(f"{when} {who} takes {much} from the {what}, which covers {percent(area)} of the image.", numbers)
+    return f"{when} {who} takes {much} from the {what}, which covers {percent(area)} of the image."
 
 
 def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 column2"]) -> float:
@@ -126,7 +120,6 @@ MOST = 0.5
 OWN = 0.25  # of a patch for itself, or for any other single one
 EVEN = 0.97  # of the largest entropy
 
-Said = tuple[str, dict[str, float]] | None
 Most = list[tuple[float, int]]  # of each row its largest value, and where that is
 
 
@@ -179,47 +172,45 @@ class Seen:
             (-shares * np.log(np.maximum(shares, 1e-300))).sum(1).tolist(),
         )
 
-    def one_place(self, at: int, own: tuple[int, int] | None) -> Said:
+    def one_place(self, at: int, own: tuple[int, int] | None) -> str | None:
         """Most on a special token, on padding, or much on one patch."""
         share, which = self.rest[at]
         if share >= MOST:
-            return f"{{who}} gives {percent(share)} of its attention to {self.names[which]}", {"share": share}
+            return f"{{who}} gives {percent(share)} of its attention to {self.names[which]}"
         if own is not None and (share := float(self.places[at][own])) >= OWN:
-            return f"{{who}} gives {percent(share)} of its attention to itself", {"share": share}
+            return f"{{who}} gives {percent(share)} of its attention to itself"
         share, which = self.best[at]
         if share < OWN or self.places[at].size <= 1 / OWN:
             return None
         row, column = divmod(which, self.places.shape[2])
-        words = f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}"
-        return words, {"share": share}
+        return f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}"
 
-    def on_insect(self, at: int, subject: str) -> Said:
+    def on_insect(self, at: int, subject: str) -> str | None:
         drawn = lies_on(self.drawn[at], self.area, subject) if self.total[at] >= 0.2 else None
-        return drawn and (drawn.words[0].lower() + drawn.words[1:-1], dict(drawn.numbers))
+        return drawn and drawn[0].lower() + drawn[1:-1]
 
-    def shape(self, at: int, own: tuple[int, int] | None) -> Said:
+    def shape(self, at: int, own: tuple[int, int] | None) -> str | None:
         """Near the query, or along one row or column."""
         places = self.places[at]
         if own is not None and places.size >= 25:  # in a smaller grid nine patches are most of it
             top, left = max(own[0] - 1, 0), max(own[1] - 1, 0)
             near = float(places[top : own[0] + 2, left : own[1] + 2].sum())
             if near >= MOST:
-                return f"{{who}} gives {percent(near)} of its attention to itself and its neighbours", {"share": near}
+                return f"{{who}} gives {percent(near)} of its attention to itself and its neighbours"
         for name, most in self.lines.items():
             share, which = most[at]
             if share >= MOST:
-                return f"{percent(share)} of {{who}}'s attention lies in {name} {which + 1}", {"share": share}
+                return f"{percent(share)} of {{who}}'s attention lies in {name} {which + 1}"
         return None
 
-    def even(self, at: int, keys: int) -> Said:
+    def even(self, at: int, keys: int) -> str | None:
         entropy = self.entropy[at] / math.log(max(keys, 2))
         if keys < 4 or entropy < EVEN:
             return None
         largest = max(self.best[at][0], self.rest[at][0])
         return (
             f"{{who}} attends almost evenly: the largest weight is {100 * largest:.1f} %, equal weights would be "
-            f"{100 / keys:.1f} %",
-            {"entropy": entropy, "largest": largest},
+            f"{100 / keys:.1f} %"
         )
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.positions import ByDistance, cosine_grid
-from vizkit.analysis.remarks.remark import Remark, counted, of_all, percent
+from vizkit.analysis.remarks.remark import counted, of_all, percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
@@ -41,7 +41,7 @@ def shuffled(
     labels: Sequence[str],
     others: str = "other parts of the model",
     moved: str = "Shuffled",
-) -> Remark:
+) -> str:
     """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs;
     `others`: what else can tell the order; `moved`: what was done to it."""
     before, after = labels[int(own.in_order.argmax())], labels[int(own.shuffled.argmax())]
@@ -52,24 +52,22 @@ def shuffled(
         blind = f"without positions the outputs change too, but not the first answer, for {others} tell the order"
     else:
         blind = f"without positions the answer changes too, for {others} tell the order"
-    numbers = {"change with positions": own.change, "change without positions": without.change}
-    return Remark(f"{moved}, {seen}; {blind}.", numbers)
+    return f"{moved}, {seen}; {blind}."
 
 
-def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> Remark | None:
+def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
     """Several pictures, in the same order both times; None for less than two."""
     count = len(own)
     if count < 2:
         return None
     changed = [sum(not answers.kept for answers in kind) for kind in (own, without)]
-    words = (
+    return (
         f"With its positions the answer changes on {of_all(changed[0], count, noun)} when the patches are shuffled, "
         f"without positions on {of_all(changed[1], count, noun)}."
     )
-    return Remark(words, {"changed with positions": changed[0], "changed without positions": changed[1]})
 
 
-def learned(table: Float[Tensor, "row column channel"]) -> Remark | None:
+def learned(table: Float[Tensor, "row column channel"]) -> str | None:
     """Whether places of one row or column have more similar vectors than others; None where they do not."""
     rows, columns, _ = table.shape
     if min(rows, columns) < 3:
@@ -89,14 +87,13 @@ def learned(table: Float[Tensor, "row column channel"]) -> Remark | None:
         return None
     which = " or ".join(f"same {name}" for name in cross)
     mean = sum(means[f"same {name}"] for name in cross) / len(cross)
-    return Remark(
+    return (
         f"Places of the {which} have similar positions: mean cosine {mean:.2f}, of all other pairs "
-        f"{means['neither']:.2f}.".replace("-", "−"),
-        means,
+        f"{means['neither']:.2f}.".replace("-", "−")
     )
 
 
-def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
+def bias(by_offset: Float[Tensor, "head down right"]) -> str | None:
     """How many heads of a layer favour near keys: their bias falls with the distance; None where none does.
 
     The difference is of the mean bias of the offsets up to one step and of all farther ones, in logits.
@@ -111,25 +108,24 @@ def bias(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
     if not near and not far:
         return None
     most = int(gain.argmax())
-    words = (
+    return (
         f"The bias favours neighbours of the query in {of_all(near, heads, 'head')}, most in head {most + 1}: by "
         f"itself {math.exp(float(gain[most])):.1f} times the weight of farther keys."
         if near
         else f"The bias favours keys away from the query in {of_all(far, heads, 'head')}."
     )
-    return Remark(words, {"near": near, "far": far, "largest gain": float(gain[most])})
 
 
-def saturation(by_offset: Float[Tensor, "head down right"]) -> Remark | None:
+def saturation(by_offset: Float[Tensor, "head down right"]) -> str | None:
     """Of a bias that is 16·sigmoid(…), so between 0 and 16: how much stands at an end; None for less than half."""
     ends = {"near 16": float((by_offset > 15.2).float().mean()), "near 0": float((by_offset < 0.8).float().mean())}
     name, share = max(ends.items(), key=lambda item: item[1])
     if sum(ends.values()) < 0.5:
         return None
-    return Remark(f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid.", ends)
+    return f"{percent(share)} of the entries are {name}, an end of the range of 16·sigmoid."
 
 
-def range_of(around: Float[Tensor, "head down right"], head: int) -> Remark:
+def range_of(around: Float[Tensor, "head down right"], head: int) -> str:
     """How much the bias of a head, from 0, can change a weight at all, and where. `around`: by where the key lies, the
     query in the middle."""
     flat, (down, right) = around[head].flatten(), around.shape[1:]
@@ -138,10 +134,9 @@ def range_of(around: Float[Tensor, "head down right"], head: int) -> Remark:
     )
     spread = float(flat.max() - flat.min())
     if not spread:
-        return Remark(f"In head {head + 1} the bias is the same at every offset.", {"spread": spread})
+        return f"In head {head + 1} the bias is the same at every offset."
     times = f"{math.exp(spread):.1f}" if spread < MOST_TOLD else "over 1,000"
-    words = f"In head {head + 1} the bias alone gives a key {most} {times} times the weight of one {least}."
-    return Remark(words, {"spread": spread})
+    return f"In head {head + 1} the bias alone gives a key {most} {times} times the weight of one {least}."
 
 
 def at_offset(row: int, column: int, middle: tuple[int, int]) -> str:
@@ -152,17 +147,16 @@ def at_offset(row: int, column: int, middle: tuple[int, int]) -> str:
     return f"{' and '.join(parts)} the query" if parts else "at the query's own place"
 
 
-def rotations(by_offset: Float[Tensor, "head down right"]) -> Remark:
+def rotations(by_offset: Float[Tensor, "head down right"]) -> str:
     """How much of a product of equal vectors is left one step away, and at the farthest offset; of the first head."""
     first = by_offset[0]
     down, right = first.shape[0] // 2, first.shape[1] // 2
     step, far = float(first[down, min(right + 1, 2 * right)]), float(first[-1, -1])
     near, away = (f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in (step, far))
-    words = f"Rotated by one step to the right, {near} of a product of equal vectors is left, at the farthest {away}."
-    return Remark(words, {"one step": step, "farthest": far})
+    return f"Rotated by one step to the right, {near} of a product of equal vectors is left, at the farthest {away}."
 
 
-def fading_by_distance(kinds: Mapping[str, ByDistance]) -> Remark | None:
+def fading_by_distance(kinds: Mapping[str, ByDistance]) -> str | None:
     """How alike the vectors of neighbours are, and of the farthest places, of each kind by its name, beside that of the
     first; None for one place."""
     ends = {name: (float(each.mean[1]), float(each.mean[-1])) for name, each in kinds.items() if len(each.mean) > 1}
@@ -172,25 +166,21 @@ def fading_by_distance(kinds: Mapping[str, ByDistance]) -> Remark | None:
     how = "falls" if far < near else "does not fall, but goes"
     beside = "".join(f", of {name} from {one:.2f} to {other:.2f}" for name, (one, other) in others)
     words = f"With the distance the cosine of {first} {how} from {near:.2f} to {far:.2f}{beside}."
-    return Remark(words.replace("-", "−"), {"neighbours": near, "farthest": far})
+    return words.replace("-", "−")
 
 
-def in_two_dimensions(
-    one: Float[Tensor, "row column"], two: Float[Tensor, "row column"], cell: tuple[int, int]
-) -> Remark:
+def in_two_dimensions(one: Float[Tensor, "row column"], two: Float[Tensor, "row column"], cell: tuple[int, int]) -> str:
     """Cosines of a place of a grid with all others: `one` with its index in one row, `two` with halves for row and
     column. At least 2 × 2."""
     flat, halves = neighbours(one, cell), neighbours(two, cell)
-    return Remark(
+    return (
         f"In one row the places above and below lie {one.shape[1]} positions away: cosine {flat['column']:.2f}, of "
         f"those left and right {flat['row']:.2f}. With half of the channels for the row and half for the column it is "
-        f"{halves['column']:.2f} and {halves['row']:.2f}.".replace("-", "−"),
-        {f"1-D {name}": value for name, value in flat.items()}
-        | {f"2-D {name}": value for name, value in halves.items()},
+        f"{halves['column']:.2f} and {halves['row']:.2f}.".replace("-", "−")
     )
 
 
-def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shares: bool = False) -> Remark | None:
+def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shares: bool = False) -> str | None:
     """How near the neighbours of a cell are, and the farthest place, or, of `shares` of the weight, which has most.
     None with no place that is far. `near`: cosines of positions, or those shares."""
     if min(near.shape) < 2 or max(near.shape) < 3:
@@ -200,17 +190,16 @@ def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shar
     if shares:
         beside, below, most = (f"{float(f'{100 * value:.2g}'):g} %" for value in (*numbers.values(), near.max()))
         at_row, at_column = divmod(int(near.argmax()), near.shape[1])
-        words = (
+        return (
             f"Row {at_row + 1}, column {at_column + 1} gets most, {most} of the weight; each neighbour in its row "
             f"{beside}, in its column {below}."
         )
-        return Remark(words, numbers | {"most": float(near.max())})
     far = near.flatten()[(row[:, None] ** 2 + column**2).flatten().argmax()]
     beside, below, last = (f"{value:.2f}" for value in (*numbers.values(), far))
     words = (
         f"Neighbours in its row have a cosine of {beside} with it, in its column {below}, the farthest place {last}."
     )
-    return Remark(words.replace("-0.00", "0.00").replace("-", "−"), numbers | {"farthest": float(far)})
+    return words.replace("-0.00", "0.00").replace("-", "−")
 
 
 def neighbours(near: Float[Tensor, "row column"], cell: tuple[int, int]) -> dict[str, float]:

@@ -1,15 +1,6 @@
-"""The record that all rules give, and the words that they share."""
+"""The words that all rules share. A rule gives one sentence with its full stop, or None where nothing stands out."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Remark:
-    """One sentence with its full stop, and the numbers that it rests on by name, not rounded."""
-
-    words: str
-    numbers: Mapping[str, float | int]
+from collections.abc import Sequence
 
 
 def percent(share: float) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from vizkit.analysis.remarks.remark import Remark, joined, percent
+from vizkit.analysis.remarks.remark import joined, percent
 
 SURE = 0.99
 FORGOTTEN = 0.01
@@ -13,100 +13,86 @@ FALL = 0.05
 """Of the answers: what 200 texts of each of three seeds can tell."""
 
 
-def of_written(model: str, became: str, word: str, place: int, looked: tuple[str, float, int], how: str = "") -> Remark:
+def of_written(model: str, became: str, word: str, place: int, looked: tuple[str, float, int], how: str = "") -> str:
     """A written word and the word of the source that it looks at most: that word, its share, and how many written words
     look at it most; `how`: what the share is of, where it is no attention."""
     at, share, count = looked
     most = f"depends most on “{at}”, {how}," if how else f"looks most at “{at}”,"
     others = f" So do {count - 1} other words." if count > 2 else " So does another word." if count == 2 else ""
-    words = f"The {model} writes {became}: word {place}, “{word}”, {most} {percent(share)} of the whole.{others}"
-    return Remark(words, {"share": share, "words": count})
+    return f"The {model} writes {became}: word {place}, “{word}”, {most} {percent(share)} of the whole.{others}"
 
 
-def of_beams(
-    greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]
-) -> Remark | None:
+def of_beams(greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]) -> str | None:
     """`greedy`: the text of the most probable word each time; `texts`: those of a beam search, the most probable
     first, with the logarithms of their probabilities."""
     if len(texts) < 2:
         return None
     first, second = (exp(each) for each in log_probabilities[:2])
-    numbers = {"first": first, "second": second}
     best, other = ("".join(text) for text in texts[:2])
     if tuple(texts[0]) != tuple(greedy):
-        return Remark(
+        return (
             f"Taking the most probable word each time gives {''.join(greedy)}; the search finds a more probable text: "
-            f"{best}, {percent(first)}.",
-            numbers,
+            f"{best}, {percent(first)}."
         )
     sure = " The model is sure: the search changes nothing." if first >= SURE else ""
-    return Remark(f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}", numbers)
+    return f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}"
 
 
-def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> Remark | None:
+def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> str | None:
     """`roles`: of "year", "month" and "day" the fields of `analysis.sequences.alignment.Aligned`, measured over many
     dates."""
     shares = {role: of["hits"] / of["places"] for role, of in roles.items() if of["places"]}
     if not shares:
         return None
     most = joined([f"{percent(share)} of those of the {role}" for role, share in shares.items()])
-    return Remark(f"Of the digits of unseen dates, {most} look most at the words that say the same.", shares)
+    return f"Of the digits of unseen dates, {most} look most at the words that say the same."
 
 
-def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str]) -> Remark | None:
+def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str]) -> str | None:
     """`strengths`: by model, of every word of the source, of the largest. Says whose first word hardly counts."""
     first = {name: each[0] for name, each in strengths.items()}
     forgetful = [name for name, share in first.items() if share < FORGOTTEN]
     mindful = [name for name in first if name not in forgetful]
-    numbers = dict(first)
+    dict(first)
     if not forgetful:
         weakest = min(first, key=first.__getitem__)
-        return Remark(
+        return (
             f"No model has forgotten the first word, “{words[0]}”: even in the {weakest} its gradient is "
-            f"{percent(first[weakest])} of the largest.",
-            numbers,
+            f"{percent(first[weakest])} of the largest."
         )
     rest = f"; in the {joined(mindful)} it counts" if mindful else ""
-    return Remark(
+    return (
         f"In the {joined(forgetful)} the gradient of the first word, “{words[0]}”, is below {percent(FORGOTTEN)} of "
-        f"the largest{rest}.",
-        numbers,
+        f"the largest{rest}."
     )
 
 
-def of_forget_gates(left: Sequence[float], words: Sequence[str]) -> Remark:
+def of_forget_gates(left: Sequence[float], words: Sequence[str]) -> str:
     """`left`: how much of what was written at each word is in the cell at the end, mean over the units."""
     kept = [i for i, share in enumerate(left) if share >= KEPT]
     first = min(kept, default=len(left) - 1)
-    return Remark(
+    return (
         f"After the last word {percent(left[0])} of what was written at the first, “{words[0]}”, is left in the cell, "
-        f"mean over the units; half or more from word {first + 1}, “{words[first]}”, on.",
-        {"first": left[0], "from": first + 1},
+        f"mean over the units; half or more from word {first + 1}, “{words[first]}”, on."
     )
 
 
-def of_states(mean: float, words: Sequence[str]) -> Remark:
+def of_states(mean: float, words: Sequence[str]) -> str:
     """`mean`: the size of a number of the states, over all units and words; an RNN has no gate that would keep it."""
-    return Remark(
+    return (
         f"After every word of {len(words)} all states are made anew: a number of them is {mean:.2f} in size on "
-        "average, and no gate keeps any of it.",
-        {"mean": mean},
+        "average, and no gate keeps any of it."
     )
 
 
-def of_times(exponents: Mapping[str, float], what: str) -> Remark:
+def of_times(exponents: Mapping[str, float], what: str) -> str:
     """`exponents`: by model, p of time ~ lengthᵖ; `what`: "training" or "writing"."""
     each = joined([f"{name} {power:.1f}" for name, power in exponents.items()])
     work = "a step of training" if what == "training" else "writing an answer"
-    return Remark(
-        f"Between the three longest texts the time of {work} grows with the length to the power: {each}.",
-        dict(exponents),
-    )
+    return f"Between the three longest texts the time of {work} grows with the length to the power: {each}."
 
 
-def of_memory(
-    runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str
-) -> list[Remark]:
+def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> list[str]:
     """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
     was trained with. Who falls up to there, and who beyond it; nothing where one of both was not measured."""
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
@@ -126,12 +112,7 @@ def of_memory(
         words = f"right answers fall: {joined([*falls.values()])}" if falls else "no network falls"
         others = "all" if not falls else "the other" if len(kept) == 1 else "the others"
         rest = f"; {others} at {at[end]}: {joined(kept)}" if kept else ""
-        numbers = {
-            f"{name} at {at[place]}": mean
-            for name, both in means.items()
-            for place, mean in zip((begin, end), both, strict=True)
-        }
-        said.append(Remark(f"{where}, {words}{rest}.", numbers))
+        said.append(f"{where}, {words}{rest}.")
     return said
 
 

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from math import isfinite
 
-from vizkit.analysis.remarks.remark import Remark, counted, joined, percent
-
-__all__ = ["of_likeness", "of_reference", "of_tiles", "of_trust", "of_whole"]
+from vizkit.analysis.remarks.remark import counted, joined, percent
 
 CLEAR_DB = 0.2
 
 
-def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: float) -> Remark:
+def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: float) -> str:
     """PSNR in dB by the three ways, and the share of places whose texture was trusted (gate above one half)."""
     gain = with_db - without_db
     says = (
@@ -18,20 +16,18 @@ def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: 
         if gain >= CLEAR_DB
         else (f"The reference costs {-gain:.1f} dB" if gain <= -CLEAR_DB else "The reference changes next to nothing")
     )
-    words = (
+    return (
         f"{says}: {with_db:.1f} dB with it, {without_db:.1f} without, {bicubic_db:.1f} by bicubic interpolation; "
         f"its texture is trusted at {percent(trusted)} of the places."
     )
-    numbers = {"with": with_db, "without": without_db, "bicubic": bicubic_db, "trusted": trusted}
-    return Remark(words, numbers)
 
 
-def of_trust(trusted: float) -> Remark:
+def of_trust(trusted: float) -> str:
     """Where the truth is not known: the share of places whose texture was trusted."""
-    return Remark(f"The texture of the reference is trusted at {percent(trusted)} of the places.", {"trusted": trusted})
+    return f"The texture of the reference is trusted at {percent(trusted)} of the places."
 
 
-def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> Remark:
+def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
     """Of a picture whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
     those by bicubic interpolation, and the PSNR of the result, shrunk again, to what it was made from."""
     differ = ""
@@ -40,17 +36,15 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> Remark:
         how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
         differ = f" neighbouring pixels differ {how} by bicubic interpolation;"
     again = f"agrees with the given picture to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given picture"
-    words = f"{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
-    return Remark(words, {"steeper": steeper, "agreement": agrees_db})
+    return f"{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
 
 
-def of_tiles(done: int, total: int, size: tuple[int, int]) -> Remark:
+def of_tiles(done: int, total: int, size: tuple[int, int]) -> str:
     """Of a picture that is being enlarged: tiles that are done, and the columns and rows of the result."""
-    words = f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic as yet."
-    return Remark(words, {"done": done, "total": total})
+    return f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic as yet."
 
 
-def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> Remark:
+def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> str:
     """`gains`: by reference, PSNR above that without one in dB, with the ends of its 95 % interval over `pictures`."""
     helps = [name for name, (_, low, _) in gains.items() if low > 0]
     harms = [name for name, (_, _, high) in gains.items() if high < 0]
@@ -63,5 +57,4 @@ def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) 
     if untold:
         parts.append(f"{joined(untold)} cannot be told apart from no reference")
     worthy = f"{len(helps) or 'none'} of {counted(len(gains), 'reference')} {'helps' if len(helps) < 2 else 'help'}"
-    words = f"Over {pictures:,} pictures {worthy}, compared with no reference: {'; '.join(parts)}."
-    return Remark(words, {name: gain for name, (gain, *_) in gains.items()})
+    return f"Over {pictures:,} pictures {worthy}, compared with no reference: {'; '.join(parts)}."

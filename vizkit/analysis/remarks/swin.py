@@ -3,14 +3,14 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import Remark, begun, counted, percent
+from vizkit.analysis.remarks.remark import begun, counted, percent
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.traces import PADDING, Attention
 
 CROSSED = 0.02
 
 
-def pairs_saved(windows: Layout, stage: int) -> Remark | None:
+def pairs_saved(windows: Layout, stage: int) -> str | None:
     """How many pairs of tokens windows leave out, padding counted as the layer computes it; None for one window."""
     tokens = windows.grid[0] * windows.grid[1]
     compared = windows.count * (windows.window[0] * windows.window[1]) ** 2
@@ -20,11 +20,10 @@ def pairs_saved(windows: Layout, stage: int) -> Remark | None:
     words = f"Window attention saves {percent(saved)} of the pairs in stage {stage}"
     if saved < 0:
         words = f"With padding window attention takes {percent(-saved)} more pairs in stage {stage}"
-    numbers = {"saved": saved, "pairs": compared, "of": tokens**2}
-    return Remark(f"{words}: {compared:,} instead of {tokens**2:,}.", numbers)
+    return f"{words}: {compared:,} instead of {tokens**2:,}."
 
 
-def crossing(attention: Attention, windows: Layout) -> Remark | None:
+def crossing(attention: Attention, windows: Layout) -> str | None:
     """The share of all weight, mean over heads and queries, between tokens that the block before, whose windows lie
     regularly, kept apart. None where it is little, as without a shift, or where only some rows were kept."""
     if attention.query_ids.shape != attention.key_ids.shape:
@@ -39,25 +38,22 @@ def crossing(attention: Attention, windows: Layout) -> Remark | None:
     share = float((attention.weights.float().mean(1) * apart).sum(-1)[real].mean())
     if share < CROSSED:
         return None
-    return Remark(
-        f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block before.",
-        {"share": share},
-    )
+    return f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block before."
 
 
-def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> Remark:
+def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> str:
     """What a merging does to the numbers of a token, `before` and `after` it, and which of the four neighbours
     contributes most; `parts`: the lengths of their contributions."""
     words = f"Four tokens of {counted(before, 'number')} become one of {after}"
     total, at = float(parts.sum()), int(parts.argmax())
     if total <= 0:
-        return Remark(f"{words}.", {"before": before, "after": after})
+        return f"{words}."
     share = float(parts[at]) / total
     most = f"neighbour {names[at]} contributes most: {percent(share)} of the four lengths together, of which an equal"
-    return Remark(f"{words}; {most} share is 25 %.", {"before": before, "after": after, "share": share})
+    return f"{words}; {most} share is 25 %."
 
 
-def reach(full: str | None, share: float, holding: float, held: float) -> Remark:
+def reach(full: str | None, share: float, holding: float, held: float) -> str:
     """`full`: the block, as the page counts it, after which all of the image reaches the token, None for never.
     `share`: what reaches it in the end; `holding`: how much of the image holds `held` of the rollout."""
     all_of_it = (
@@ -65,15 +61,14 @@ def reach(full: str | None, share: float, holding: float, held: float) -> Remark
         if full
         else f"{begun(percent(share))} of the image can reach this token"
     )
-    return Remark(
+    return (
         f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout."
         if holding < share - 0.05
-        else f"{all_of_it}.",
-        {"share": share, "holding": holding},
+        else f"{all_of_it}."
     )
 
 
-def bias_moves(moved: Float[Tensor, " head"], block: int) -> Remark | None:
+def bias_moves(moved: Float[Tensor, " head"], block: int) -> str | None:
     """By how much the relative bias changes the heads of a block; None where it moves less than 5 % of every one."""
     most = int(moved.argmax())
     share = float(moved[most])
@@ -81,28 +76,23 @@ def bias_moves(moved: Float[Tensor, " head"], block: int) -> Remark | None:
         return None
     heads = f"head {most + 1}" if len(moved) > 1 else "the one head"
     beside = f", the most of its {len(moved)} heads" if len(moved) > 1 else ""
-    return Remark(
-        f"The relative bias moves {percent(share)} of the attention of {heads} of block {block} to other keys{beside}.",
-        {"share": share},
+    return (
+        f"The relative bias moves {percent(share)} of the attention of {heads} of block {block} to other keys{beside}."
     )
 
 
-def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: float) -> Remark:
+def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: float) -> str:
     """Mean distance of attention in the first layers of both, and the farthest that each allows, in pixels of one
     input."""
     ordered = sorted([("the Swin", swin_px, swin_most), ("the ViT", vit_px, vit_most)], key=lambda each: -each[1])
     (first, far, allowed), (second, near, bound) = ordered
-    return Remark(
+    return (
         f"In its first layer {first} attends {counted(round(far), 'pixel')} far on average, of at most {allowed:.0f}, "
-        f"{second} {near:.0f} of at most {bound:.0f}.",
-        {"swin": swin_px, "vit": vit_px},
+        f"{second} {near:.0f} of at most {bound:.0f}."
     )
 
 
-def without_over(right: int, still: int, images: int, without: str) -> Remark:
+def without_over(right: int, still: int, images: int, without: str) -> str:
     """On how many pictures whose class is known the answer is right, and still so `without` something."""
     of_images = f"{counted(images, 'image')} of known class"
-    return Remark(
-        f"{begun(without)} the answer is right for {still} instead of {right} of {of_images}.",
-        {"right": right, "without": still, "images": images},
-    )
+    return f"{begun(without)} the answer is right for {still} instead of {right} of {of_images}."

@@ -10,8 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Aligned", "alignment", "target_roles", "together"]
-
 
 @dataclass(frozen=True)
 class Aligned:

@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Gates", "lstm_gates", "memory_left", "rnn_states"]
-
 OverTime = Float[Tensor, "token hidden"]
 
 

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from vizkit.analysis.attention.walkthrough import softmax
 
-__all__ = ["MASKS", "Kind", "Masked", "allowed", "masked"]
-
 Kind = Literal["none", "causal", "cross", "BERT"]
 MASKS: dict[Kind, str] = {
     "none": "Every word looks at every word: the encoder.",

@@ -15,8 +15,6 @@ from torch import Tensor
 from vizkit.analysis.attention.fusion import Fusion, fuse
 from vizkit.traces import Attention, NotApplicable, Trace, dense
 
-__all__ = ["Origins", "origins"]
-
 
 @dataclass(frozen=True)
 class Origins:

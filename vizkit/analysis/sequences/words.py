@@ -9,8 +9,6 @@ from torch import Tensor
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.analysis.attention.positions import similarity
 
-__all__ = ["Plane", "nearest", "plane"]
-
 
 @dataclass(frozen=True)
 class Plane:

@@ -6,8 +6,6 @@ from jaxtyping import Float, UInt8
 from PIL import Image
 from torch import Tensor
 
-__all__ = ["agreement", "luminance", "psnr", "steepness"]
-
 RGB_WEIGHTS, BLACK = (65.481, 128.553, 24.966), 16.0
 """Y of ITU-R BT.601 for R, G and B from 0 to 1: 16 for black, 235 for white."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from vizkit.analysis.attention.patches import Cost, cost
 
-__all__ = ["SIZES_PX", "beside", "cost_curves", "exponent", "sizes_px"]
-
 SIZES_PX = tuple(range(224, 1025, 32))
 PATCHES_PX = (4, 8, 16, 32)
 WINDOW = 7

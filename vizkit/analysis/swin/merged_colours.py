@@ -5,8 +5,6 @@ from torch import Tensor
 
 from vizkit.analysis.attention.positions import Colours, pca_rgb
 
-__all__ = ["turned_to"]
-
 Rgb = Float[Tensor, "row column 3"]
 
 

@@ -17,8 +17,6 @@ from vizkit.analysis.attribution.layer_product import stream
 from vizkit.geometry import id_at
 from vizkit.traces import PADDING, Attention, NotApplicable, Trace
 
-__all__ = ["Field", "holding", "reached_after", "receptive_fields"]
-
 
 @dataclass(frozen=True)
 class Field:

@@ -14,8 +14,6 @@ from torch import Tensor
 from vizkit.geometry import cut, regions, window_ids
 from vizkit.traces import PADDING
 
-__all__ = ["Layout", "allowed", "cut", "evenly", "layout", "members", "pieces", "strangers", "whole", "window_of"]
-
 Size = tuple[int, int]
 
 

@@ -3,8 +3,6 @@
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["total_variation"]
-
 
 def total_variation(before: Float[Tensor, "row column"], after: Float[Tensor, "row column"]) -> float:
     """½ Σ |before − after|, both divided by their sums: 0 for equal pictures, 1 where they share no place."""

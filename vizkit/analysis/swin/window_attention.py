@@ -11,8 +11,6 @@ from torch import Tensor
 
 from vizkit.traces import PADDING, NotApplicable
 
-__all__ = ["Sides", "lost_to_padding", "moved", "regions", "sides"]
-
 Weights = Float[Tensor, "window head query key"]
 
 

@@ -15,8 +15,6 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 
-__all__ = ["Curves", "area", "curves", "order_of", "random_curves", "random_orders"]
-
 
 @dataclass(frozen=True)
 class Curves:

@@ -11,8 +11,6 @@ from torch import Tensor
 from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.traces import NotApplicable
 
-__all__ = ["spearman", "survives"]
-
 
 def survives(explanation: Explanation, randomised: Explanation) -> float:
     """Spearman's correlation, −1 to 1, of a map with that of the model with random weights; near 0 is good.

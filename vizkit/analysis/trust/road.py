@@ -19,8 +19,6 @@ from torch import Tensor
 from vizkit.analysis.attribution.subject import Progress, Subject, cell_of_pixel
 from vizkit.analysis.trust.deletion import order_of
 
-__all__ = ["Road", "imputed", "road"]
-
 SHARES = (0.2, 0.4, 0.6, 0.8)
 NOISE = 0.01  # standard deviation, of the range of the input's values; Rong et al. § 4.3
 CLOSE = 1e-3  # residual of the imputation, relative; far below the noise

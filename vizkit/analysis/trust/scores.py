@@ -25,8 +25,6 @@ from vizkit.analysis.trust.road import Road, road
 from vizkit.analysis.trust.truth_score import Placed, Truth, placed
 from vizkit.traces import NotApplicable, Trace
 
-__all__ = ["Case", "Measure", "Score", "again_of", "merged", "score", "score_case", "score_many", "undecided"]
-
 Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "sensitivity"]
 
 

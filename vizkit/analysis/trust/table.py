@@ -11,8 +11,6 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
-__all__ = ["CHANCE", "FAITHFUL", "FIGURES", "SAME", "Row", "Summary", "Tally", "gain_of", "signed", "table"]
-
 CHANCE = "chance"
 Figures = dict[str, dict[int, tuple[dict[str, float], dict[str, float]]]]
 """Method → for each image, by its number from 1, its figures and those of chance."""

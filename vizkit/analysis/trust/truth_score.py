@@ -17,8 +17,6 @@ from vizkit.analysis.attribution.subject import on_cells
 from vizkit.image import Preprocessing, prepare
 from vizkit.traces import NotApplicable
 
-__all__ = ["TOLERANCE", "Placed", "Truth", "mass", "placed", "pointing", "seen_mask"]
-
 TOLERANCE = 0.03
 """Of the longer side of the input; 15 pixels in the 500-pixel pictures of Zhang et al."""
 

@@ -11,8 +11,6 @@ from typing import Literal
 
 from vizkit.analysis.trust.table import CHANCE, FAITHFUL, FIGURES, SAME, Row, Summary, signed
 
-__all__ = ["ERRORS", "MARGIN", "UNCHANGED", "Verdict", "beyond_chance", "marks", "side", "verdict"]
-
 MARGIN = 0.05
 """Of one image, differences to chance up to this probability count as none: random orders differ by about as much."""
 ERRORS = 2.0

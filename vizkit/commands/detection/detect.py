@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from vizkit.image import RGB
     from vizkit.models.detection.detecting import Detection
 
-__all__ = ["detect"]
-
 
 def detect(
     *images: str,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     Results = Sequence[tuple[Detector, Judged]]
 
-__all__ = ["evaluate_boxes", "find_things"]
 
 COLUMNS = ("model", "class", "things", "ap50", "ap", "ap75", "faultless", "scenes", "parameters", "licence")
 

@@ -14,8 +14,6 @@ from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, s
 from vizkit.commands.options import AS_IT_IS, Edits, Model, Opening, class_of
 from vizkit.commands.output import refuse_output, writing_to
 
-__all__ = ["explain"]
-
 
 def explain(
     image: str,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.scoring import Question
 
-__all__ = ["COLUMNS", "explain_folder", "pictures_in"]
 
 COLUMNS = {
     "picture": str,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
     from vizkit.scoring import Question
 
-__all__ = ["Layer", "Methods", "chosen", "explained", "said", "write_numbers", "write_picture"]
 
 METHOD = {"all", "fast", *METHODS}
 

@@ -13,8 +13,6 @@ from vizkit.commands.output import progress, write_arrays, write_output
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.similarity import Similarity
 
-__all__ = ["cka"]
-
 
 def cka(
     *models: str,

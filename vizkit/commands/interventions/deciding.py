@@ -10,8 +10,6 @@ from cyclopts.types import PositiveInt
 from vizkit.commands.options import Device, writes
 from vizkit.commands.output import aligned, progress, write_output
 
-__all__ = ["deciding"]
-
 
 def deciding(
     *models: str,

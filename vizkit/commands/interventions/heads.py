@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.head_atlas import HeadAtlas
     from vizkit.evaluation.inside.head_importance import Ablation
 
-__all__ = ["heads"]
 
 SHOWN = 10
 KINDS: "dict[str, tuple[Ablation, ...]]" = {"mean": ("mean",), "zero": ("zero",), "both": ("mean", "zero")}

@@ -14,7 +14,6 @@ from vizkit.image import RGB
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
-__all__ = ["ABOUT", "INSECTS", "open_split"]
 
 ABOUT = {
     "insects": "drawn water insects of 12 kinds with known parts, as many as you ask for, at any size",

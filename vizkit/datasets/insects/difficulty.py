@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DIFFICULTIES", "Difficulty"]
-
 
 @dataclass(frozen=True)
 class Difficulty:

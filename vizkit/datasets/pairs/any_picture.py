@@ -7,8 +7,6 @@ from vizkit.datasets.insects import LABELS, label_of
 from vizkit.datasets.pairs.drawn import RGB, TIMES, DrawnPairs, Pair, halved, posing, shrunk
 from vizkit.image import digest_of
 
-__all__ = ["NO_TRUTH", "pair_of", "pair_with", "truth_known"]
-
 DRAWN = DrawnPairs("test", 2 * len(LABELS))
 NO_TRUTH = np.zeros((0, 0, 3), np.uint8)
 """Of a picture that is so small that it is enlarged as it is."""

@@ -24,8 +24,6 @@ from vizkit.datasets.insects.scene import Streams, paint
 from vizkit.datasets.insects.species import SPECIES
 from vizkit.datasets.insects.specimen import Specimen
 
-__all__ = ["LEVELS", "SIDE", "TIMES", "DrawnPairs", "Pair", "shrunk"]
-
 LEVELS = ("same", "kind", "other", "picture", "shuffled", "noise")
 SHARES = (0.5, 0.08, 0.09, 0.11, 0.11, 0.11)
 """How often each level is trained on. A third is useless, so that the network learns to refuse."""

@@ -24,8 +24,6 @@ from vizkit.datasets.pairs.drawn import RGB, SIDE, Pair, halved, posing, shrunk
 from vizkit.datasets.split_shares import divide
 from vizkit.image import ImageError, open_image
 
-__all__ = ["FolderPairs", "open_folder_pairs"]
-
 LEVELS, SHARES = ("same", "other", "shuffled", "noise"), (0.5, 0.28, 0.11, 0.11)
 SQUARE = 2 * SIDE
 MOST_SQUARES = 24

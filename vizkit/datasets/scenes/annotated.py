@@ -6,8 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-__all__ = ["Annotated", "BoxSet"]
-
 
 @dataclass(frozen=True)
 class Annotated:

@@ -13,23 +13,6 @@ from typing import Literal
 
 from vizkit.vocabulary import SPECIAL, TextError, Vocabulary
 
-__all__ = [
-    "EXAMPLES",
-    "FIRST",
-    "KINDS",
-    "LAST",
-    "LONGEST",
-    "PARTNERS",
-    "SPELLINGS",
-    "VOCABULARY",
-    "Role",
-    "Written",
-    "iso",
-    "random_date",
-    "split",
-    "write",
-]
-
 Role = Literal["", "year", "month", "day", "weekday"]
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from vizkit.vocabulary import SPECIAL, TextError, Vocabulary
 
-__all__ = ["LETTERS", "LONGEST_GAP", "MOST_LETTERS", "VOCABULARY", "answer", "letters", "source", "split"]
-
 LETTERS = tuple("abcdefgh")
 DOT, QUESTION = ".", "?"
 MOST_LETTERS, LONGEST_GAP = 8, 24

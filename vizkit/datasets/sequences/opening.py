@@ -11,8 +11,6 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.sequences import dates, gaps
 from vizkit.vocabulary import Vocabulary
 
-__all__ = ["LONGEST", "TASKS", "Pair", "PairSet", "Split", "open_pairs", "split_text", "vocabulary_of"]
-
 Split = Literal["train", "val", "test"]
 
 TASKS: dict[str, str] = {

@@ -10,8 +10,6 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.numbers import numbers
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
 
-__all__ = ["Box", "Diagram", "Node", "diagram", "marks"]
-
 GAP, PLUS, LEAST = 26.0, 22.0, 54.0  # between boxes, of a sum's circle, of a box whose name is read
 ABOVE, BELOW, BETWEEN = 30.0, 30.0, 16.0  # for the residual path and the name, for the shape, between two lines
 CLOSE = 6.0  # between the boxes of a group

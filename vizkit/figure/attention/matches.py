@@ -8,8 +8,6 @@ from torch import Tensor
 from vizkit.figure.palette import colours
 from vizkit.traces import Attention, NotApplicable, dense
 
-__all__ = ["matches"]
-
 SIDE_PX, GAP_PX = 480, 32
 LEAST = 0.1
 """Of a weight that is drawn: as many as nine places may have one as large."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from vizkit.figure.canvas import LOOK_HTML
 from vizkit.figure.canvas.rows import SHORT
 
-__all__ = ["SCRIPTS", "TURNED", "Script", "mounted"]
-
 
 @dataclass(frozen=True)
 class Script:

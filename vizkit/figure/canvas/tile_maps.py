@@ -11,8 +11,6 @@ from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.geometry import Box, in_shares
 
-__all__ = ["Tile", "tile_maps"]
-
 
 @dataclass(frozen=True, eq=False)
 class Tile:

@@ -12,7 +12,6 @@ from vizkit.figure.palette import CLASSES
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["cost_matrix"]
 
 Pairs = Sequence[tuple[int, int]]
 

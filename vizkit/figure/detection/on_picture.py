@@ -15,8 +15,6 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, 
 from vizkit.figure.saved.text import fitting, font, wrapped
 from vizkit.image import data_url
 
-__all__ = ["RGB", "Frame", "Panel", "Panels", "Track"]
-
 RGB = UInt8[np.ndarray, "_row _column 3"]
 CHOSEN, UNDER = "#f59e0b", "#000000"
 SIZE, GAP = 9.0, 12.0

@@ -13,7 +13,6 @@ from vizkit.figure.template import literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["habits", "sizes"]
 
 COLUMNS = 4
 

@@ -8,8 +8,6 @@ from jaxtyping import Int, UInt8
 
 from vizkit.figure.palette import CLASSES
 
-__all__ = ["segments_over"]
-
 OPACITY = 0.55
 DIMMED = 0.45  # of the ground's light, so that things stand out
 

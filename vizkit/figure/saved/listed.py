@@ -11,8 +11,6 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, number_words
 from vizkit.figure.saved.text import clean, fitting, font, wrapped
 
-__all__ = ["class_rows", "glance", "shares", "table"]
-
 BAR, GAP = 14.0, 8.0
 GLANCE, LARGE = 100.0, 16.0  # the least width of a number at a glance, and its size
 PALEST, RULE = "#e4e2f7", "#d9dbe6"

@@ -10,8 +10,6 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
 from vizkit.figure.saved.text import clean, font, wrapped
 
-__all__ = ["bar_marks", "flat", "legend"]
-
 THICK, GAP, NUMBER = 11.0, 5.0, 42.0  # of a bar, between names, and the room for a number at an end
 NAMES = 0.4  # of the width, at most
 

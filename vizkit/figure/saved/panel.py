@@ -14,7 +14,6 @@ from vizkit.figure.palette import CLASSES, OTHERS
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["INKS", "Line", "Numbers", "Panel", "cells_of", "panel_of"]
 
 DIGITS = 6
 INKS = (*CLASSES, OTHERS)

@@ -9,8 +9,6 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.palette import CEILING, FLOOR, SCALE
 from vizkit.geometry import Box
 
-__all__ = ["INK", "PALE", "Mark", "Outline", "Overlay", "Plate", "Raster", "Stroke", "Words", "moved"]
-
 INK, PALE = "#16182b", "#565a75"
 
 

@@ -11,8 +11,6 @@ from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, W
 from vizkit.figure.saved.text import font
 from vizkit.figure.vector import SMALL_PX
 
-__all__ = ["png"]
-
 TIMES, MOST_TIMES = 2, 4  # pixels a point; more where the photograph has them
 
 

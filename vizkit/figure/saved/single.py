@@ -12,8 +12,6 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, S
 from vizkit.figure.saved.text import clean, font, wrapped
 from vizkit.geometry import Box
 
-__all__ = ["Captions", "MapOf", "below", "map_marks", "number_words", "scale_bar", "text_lines", "top_lines"]
-
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
 TITLE, TEXT, SMALL = 15.0, 11.0, 8.5

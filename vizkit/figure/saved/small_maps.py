@@ -13,8 +13,6 @@ from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, number_words, scale
 from vizkit.figure.saved.text import wrapped
 from vizkit.geometry import Box
 
-__all__ = ["SmallMap", "across", "small_maps"]
-
 GAP, LINE = 8.0, SMALL * 1.25
 LARGEST = 2.2  # times the least side: few maps do not fill the sheet
 CHOSEN = "#4338ca"

@@ -9,8 +9,6 @@ from PIL import Image
 from vizkit.figure.saved.plate import PATTERNS, Mark, Outline, Overlay, Plate, Stroke, Words
 from vizkit.figure.vector import PIXELATED, escaped, vector_overlay
 
-__all__ = ["svg"]
-
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of about the same width
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from PIL import ImageFont
 
-__all__ = ["clean", "fitting", "font", "wrapped"]
-
 
 @cache
 def font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:

@@ -11,8 +11,6 @@ from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
 from vizkit.figure.saved.text import fitting, font, wrapped
 
-__all__ = ["CELL", "MOST", "Transfer", "halves", "swiped"]
-
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]
 CELL = 4

@@ -11,8 +11,6 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, 
 from vizkit.figure.saved.text import fitting
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, inked, on_white
 
-__all__ = ["Arcs"]
-
 ROW, SIZE, FAINT = 15.0, 9.0, 0.03
 FOCUS = "#4338ca"
 CURVE = np.linspace(0, 1, 24)[:, None]

@@ -14,8 +14,6 @@ from vizkit.figure.palette import CLASSES, faint
 from vizkit.figure.saved.plate import INK, Mark, Raster, Words
 from vizkit.figure.saved.text import fitting, font, wrapped
 
-__all__ = ["BLUE", "GREEN", "ORANGE", "WordMatrix", "inked", "on_white"]
-
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
 WITH_NUMBERS = 12

@@ -14,7 +14,6 @@ from vizkit.figure.template import literal
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["word_plane"]
 
 SIDES = (
     "top center",

@@ -11,8 +11,6 @@ from torchvision.ops import box_convert
 from vizkit.models.detection.matching import Costs, Things, Weights, costs, greedy, match, spent
 from vizkit.models.networks.detr import Answers
 
-__all__ = ["Assigned", "Chosen", "assigned", "boxes_px", "costs_of", "things_of"]
-
 
 @dataclass(frozen=True)
 class Chosen:

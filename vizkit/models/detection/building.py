@@ -9,8 +9,6 @@ from torch import nn
 
 from vizkit.models.networks.detr import DETR
 
-__all__ = ["NETWORKS", "Backbone", "backbone_of", "build"]
-
 NETWORKS: dict[str, dict[str, Any]] = {
     "detr": {},
     "detr_small": {

@@ -10,8 +10,6 @@ from vizkit.image import RGB, Box, prepare
 from vizkit.models.detection.found import found
 from vizkit.models.detection.opening import Detector
 
-__all__ = ["THRESHOLD", "Detection", "detect"]
-
 THRESHOLD = 0.5
 
 

@@ -8,8 +8,6 @@ from torch import Tensor
 from vizkit.models.detection.matching import Things
 from vizkit.models.networks.detr import Answers
 
-__all__ = ["Found", "found"]
-
 
 @dataclass(frozen=True)
 class Found:

@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from vizkit.models.networks.detr import DETR
 
-__all__ = ["from_transformers"]
-
 NAMES = (
     (r"^model\.query_position_embeddings", "queries"),
     (r"^model\.input_projection", "project"),

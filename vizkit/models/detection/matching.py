@@ -16,8 +16,6 @@ from torchvision.ops import box_convert, generalized_box_iou
 
 from vizkit.models.networks.detr import Answers
 
-__all__ = ["Costs", "Losses", "Things", "Weights", "around", "costs", "greedy", "losses", "match", "matched", "spent"]
-
 
 @dataclass(frozen=True)
 class Things:

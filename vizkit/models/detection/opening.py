@@ -14,8 +14,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
-__all__ = ["BUNDLED", "Detector", "bundled_detectors", "config_of", "detector_folder", "finds", "open_detector"]
-
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
 

@@ -12,8 +12,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import network_of
 
-__all__ = ["config_of", "has_masks", "open_masks", "weights_digest"]
-
 FOLDER, NAME = "masks", "detr_masks"
 
 

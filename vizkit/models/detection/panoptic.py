@@ -12,8 +12,6 @@ from jaxtyping import Float
 
 from vizkit.models.detection.segmenting import Segments
 
-__all__ = ["Quality", "ious", "matches", "partners", "quality"]
-
 MATCH = 0.5
 
 

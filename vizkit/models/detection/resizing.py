@@ -1,7 +1,5 @@
 """How large a picture of any shape is before a network that takes any: by its edges, as in DETR's code."""
 
-__all__ = ["resized_hw"]
-
 
 def resized_hw(picture_hw: tuple[int, int], shorter_px: int, longest_px: int) -> tuple[int, int]:
     """The shorter edge becomes `shorter_px`, or less where the longer one would have more than `longest_px`; both in

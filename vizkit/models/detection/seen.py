@@ -12,8 +12,6 @@ from vizkit.models.detection.tracing import trace_layers
 from vizkit.models.networks.detr import Answers
 from vizkit.traces import Trace, TraceError
 
-__all__ = ["Seen", "Sure", "look", "sure"]
-
 
 @dataclass(frozen=True, eq=False)
 class Seen:

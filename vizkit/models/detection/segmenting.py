@@ -18,8 +18,6 @@ from vizkit.models.detection.opening import Detector
 from vizkit.models.networks.detr import DETR, Answers
 from vizkit.models.networks.detr_masks import MaskHead
 
-__all__ = ["SMALLEST", "MaskInputs", "Segments", "finer_channels", "mask_inputs", "segment", "segments", "segments_of"]
-
 FINEST = 4  # stride in pixels; finer maps of the backbone are left out, as in the paper
 LONGEST = 480  # pixels of a map: all masks of a picture are in memory at once
 SMALLEST = 16  # pixels; of a smaller segment nothing can be recognised

@@ -22,8 +22,6 @@ from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.traces import Attention, Features, Tokens, Trace
 
-__all__ = ["Answer", "Decoded", "decode", "pixels_of", "trace_layers", "trace_picture"]
-
 Pixels = Float[Tensor, "1 channel _height _width"]
 
 

@@ -19,8 +19,6 @@ from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, refuse_un
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.transformers_weights import held, weights_of
 
-__all__ = ["Parts", "parts_of"]
-
 EDGES_PX = (800, 1333)  # of DETR's own code, where no image processor says others
 WORDS = ("id2label", "label2id")
 

@@ -17,8 +17,6 @@ from vizkit.models.recording.recorder import Call
 from vizkit.models.recording.unmixed import Unmixed
 from vizkit.traces import Attention, Tokens
 
-__all__ = ["Places", "proven"]
-
 SQUARES = ((0.8, 0.1), (0.4, 0.55))  # (down, right) in shares of the picture: no turn or reflection keeps both
 SMALL = 1e-4  # of the largest number: less is rounding
 ALONE = 1e-2  # of the largest change: what stays below does not count where one token stands out

@@ -23,8 +23,6 @@ from torch import Tensor, nn
 from vizkit.models.networks.positions import FAR, NEAR, cell_middles, cell_positions, point_positions
 from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, MultiHeadAttention
 
-__all__ = ["DETR", "Answers", "EncoderLayer", "Learning"]
-
 Pixels = Float[Tensor, "image channel height width"]
 Cells = Float[Tensor, "image cell dim"]
 Queries = Float[Tensor, "image query dim"]

@@ -16,8 +16,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-__all__ = ["MaskHead", "QueryMaps", "box_maps"]
-
 GROUPS = 8  # of channels that are normalised together, as in the authors' code
 Maps = Float[Tensor, "image _channel _row _column"]
 

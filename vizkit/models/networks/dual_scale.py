@@ -33,8 +33,6 @@ from vizkit.models.networks.positions import sinusoids, sinusoids_2d
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
 from vizkit.models.networks.timm_protocol import BlockByBlock
 
-__all__ = ["DualScale", "with_alpha"]
-
 
 class DualScale(BlockByBlock, VisionTransformer):
     """`merge_block`: which block merges, counted from 1. `positions`: "1d", the thesis' table over the aligned rows,

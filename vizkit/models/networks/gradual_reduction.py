@@ -24,8 +24,6 @@ from torch.utils.checkpoint import checkpoint
 from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
 from vizkit.models.networks.timm_protocol import BlockByBlock
 
-__all__ = ["averaged", "grids"]
-
 Grid = tuple[int, int]
 Stream = Float[Tensor, "image token channel"]
 

@@ -21,8 +21,6 @@ from torch import Tensor, nn
 from vizkit.models.networks.sizes import config, sides
 from vizkit.models.networks.timm_protocol import StageByStage
 
-__all__ = ["TABLE", "LeNet5", "SparseC3"]
-
 SIDE = 32  # of the input; a character is at most 20 pixels large and lies in the middle of 28
 
 TABLE = (

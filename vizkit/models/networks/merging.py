@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from vizkit.geometry import window_ids
 
-__all__ = ["Balance", "Stream", "alignment", "block_of"]
-
 Stream = Float[Tensor, "image token channel"]
 
 

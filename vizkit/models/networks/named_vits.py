@@ -14,8 +14,6 @@ from torch import Tensor, nn
 from vizkit.models.networks.sizes import config, named_sizes
 from vizkit.models.networks.vit_from_parts import ViT
 
-__all__ = ["from_timm"]
-
 OTHER_NAMES = {"attn.proj": "attn.out", "mlp.fc1": "mlp.first", "mlp.fc2": "mlp.second"}
 _NAME = re.compile("|".join(re.escape(name) for name in OTHER_NAMES))
 

@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from vizkit.models.networks.sizes import config, sides
 from vizkit.models.networks.timm_protocol import StageByStage
 
-__all__ = ["PixelMLP"]
-
 
 class PixelMLP(StageByStage):
     """`hidden`: how many units each layer before the head has; ReLU after each."""

@@ -6,8 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["FAR", "NEAR", "cell_middles", "cell_positions", "point_positions", "sinusoids", "sinusoids_2d"]
-
 FAR, NEAR = 10_000.0, 20.0
 """Temperatures of the positions. The paper's is made for texts of thousands of words: within one image most of its
 channels hardly change. Queries that look at places want neighbours told apart (Liu et al. 2022, § 4.4)."""

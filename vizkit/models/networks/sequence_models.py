@@ -8,8 +8,6 @@ from torch import nn
 from vizkit.models.networks.sequence_recurrent import Seq2SeqRecurrent
 from vizkit.models.networks.sequence_transformer import LanguageModel, Seq2SeqTransformer
 
-__all__ = ["NETWORKS", "build"]
-
 NETWORKS: dict[str, tuple[type[nn.Module], dict[str, Any]]] = {
     "seq2seq_transformer": (Seq2SeqTransformer, {}),
     "seq2seq_rnn": (Seq2SeqRecurrent, {"hidden": 240, "cell": "rnn", "attention": False}),

@@ -12,18 +12,6 @@ from vizkit.models.networks.positions import sinusoids
 from vizkit.models.networks.vit_from_parts import MLP, MultiHeadSelfAttention
 from vizkit.vocabulary import PAD
 
-__all__ = [
-    "DecoderLayer",
-    "Embedding",
-    "EncoderLayer",
-    "FeedForward",
-    "KeysValues",
-    "MultiHeadAttention",
-    "SourceIds",
-    "causal",
-    "no_pads",
-]
-
 Ids = Int[Tensor, "text token"]
 SourceIds = Int[Tensor, "text source"]
 Stream = Float[Tensor, "text token dim"]

@@ -18,8 +18,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from vizkit.models.networks.sequence_parts import Ids, SourceIds
 from vizkit.vocabulary import PAD
 
-__all__ = ["AdditiveAttention", "RecurrentState", "Seq2SeqRecurrent"]
-
 Cell = Literal["rnn", "lstm"]
 Hidden = Float[Tensor, "text hidden"]
 Memory = Float[Tensor, "text source hidden"]

@@ -24,8 +24,6 @@ from vizkit.models.networks.sequence_parts import (
     no_pads,
 )
 
-__all__ = ["LanguageModel", "Seq2SeqTransformer", "State"]
-
 Logits = Float[Tensor, "text token word"]
 Memory = Float[Tensor, "text source dim"]
 

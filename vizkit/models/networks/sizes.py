@@ -5,8 +5,6 @@ from typing import Any
 
 from timm.data import IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD
 
-__all__ = ["config", "named_sizes", "refuse_size", "sides"]
-
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"embed_dim": 192, "depth": 12, "num_heads": 3},
     "small": {"embed_dim": 384, "depth": 12, "num_heads": 6},

@@ -7,8 +7,6 @@ from jaxtyping import Float
 from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 
-__all__ = ["BlockByBlock", "StageByStage", "TimmProtocol"]
-
 T = TypeVar("T")
 
 

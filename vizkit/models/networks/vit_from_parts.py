@@ -19,8 +19,6 @@ from vizkit.models.networks.positions import sinusoids
 from vizkit.models.networks.sizes import refuse_size, sides
 from vizkit.models.networks.timm_protocol import TimmProtocol
 
-__all__ = ["MLP", "ConvStem", "EncoderBlock", "MultiHeadSelfAttention", "PatchEmbedding", "ViT"]
-
 Pixels = Float[Tensor, "image channel height width"]
 Stream = Float[Tensor, "image token dim"]
 

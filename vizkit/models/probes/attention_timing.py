@@ -12,8 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Layer", "Timed", "attend", "machine", "one_layer", "time_layer"]
-
 REPEATS = 3
 ENOUGH_S = 0.5  # what takes longer is measured once
 

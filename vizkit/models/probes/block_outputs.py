@@ -15,8 +15,6 @@ from vizkit.models.recording.forward import run
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["block_outputs", "blocks_of"]
-
 Outputs = dict[str, Float[Tensor, "image feature"]]
 
 

@@ -13,8 +13,6 @@ from vizkit.models.recording.weights import precise
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["BlockParts", "MLPHalf", "block_parts", "mlp_half"]
-
 
 @dataclass(frozen=True)
 class MLPHalf:

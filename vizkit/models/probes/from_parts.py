@@ -16,8 +16,6 @@ from vizkit.models.probes.flow import watched
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["Inside", "inside"]
-
 LOGIT_TOLERANCE = 1e-4
 """Of the largest logit; what another order of additions leaves."""
 

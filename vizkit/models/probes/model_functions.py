@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from vizkit.models.sources.loaded import Loaded, logits_of_images
 
-__all__ = ["batch_within", "logits_of_batch", "randomised"]
-
 MOST_AT_ONCE, BYTES_PER_PIXEL = 32, 2048
 
 

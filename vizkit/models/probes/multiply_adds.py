@@ -20,18 +20,6 @@ from torch.utils._pytree import tree_leaves
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import Loaded
 
-__all__ = [
-    "PUBLISHED_G",
-    "Work",
-    "copy_with",
-    "counted",
-    "multiply_adds",
-    "one_pass",
-    "shape_of",
-    "without_content",
-    "work_of",
-]
-
 PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
     "swin_tiny_patch4_window7_224": 4.5,
     "swin_small_patch4_window7_224": 8.7,

@@ -5,8 +5,6 @@ from torch import nn
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["branches"]
-
 
 def branches(loaded: Loaded) -> list[int]:
     """For each block, in the order of the forward pass, how many branches it can skip: attention and MLP of a ViT's

@@ -12,8 +12,6 @@ from vizkit.models.probes.positions import zero
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["changed"]
-
 
 def changed(loaded: Loaded, *, shift: bool = True, bias: bool = True) -> Loaded:
     """A second model; `loaded` is untouched.

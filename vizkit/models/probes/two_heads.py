@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["TwoHeads", "has_two_tokens", "learned_tokens", "refuse_one_token", "two_heads"]
-
 SPECIAL = ("cls", "dist")
 
 

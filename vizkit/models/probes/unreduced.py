@@ -7,8 +7,6 @@ from vizkit.models.families import gradual_reduction
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["unreduced"]
-
 
 def unreduced(loaded: Loaded) -> Loaded:
     """All weights are shared, and `loaded` stays as it is: no weight depends on the number of tokens."""

@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from vizkit.models.recording.layer_output import Difference, exceeds
 from vizkit.models.recording.weights import grouped
 
-__all__ = ["Call", "Keep", "Kernel", "version_of"]
-
 Kernel = Literal["fused", "mha", "softmax"]
 
 

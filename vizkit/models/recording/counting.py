@@ -21,8 +21,6 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from vizkit.models.recording.weights import softmax_axis
 
-__all__ = ["Counting"]
-
 PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
 """Matrix products, and where their first factor stands."""
 

@@ -22,8 +22,6 @@ from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
 from vizkit.models.recording.watching import PRODUCTS
 from vizkit.models.recording.weights import full_precision, precise, repeated, softmax_axis
 
-__all__ = ["EditProof"]
-
 OF_SCORES = ("temperature", "uniform", "frozen")
 Rows = slice | list[int]
 

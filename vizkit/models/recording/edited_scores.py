@@ -8,8 +8,6 @@ from torch import Tensor
 
 from vizkit.models.recording.edits import Edit, EditError
 
-__all__ = ["as_scores", "edited", "factor_of", "scored", "which"]
-
 NOWHERE = float("-inf")
 
 

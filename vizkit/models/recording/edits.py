@@ -26,8 +26,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ALL", "Edit", "EditError", "parse", "refuse_impossible"]
-
 Kind = Literal["heads", "temperature", "uniform", "frozen", "blind", "drop", "positions", "patch", "steer"]
 How = Literal["", "mean", "zero", "scramble", "shift", "stream", "attention", "mlp"]
 ALL = -1

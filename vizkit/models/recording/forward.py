@@ -22,8 +22,6 @@ from vizkit.models.recording.stages import stages_of
 from vizkit.models.sources.loaded import Loaded, logits_of
 from vizkit.traces import LOGIT_TOLERANCE
 
-__all__ = ["WITHOUT_SOFTMAX", "Pass", "apart", "forward", "plain_pass", "run"]
-
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
 

@@ -17,21 +17,6 @@ from torch import Tensor
 from vizkit.models.recording.weights import full_precision, places_of, precise, repeated
 from vizkit.traces import tolerance
 
-__all__ = [
-    "LOST",
-    "Difference",
-    "coarser",
-    "difference",
-    "draw_of",
-    "exceeds",
-    "kernel_rows",
-    "multi_head_rows",
-    "of_kernel",
-    "of_multi_head",
-    "sampled",
-    "worst",
-]
-
 FEW = 4
 
 

@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from vizkit.models.recording.recorder import Call
 from vizkit.traces import LOGIT_TOLERANCE
 
-__all__ = ["reader", "take_score_gradients"]
-
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 
 

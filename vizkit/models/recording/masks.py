@@ -15,8 +15,6 @@ from torch import Tensor
 from vizkit.models.recording.edits import EditError
 from vizkit.models.recording.watching import ADDITIONS
 
-__all__ = ["Masks"]
-
 NOTHING_LEFT = 50.0
 """What lies so far below has no weight: e⁻⁵⁰ is 2e-22."""
 NO_SCORE = 1000.0

@@ -13,8 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["PRODUCTS", "SOFTMAXES", "Meeting", "Path", "factors", "into", "laid", "summed", "together"]
-
 SOFTMAXES = frozenset({torch.softmax, F.softmax, Tensor.softmax})
 PRODUCTS = frozenset({torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm, torch.mm, Tensor.mm})
 ADDING = frozenset({torch.addmm, Tensor.addmm, torch.baddbmm, Tensor.baddbmm})

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from vizkit.models.recording.edits import Edit, refuse_impossible
 
-__all__ = ["NOW", "Place", "Plan", "kept_of", "planned"]
-
 
 @dataclass(frozen=True)
 class Place:

@@ -39,8 +39,6 @@ from vizkit.models.recording.weights import (
     softmax_axis,
 )
 
-__all__ = ["MULTI_HEAD", "Call", "Keep", "Recorder", "caller"]
-
 PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
 MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 

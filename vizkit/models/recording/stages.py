@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from vizkit.models.recording.kinds import home, is_torchvision
 
-__all__ = ["Cut", "gives_features", "stages_of"]
-
 
 class Cut(NamedTuple):
     """`stages` run one after the other; `head` reads what leaves the last."""

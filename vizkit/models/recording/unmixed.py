@@ -16,8 +16,6 @@ from vizkit.models.recording.meeting import SOFTMAXES, Path, factors, laid, summ
 from vizkit.models.recording.recorder import MULTI_HEAD
 from vizkit.models.recording.weights import softmax_axis
 
-__all__ = ["Unmixed"]
-
 SOME = slice(None, None, 16)
 BLENDED = 2
 """So many maps are mixed into one before it meets the values, at most."""

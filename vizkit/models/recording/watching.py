@@ -19,8 +19,6 @@ from vizkit.models.recording.recorder import MULTI_HEAD, caller
 from vizkit.models.recording.weights import attention_weights, repeated, softmax_axis
 from vizkit.traces import NotApplicable
 
-__all__ = ["OTHERWISE", "PRODUCTS", "LayerDone", "Seen", "Watcher", "fused", "side_by_side"]
-
 FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
 ADDITIONS = frozenset({torch.add, Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__})
 OTHERWISE = "This layer computes its attention in another way than the walk-through shows."

@@ -15,22 +15,6 @@ from torch import Tensor, nn
 from vizkit.models.recording.kinds import kind
 from vizkit.traces import TraceError
 
-__all__ = [
-    "GROUP_FIRST",
-    "HEAD_BY_HEAD",
-    "attention_weights",
-    "following",
-    "full_precision",
-    "grouped",
-    "groups_among",
-    "mean_over_heads",
-    "multi_head_output",
-    "places_of",
-    "precise",
-    "repeated",
-    "softmax_axis",
-]
-
 HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one call per head (Liu et al. 2023)
 GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
 

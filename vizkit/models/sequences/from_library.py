@@ -18,8 +18,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import licence_on
 from vizkit.models.sources.transformers_weights import has_weights, held
 
-__all__ = ["LibraryModel", "from_library"]
-
 TASKS: dict[str, Task] = {
     "MarianMTModel": "translate",
     "T5ForConditionalGeneration": "translate",

@@ -15,19 +15,6 @@ from torch import Tensor
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
 
-__all__ = [
-    "Beam",
-    "Choice",
-    "Hypothesis",
-    "Step",
-    "Written",
-    "beam",
-    "continue_with",
-    "greedy",
-    "predictions",
-    "search",
-]
-
 LONGEST = 40
 Advance = Callable[[Tensor, Any], tuple[Tensor, Any]]
 """`step(token_ids (hypothesis,), state) -> (logits (hypothesis, word), state)`; the state has `rows(indices)`."""

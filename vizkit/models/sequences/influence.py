@@ -17,8 +17,6 @@ from torch.overrides import TorchFunctionMode
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
 
-__all__ = ["Influence", "influence"]
-
 
 @dataclass(frozen=True)
 class Influence:

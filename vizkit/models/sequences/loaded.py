@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from vizkit.vocabulary import ARROW, BEGIN, END, MASK, TextError, Vocabulary
 
-__all__ = ["SequenceModel", "Task"]
-
 Task = Literal["translate", "masked", "causal"]
 
 

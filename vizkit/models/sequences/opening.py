@@ -20,8 +20,6 @@ from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 from vizkit.vocabulary import Vocabulary
 
-__all__ = ["BUNDLED", "bundled_sequences", "open_sequence", "whole"]
-
 BUNDLED = Path(__file__).parents[2] / "bundled" / "sequences"
 MOST_WORDS, LONGEST_WORD = 100_000, 60
 

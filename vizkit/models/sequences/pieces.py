@@ -13,8 +13,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.tokenizing import Tokenizer, TokenizerError
 from vizkit.vocabulary import TextError, Vocabulary
 
-__all__ = ["Pieces", "pieces_of"]
-
 LONGEST_TEXT, MOST_PIECES = 2000, 1024  # characters, and what a tokenizer may make of them
 SPACE = "▁"  # how SentencePiece writes the blank before a word (Kudo & Richardson 2018)
 

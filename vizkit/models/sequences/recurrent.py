@@ -11,8 +11,6 @@ from vizkit.models.networks.sequence_recurrent import Seq2SeqRecurrent
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
 
-__all__ = ["Given", "given_to_cells"]
-
 
 @dataclass(frozen=True)
 class Given:

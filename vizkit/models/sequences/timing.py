@@ -17,8 +17,6 @@ from torch import nn
 from vizkit.models.networks.sequence_models import NETWORKS, build
 from vizkit.vocabulary import SPECIAL
 
-__all__ = ["LENGTHS", "Times", "exponent", "seconds_of", "times_of"]
-
 LENGTHS = (8, 16, 32, 64, 128)
 """Beyond 1,024 words in a batch torch's CPU kernels change, and with them the times by more than the length does."""
 WORDS = 40  # of a made-up vocabulary: the times hardly depend on it

@@ -20,8 +20,6 @@ from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
 
-__all__ = ["is_cross", "line", "trace_pair", "trace_text"]
-
 CROSS = frozenset({"attention", "cross", "encoder_attn", "EncDecAttention"})
 """How modules are called that look from the target at the source: our own, those of MarianMT and T5."""
 

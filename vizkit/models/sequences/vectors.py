@@ -13,8 +13,6 @@ from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.models.sequences.walk import walk, walk_text
 from vizkit.traces import NotApplicable
 
-__all__ = ["layer_vectors", "word_vectors"]
-
 
 def word_vectors(model: SequenceModel) -> Float[Tensor, "word channel"]:
     """Of the words that are read, before √d and positions, on the CPU. NotApplicable where no such table is known."""

@@ -17,8 +17,6 @@ from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
 from vizkit.vocabulary import PAD
 
-__all__ = ["AttentionSteps", "Embedded", "FeedForwardSteps", "LayerSteps", "Walk", "refuse_others", "walk", "walk_text"]
-
 Stream = Float[Tensor, "token dim"]
 ByHead = Float[Tensor, "head token d_k"]
 Matrix = Float[Tensor, "head query key"]

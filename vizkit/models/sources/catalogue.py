@@ -6,8 +6,6 @@ from typing import Literal
 from vizkit.models import FAMILIES
 from vizkit.models.sources.hub import cached
 
-__all__ = ["catalogue"]
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -16,8 +16,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import renamed
 
-__all__ = ["SUFFIXES", "read_checkpoint", "read_config", "read_header", "read_json", "refuse_layers", "refuse_sizes"]
-
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it
 MAX_HEADER_BYTES = 2 * 2**20  # of a safetensors file: 20,000 tensors

@@ -13,8 +13,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, bytes_of, measured, refuse_over_budget, refuse_unfit, sketch
 from vizkit.settings import settings
 
-__all__ = ["Size", "by", "create", "known", "misfit", "plan", "refuse_stretched_positions"]
-
 Size = tuple[int, int]
 _BUILDING = RLock()  # one model at a time, for all sessions together: while it is made it takes its memory twice
 

@@ -10,8 +10,6 @@ from vizkit.models.sources.from_file import RAW_PATCHES, libraries, noted, plann
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.torchvision_models import WIDTHS, arguments, cnn_of
 
-__all__ = ["fitting"]
-
 State = Mapping[str, Tensor]
 MOST_COMPARED = 6  # each takes a fifth of a second to draw
 MOST_NAMED = 3

@@ -12,8 +12,6 @@ from torch import nn
 
 from vizkit.models.sources.hub import ModelError
 
-__all__ = ["Shapes", "followed"]
-
 Shapes = Mapping[str, tuple[int, ...]]
 
 

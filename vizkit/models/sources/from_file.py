@@ -19,8 +19,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.models.sources.weight_names import MONAI, from_monai
 
-__all__ = ["from_checkpoint", "noted", "planned", "refuse_foreign", "translated"]
-
 State = dict[str, Tensor]
 RAW_PATCHES = ("visual.conv1.weight", "visual.trunk.patch_embed.proj.weight")  # of CLIP, of open_clip around timm
 RAW_POSITIONS = ("visual.positional_embedding", "visual.trunk.pos_embed")

@@ -21,15 +21,6 @@ from vizkit.models.sources.transformers_processor import preprocessing_of, proce
 from vizkit.models.sources.transformers_weights import WEIGHTS, held, weights_of
 from vizkit.models.sources.wrap import wrap
 
-__all__ = [
-    "from_transformers",
-    "is_transformers",
-    "made_by_library",
-    "names_another_model",
-    "plan_transformers",
-    "read_config",
-]
-
 TWO_TOWERS = ("CLIPModel", "SiglipModel")
 
 PREFIX = re.compile(r"^(vit|deit|dinov2|dinov2_with_registers|beit|swin|swinv2|convnext|convnextv2|resnet)\.")

@@ -19,19 +19,6 @@ import torch
 from vizkit.settings import settings
 from vizkit.writing import write
 
-__all__ = [
-    "LONGEST",
-    "TIMEOUT_S",
-    "ModelError",
-    "OfflineError",
-    "UnnamedError",
-    "cached",
-    "fetch",
-    "over_budget",
-    "refuse_unreachable",
-    "weights_file",
-]
-
 TIMEOUT_S = 4.0
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors")  # other formats can carry code
 TEXTS = ("README.md", "preprocessor_config.json", "tokenizer_config.json", "tokenizer.json", "config.json")

@@ -16,17 +16,6 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 from vizkit.traces import TraceError
 
-__all__ = [
-    "NO_LICENCE",
-    "Loaded",
-    "described",
-    "imagenet_labels",
-    "licence_on",
-    "logits_of",
-    "logits_of_images",
-    "with_head",
-]
-
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
 

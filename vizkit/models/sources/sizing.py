@@ -14,18 +14,6 @@ from torch.overrides import TorchFunctionMode
 from vizkit.models.sources.hub import ModelError, over_budget
 from vizkit.settings import settings
 
-__all__ = [
-    "MOST_MODULES",
-    "SKETCHING_S",
-    "Holding",
-    "bytes_of",
-    "measured",
-    "refuse_missing_numbers",
-    "refuse_over_budget",
-    "refuse_unfit",
-    "sketch",
-]
-
 MOST_MODULES = 20_000  # timm's hrnet_w64 has 1,534, efficientnet_l2 1,757
 SKETCHING_S = 5.0  # of the processor; mvitv2_large_cls, slow among timm's, takes 1.1
 _FILLING = {

@@ -13,22 +13,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "ACTIVATIONS",
-    "LAYER",
-    "Config",
-    "State",
-    "Translation",
-    "beit",
-    "clip",
-    "deit",
-    "dinov2",
-    "renamed",
-    "side",
-    "siglip",
-    "vit",
-]
-
 State = dict[str, Tensor]
 Config = Mapping[str, Any]
 ACTIVATIONS = {"gelu": "gelu", "quick_gelu": "quick_gelu", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}

@@ -8,8 +8,6 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.hub import ModelError
 
-__all__ = ["preprocessing_of", "processor"]
-
 INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 Size = tuple[int, int]

@@ -7,8 +7,6 @@ from torch import nn
 
 from vizkit.models.sources.transformers_names import LAYER, Config, State, Translation, renamed, side
 
-__all__ = ["convnext", "resnet", "swin"]
-
 SWIN = {
     r"^embeddings\.norm\.": "patch_embed.norm.",
     **LAYER,

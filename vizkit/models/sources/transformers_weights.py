@@ -17,8 +17,6 @@ INDEX = f"{WEIGHTS}.index.json"
 EARLIER = "pytorch_model.bin"
 MOST_FILES = 1000
 
-__all__ = ["INDEX", "WEIGHTS", "has_weights", "held", "weights_of"]
-
 
 def has_weights(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (WEIGHTS, INDEX, EARLIER))

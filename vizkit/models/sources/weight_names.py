@@ -5,8 +5,6 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-__all__ = ["MONAI", "from_monai", "renamed"]
-
 # Of DistributedDataParallel, torch.compile, Lightning and people's own wrappers.
 PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.|net\.|network\.|backbone\.|student\.|teacher\.)+")
 # What stands beside the model in a training file: projections of DINO and iBOT, decoders of MAE, counts of averaging.

@@ -25,8 +25,6 @@ from vizkit.models.sources.loaded import Loaded
 from vizkit.models.sources.transformers_weights import WEIGHTS
 from vizkit.tokenizing import Tokenizer, TokenizerError
 
-__all__ = ["LONGEST_CLASS", "MOST_CLASSES", "TextHead", "with_classes"]
-
 MOST_CLASSES, LONGEST_CLASS = 100, 200  # lines, and characters of each
 MOST_TOKENS = 1024  # of a text; CLIP reads 77, SigLIP 64
 BATCH = 32

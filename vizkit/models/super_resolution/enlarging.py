@@ -12,17 +12,6 @@ from torch import Tensor
 from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR
 from vizkit.models.super_resolution.opening import Enlarger
 
-__all__ = [
-    "LARGEST_REFERENCE",
-    "bytes_of_pixels",
-    "enlarge",
-    "enlarged_tiles",
-    "fitting_reference",
-    "pixels_of",
-    "refuse_large",
-    "tiles",
-]
-
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Tile = tuple[slice, slice, slice, slice]
 TILE, BORDER = 48, 32

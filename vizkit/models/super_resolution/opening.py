@@ -10,8 +10,6 @@ from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
-__all__ = ["BUNDLED", "Enlarger", "bundled_enlargers", "open_enlarger"]
-
 BUNDLED = Path(__file__).parents[2] / "bundled" / "super_resolution"
 
 

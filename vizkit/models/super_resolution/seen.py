@@ -13,8 +13,6 @@ from vizkit.models.networks.super_resolution.ttsr import TIMES
 from vizkit.models.super_resolution.enlarging import bytes_of_pixels, fitting_reference, pixels_of
 from vizkit.models.super_resolution.opening import Enlarger
 
-__all__ = ["LARGEST_SEEN", "SHARPNESS", "Seen", "most_changed", "see"]
-
 LARGEST_SEEN = 64
 """Pixels of the longer side of a small picture whose whole relevance is looked at."""
 SHARPNESS = 30.0

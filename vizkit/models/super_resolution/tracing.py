@@ -18,8 +18,6 @@ from vizkit.models.super_resolution.enlarging import RGB, fitting_reference, pix
 from vizkit.models.super_resolution.opening import Enlarger
 from vizkit.traces import PADDING, Attention, Check, Features, Tokens, Trace, dense, row_sum_error
 
-__all__ = ["LARGEST_WEIGHTS", "trace"]
-
 LARGEST_WEIGHTS = 2**24
 """Pairs of a place and a place of the reference in one trace: 64 MiB where every pair has a weight."""
 

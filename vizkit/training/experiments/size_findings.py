@@ -2,7 +2,6 @@
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks import data_size as remarks
-from vizkit.analysis.remarks.remark import Remark
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_results import Study
 
@@ -13,13 +12,13 @@ TEACHERS = {
 }
 
 
-def findings(study: Study) -> list[Remark]:
+def findings(study: Study) -> list[str]:
     """Of the fewest and of the most pictures who leads, and the ViT's hunger."""
     said = [*(lead(study, images) for images in dict.fromkeys((study.sizes[0], study.sizes[-1]))), hunger(study)]
     return [each for each in said if each is not None]
 
 
-def lead(study: Study, images: int) -> Remark | None:
+def lead(study: Study, images: int) -> str | None:
     """Of the methods without a teacher; None where fewer than two have learned from so many pictures."""
     reached = [outcome for method in UNTAUGHT if (outcome := study.at(method, images))]
     first, second, *_ = [*sorted(reached, key=lambda outcome: -outcome.estimate.mean), None, None]
@@ -29,7 +28,7 @@ def lead(study: Study, images: int) -> Remark | None:
     return remarks.lead(images, first.method, second.method, first.estimate.mean, gain)
 
 
-def hunger(study: Study) -> Remark | None:
+def hunger(study: Study) -> str | None:
     """From how few pictures the others are surely better than the ViT from the most."""
     vits = study.of("ViT")
     if not vits:
@@ -50,7 +49,7 @@ def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
     return {kind: gained for kind, gained in gains.items() if gained}
 
 
-def teacher_finding(study: Study) -> Remark | None:
+def teacher_finding(study: Study) -> str | None:
     """Of the gains that rest on several seeds, where there are such: one alone does not say how much another would
     change."""
     gains = teacher_gains(study)

@@ -1,7 +1,6 @@
 """Block: one block of a transformer drawn as boxes and arrows, each with its tensor of this very image."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -70,7 +69,6 @@ MASKED = -50.0  # Swin adds −100 to pairs of two regions
 TENSOR_PX = 520
 
 
-@dataclass(frozen=True)
 class DrawnBlock(View):
     """One block, drawn: from tokens over norm, Q, K, V, scores, softmax and MLP back to the residual stream, each with
     its tensor of this image."""
@@ -129,7 +127,7 @@ class DrawnBlock(View):
 
 def sentence(tensors: dict[str, Tensor], number: int) -> str:
     stream, after, leaving = (tensors[name] for name in ("tokens", "sum", "leaving"))
-    return adds(stream, after - stream, leaving - after, number).words
+    return adds(stream, after - stream, leaving - after, number)
 
 
 def taken_apart(of: Subject, index: int) -> BlockParts:

@@ -43,7 +43,6 @@ ALPHAS = tuple(round(0.05 * step, 2) for step in range(21))
 MOST_TOKENS = 400  # of which the answers at all of them are computed
 
 
-@dataclass(frozen=True)
 class DualScale(View):
     """Two grids on one image, and the merging of their scores."""
 
@@ -84,7 +83,7 @@ class DualScale(View):
         every = [exactly(each, own) for each in ALPHAS] if len(held.tokens) <= MOST_TOKENS else sorted({0.0, own, 1.0})
         answers = Answers.of(of, {each: logits_of(of, held, each) for each in (*every, alpha)}, own)
         if answers:
-            yield Said(along(every, torch.stack([answers.shares[each] for each in every]), answers.labels, "α").words)
+            yield Said(along(every, torch.stack([answers.shares[each] for each in every]), answers.labels, "α"))
         attention, token = held.attention(alpha), id_at(held.tokens, of.asked) or 0
         pair = partners(loaded, token)
 

@@ -1,7 +1,6 @@
 """Flow: models from the image to the logits, block by block, on one scale of cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,7 +14,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Flow(View):
     """Models from the image to the logits, block by block, on one scale of cost."""
 

@@ -51,7 +51,6 @@ def parts_of(of: Subject) -> Inside:
     return of.kept("from parts", lambda: inside(of.loaded, of.pixels))
 
 
-@dataclass(frozen=True)
 class FromParts(View):
     """The code of a ViT, part by part, beside the tensors of this image."""
 
@@ -140,7 +139,7 @@ def sentence(of: Subject, found: Inside, part: str, index: int, values: Sequence
             lines = [f"“{name}” {text}" for name, text in head.lines(found.logits, of.loaded.label, 3)]
             return f"Of these logits the {head.name} makes {joined(lines)}."
         remark = grown(found.embedded, found.passed["norm"].given, len(found.model.blocks))
-        return remark.words if remark else ""
+        return remark or ""
     first, last = (float(each.numbers.norm(dim=-1).mean()) for each in (values[0], values[-1]))
     match part:
         case "embedding":

@@ -1,7 +1,6 @@
 """Gradual reduction: what is left of the image after each averaging of tokens, what is lost, and what that saves."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -31,7 +30,6 @@ CHARTS = {
 }
 
 
-@dataclass(frozen=True)
 class GradualReduction(View):
     """What is left of the image after each averaging of tokens."""
 
@@ -58,7 +56,7 @@ class GradualReduction(View):
         stages = list(dict.fromkeys(sets))
         kept = {tokens: contrast(seen, tokens) for tokens in stages}
         first, *_, last = ((prod(tokens.grid or ()), left) for tokens, left in kept.items())
-        yield Said(lost(first, last, thinnest(of, sets)).words)
+        yield Said(lost(first, last, thinnest(of, sets)))
         asked = Map(grid_for_browser(sets[0]), of.asked, "Patches of", "", room=False)
         columns = (stage(of, tokens, sets, kept[tokens]) for tokens in stages)
         yield side_by_side((Heading("The image: click a patch"), asked), *columns)

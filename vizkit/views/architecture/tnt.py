@@ -1,7 +1,7 @@
 """TNT: words that attend to words inside one patch, and patches that attend to patches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,7 +19,6 @@ from vizkit.views.view import How, View
 SCALES = ("from lowest", "from 0")
 
 
-@dataclass(frozen=True)
 class TNT(View):
     """Attention inside one patch and between patches."""
 
@@ -63,7 +62,7 @@ class TNT(View):
         weights = inside.weights[token - len(outside.query.special)]
         index = None if self.outer is None else self.outer - 1
         words = (weights.mean(0) if self.inner is None else weights[min(self.inner, len(weights)) - 1]).numpy()
-        yield Said(between_words(words, of.loaded.trained).words)
+        yield Said(between_words(words, of.loaded.trained))
         over = over_picture(of, outside, number, index, "Outer attention of")
         between = (
             Heading(f"Outer: {name_of(outside.query, token)} attends to {len(outside.query) - 1} patches"),

@@ -1,7 +1,6 @@
 """Is it worth it? Five models that are equal in all else, by their accuracy and their cost."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from statistics import fmean
 from typing import Any, ClassVar
@@ -52,7 +51,6 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return sorted(found()[0], key=lambda title: ("digits" in title) is not digit)
 
 
-@dataclass(frozen=True)
 class IsItWorthIt(View):
     """Two scales, or fewer and fewer tokens: what they gain in accuracy, and what they cost."""
 
@@ -90,7 +88,7 @@ class IsItWorthIt(View):
             gain = difference(tests.get(name, {}), tests.get(INSTEAD, {}), images)
             if gain is not None:
                 cost = costs[name] / costs[INSTEAD]
-                yield Said(worth(VARIANTS[name], "the plain ViT of fine patches", cost, gain).words)
+                yield Said(worth(VARIANTS[name], "the plain ViT of fine patches", cost, gain))
         yield from map(Line, wrong)
         points = [
             Point(row.words, row.words, costs[row.variant] / 1e6, 100 * each.mean, 100 * each.half)

@@ -1,9 +1,7 @@
 """Entropy: how evenly every patch of this picture spreads its attention, layer by layer."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -15,13 +13,12 @@ from vizkit.analysis.remarks import attention
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import dots_by_depth
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import choice, head, layer
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Entropy(View):
     """How evenly every patch of this picture spreads its attention, layer by layer."""
 
@@ -31,7 +28,7 @@ class Entropy(View):
         "Colours", ("0 to 1", "to the largest"), "The same for all layers, or up to each map's own largest.", more=True
     )
 
-    how: ClassVar = How(
+    how = How(
         "A bright patch attends to many places about evenly, a dark one to few. Step through the layers: where a model "
         "decides what belongs together, the rows become sharper. A dot of the chart is a head.",
         r"H_i = -\frac{1}{\log N} \sum_j A_{ij} \log A_{ij}",
@@ -45,7 +42,7 @@ class Entropy(View):
     def number(self, of: Subject) -> int:
         return min(self.layer or of.depth, of.depth)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if not of.layers:
             raise NotApplicable(of.seen.no_attention + ".")
         recorded = layers(of.whole())

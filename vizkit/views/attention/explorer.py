@@ -1,9 +1,7 @@
 """Explorer: a head of a layer, or all of them fused, as a map and as the whole matrix."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,7 +18,7 @@ from vizkit.geometry import name_of
 from vizkit.models.probes.parts import attention_parts
 from vizkit.traces import Attention, NotApplicable, Trace
 from vizkit.views.all_heads import heads_of
-from vizkit.views.blocks import Block, Canvas, Columns, Heading, Line, Map, Numbers, Picture, Proof, first_said
+from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Map, Numbers, Picture, Proof, first_said
 from vizkit.views.controls import choice, layer, most_heads, query, switch
 from vizkit.views.explore import asked_of, sentences
 from vizkit.views.rules import one_of
@@ -39,7 +37,6 @@ def ways(of: Sequence[Subject]) -> list[str]:
     return [*FUSED, *map(str, range(1, 1 + most_heads(of)))]
 
 
-@dataclass(frozen=True)
 class Explorer(View):
     """A head of a layer, or all of them fused, as a map and as the whole matrix."""
 
@@ -60,8 +57,8 @@ class Explorer(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Each row of the matrix belongs to the token at its left end and shows how it attends to all others; the "
         "framed row is the map. Max shows what any head attends to, min what all heads attend to; weighting by values "
         "reduces keys with short values.",
@@ -74,7 +71,7 @@ class Explorer(View):
         trace, number, _ = self.traced(of)
         return f"Attention: {self.called(trace, number).replace(' · ', ', ')}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         trace, number, asked = self.traced(of)
         shown, query_id = layers(trace)[number - 1], find_query(layers(trace)[number - 1], asked)[0]
         group = int((shown.query_ids == query_id).any(1).nonzero()[0])
@@ -153,7 +150,7 @@ class Explorer(View):
         return "", {query: first_said(places.where(row, covered, subject)) for query, row in maps.items()}
 
     # ---- the whole matrix --------------------------------------------------------------------------------------------
-    def whole(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Iterator[Block]:
+    def whole(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Blocks:
         """Its colours are logarithmic: most weights are a small part of the largest."""
         queries, keys = rows.values.shape
         if max(queries, keys) > MOST_ON_AXES:

@@ -1,16 +1,13 @@
 """Masked: the causal mask of a decoder, on the words of a sentence."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.attention.walkthrough import SENTENCE, causal, of_words
 from vizkit.analysis.remarks.attention import masked
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.charts import heat_map
 from vizkit.figure.template import literal
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import switch, text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -22,15 +19,14 @@ DECODER = "A decoder: no word attends to later words"
 EXACT = 6  # words of which three digits have room
 
 
-@dataclass(frozen=True)
 class Masked(View):
     """The causal mask of a decoder, beside an encoder that has none."""
 
     decoder: bool = switch("With the mask", "Off, the decoder's matrix is the encoder's.", default=True)
     sentence: str = text("Sentence", EXAMPLE, f"Your own words; the first {MOST} are shown.", longest=100)
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Left, the words of a sentence attend to each other; every row sums to one. Right, a mask of −∞ above the "
         "diagonal is added before softmax: those weights become exactly 0 and the rest of each row is shared out anew. "
         "A ViT is an encoder: patches have no before and after.",
@@ -42,7 +38,7 @@ class Masked(View):
     def title(self, of: Subject) -> str:
         return "The causal mask of a decoder"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         words = self.sentence.split()[:MOST] or EXAMPLE.split()
         weights = of_words(words)
         seen = causal(weights) if self.decoder else weights

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -19,7 +18,7 @@ from vizkit.models import Keep
 from vizkit.models import trace as traced
 from vizkit.models.probes.budget import weights_bytes
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import choice
 from vizkit.views.explore import sentences
 from vizkit.views.rows_of import layer_for_browser
@@ -46,7 +45,6 @@ def heads(of: Sequence[Subject]) -> list[str]:
     return [GLOBAL, *dict.fromkeys(f"layer {at}, head {head + 1}" for at, head in layers)]
 
 
-@dataclass(frozen=True)
 class Statistics(View):
     """How far and how evenly every head attends, and to which tokens."""
 
@@ -62,7 +60,7 @@ class Statistics(View):
         "Head", heads, "Whose attention is drawn on the picture: click a dot.", default=GLOBAL, inside=True
     )
 
-    how: ClassVar = How(
+    how = How(
         "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
         "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
         "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better. Click a "
@@ -76,7 +74,7 @@ class Statistics(View):
     def title(self, of: Subject) -> str:
         return f"Every head by layer, over {self.over}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if weights_bytes(of.loaded) > FULL_TRACE_BYTES:
             raise NotApplicable(
                 f"All weights of {of.name} at this size would take more memory than is kept; choose a smaller input."
@@ -95,7 +93,7 @@ class Statistics(View):
                 counted.append(of.kept(("statistics", name), partial(measured, of, rgb)))
             return spread(counted)
 
-        def show(results: Mapping[Any, Any]) -> Iterator[Block]:
+        def show(results: Mapping[Any, Any]) -> Blocks:
             beside = [found for other in of.beside if (found := other.find(key)) is not None]
             for found in results.values():
                 yield from self.charts(of, found, beside, len(pictures))
@@ -107,7 +105,7 @@ class Statistics(View):
             return {name: samples.picture(name) for name in samples.names()}
         return {of.image: of.rgb} if self.over == HERE else dict(of.uploads)
 
-    def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Iterator[Block]:
+    def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Blocks:
         """The head that was clicked, and one chart for each statistic, with the axes of all models side by side."""
         mean, _ = counted
         at, head = self.head(of, mean)
@@ -142,7 +140,7 @@ class Statistics(View):
         at = min(at, of.depth)
         return at, min(head, of.layers[at - 1].heads)
 
-    def map(self, of: Subject, at: int, head: int) -> Iterator[Block]:
+    def map(self, of: Subject, at: int, head: int) -> Blocks:
         """What the query attends to in one head."""
         layer = of.layers[at - 1]
         yield Line(f"layer {at}, head {head}{', the most global' if self.shown == GLOBAL else ''} · click a dot")

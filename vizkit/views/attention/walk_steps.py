@@ -13,7 +13,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import curves, heat_map
 from vizkit.geometry import pixel_box
 from vizkit.views.attention.walk_row import Row
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Map, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Map, Picture, Said
 from vizkit.views.subject import Subject
 
 EXPERIMENT = "this is an experiment, and the rest of the layer was not trained for it"
@@ -148,7 +148,7 @@ def sentence(row: Row, step: Step, place: int) -> str:
 
 
 # ---- on paper --------------------------------------------------------------------------------------------------------
-def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Iterator[Block]:
+def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Blocks:
     """One step, counted from 1, as a slide: the picture and its numbers beside one another."""
     step = steps(row)[number_of - 1]
     yield Heading(f"Step {number_of} of {COUNT}, {step.title}: {step.formula}")
@@ -184,7 +184,7 @@ def over_picture(row: Row, number_of: int) -> Iterator[Map]:
     yield Map(drawn, row.asked, "The walk of", quantity)
 
 
-def drawn_numbers(of: Subject, row: Row, place: int, number_of: int) -> Iterator[Block]:
+def drawn_numbers(of: Subject, row: Row, place: int, number_of: int) -> Blocks:
     """The vectors of a step."""
     head, after, computed = row.head, row.after_head, row.computed
     query, key = head.query[row.position], head.key[place]

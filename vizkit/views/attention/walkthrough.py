@@ -1,9 +1,8 @@
 """Walk-through: one query in one head, followed step by step with the numbers that the model computed."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from vizkit.models.probes.parts import Parts, attention_parts
 from vizkit.traces import Attention, NotApplicable, Tokens, tolerance
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
 from vizkit.views.attention.walk_steps import COUNT, on_paper, steps
-from vizkit.views.blocks import Block, Canvas, Line, Numbers, Proof, Said, Tiles, first_said
+from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Proof, Said, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, switch, tokens_that_ask
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -38,7 +37,6 @@ def last_key(of: Sequence[Subject]) -> int:
     return max((len(step.key) for each in of for step in each.layers), default=0)
 
 
-@dataclass(frozen=True)
 class WalkThrough(View):
     """One query in one head, step by step, in the model's own numbers."""
 
@@ -81,10 +79,10 @@ class WalkThrough(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    alone: ClassVar = True
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    overlays = False
+    alone = True
+    slides = "step"
+    how = How(
         "White is the query, orange the key whose numbers are shown; a click on the photograph or on the row of scores "
         "chooses another key. Play, or go step by step with the arrow keys; pointing at a number says where it comes "
         "from.",
@@ -98,7 +96,7 @@ class WalkThrough(View):
         _, row = self.row(of)
         return f"Attention step by step: {whose(row)}, query {row.query_name}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         recorded, row = self.row(of)
         place = row.place_of(self.key)
         data = for_browser(row) | {"at": (self.step, self.key), "steps": [asdict(each) for each in steps(row)]}

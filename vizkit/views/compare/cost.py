@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.analysis.distillation.agreement import standard_error
@@ -20,7 +19,7 @@ from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
-from vizkit.views.blocks import Block, Chart, Download, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
 from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
@@ -65,7 +64,6 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 COUNTED = ("model", "parameters", "multiply_adds")
 
 
-@dataclass(frozen=True)
 class Cost(View):
     """What every model takes, and how often it is right for that."""
 
@@ -76,9 +74,9 @@ class Cost(View):
         "Images at once", 2, 32, 8, "For the time of many.", at=(2, 4, 8, 16, 32), key="cost_batch", runs=True
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Further up is right more often, further to the left is cheaper: a model with another one above it on the left "
         "costs more and achieves less. Open marks are the other models of the same classes that come with vizkit. "
         "Multiply–adds are counted operation by operation for one image at the model's own input size, a "
@@ -94,13 +92,13 @@ class Cost(View):
     def title(self, of: Sequence[Subject]) -> str:
         return f"How often models are right, against {AXES[self.against][0].lower()}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         chosen, beside = (
             [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
         )
         large = sum(each["parameters"] for each in chosen) > AT_ONCE
 
-        def show(found: Mapping[str, Measured]) -> Iterator[Block]:
+        def show(found: Mapping[str, Measured]) -> Blocks:
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.picture(known, beside)
@@ -128,7 +126,7 @@ class Cost(View):
         one = f"{chosen[0]['model']} takes {amount(chosen[0][axis])} {what} for one image."
         return first_said(worth(costs, shares, what), most_and_least(costs, what)) or one
 
-    def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Iterator[Block]:
+    def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """Accuracy against cost, of what was tested on the same images; else what each model takes."""
         words, unit, scale = AXES[self.against]
         every = [each for each in (*chosen, *beside) if self.against in each]

@@ -1,16 +1,14 @@
 """Which images the models are compared on: the sidebar's, and others at hand."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from vizkit.datasets import samples
-from vizkit.views.blocks import Answered, Block, Job, Later, Line
+from vizkit.views.blocks import Answered, Blocks, Job, Later, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
-
-__all__ = ["OfImages", "every_model", "first_answer", "known", "truth_of"]
 
 MOST = 8
 Progress = Callable[[int, int], None]
@@ -76,7 +74,7 @@ def there(jobs: Mapping[str, Job], found: Mapping[Hashable, Any]) -> dict[str, A
     return {name: found[job.key] for name, job in jobs.items() if job.key in found}
 
 
-def known(of: Sequence[Subject]) -> Iterator[Block]:
+def known(of: Sequence[Subject]) -> Blocks:
     """What models know at all, and what is guessed of them, each once."""
     yield from map(Line, dict.fromkeys(note for each in of for note in each.loaded.notes))
     yield from map(Answered, {each.loaded.labels: each.loaded for each in of}.values())

@@ -1,9 +1,9 @@
 """Maps: one map of every model on several images, on one scale, and its average over many."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Grid,
     Heading,
     Limits,
@@ -62,7 +62,6 @@ def of_class(view: "Maps") -> bool:
     return view.method != LAYER and METHODS[view.method].needs != "trace"
 
 
-@dataclass(frozen=True)
 class Maps(Decision, OfImages):
     """A map of every model on several images, all by one method and on one scale."""
 
@@ -89,8 +88,8 @@ class Maps(Decision, OfImages):
         runs=True,
     )
 
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "A row is an image, a column a model, and beside them each model's average map. All have one scale: a value is "
         "how many times the mean of its own map a place has, so that grids of any size and methods of any unit can be "
         "compared, and a colour counts doublings, so that a flat map can be seen beside a pointed one; red is evidence "
@@ -105,7 +104,7 @@ class Maps(Decision, OfImages):
     def title(self, of: Sequence[Subject]) -> str:
         return f"{TITLES[self.method]}{'' if self.method == LAYER else f' for {self.target}'}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         rows = self.rows(of)
         found = [[each.kept(self.key(each), partial(self.found, each)) for each in row] for row in rows]
         maps = [[each for each in row if isinstance(each, Found)] for row in found]
@@ -192,11 +191,9 @@ class Maps(Decision, OfImages):
             few = {name: [strongest(each.heat) for each in maps] for name, maps in every.items() if maps}
             shares = {name: sum(each) / len(each) for name, each in few.items()}
         remark = of_models(shares, where, len(found))
-        return remark.words if remark else ""
+        return remark or ""
 
-    def averaged(
-        self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], limits: Limits
-    ) -> Iterator[Block]:
+    def averaged(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], limits: Limits) -> Blocks:
         count = len(found) if self.over == THESE else OTHERS
         yield Heading(f"Average over {count} {'image' if count == 1 else 'images'}")
         if self.over == THESE:
@@ -232,7 +229,7 @@ def mean_of(maps: Sequence[Found]) -> Tensor:
     return average([each.heat for each in maps]) if maps else torch.zeros(0, 0)
 
 
-def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], limits: Limits) -> Iterator[Block]:
+def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], limits: Limits) -> Blocks:
     """The average of every model that has one."""
     shown = [(each, found[each.name]) for each in of if each.name in found and found[each.name].numel()]
     cells = tuple(((tile(heat, limits[0] < 0), blank(each)),) for each, heat in shown)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import combinations, zip_longest
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from vizkit.models import ModelError
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.views.blocks import (
     Bars,
-    Block,
+    Blocks,
     Canvas,
     Columns,
     Download,
@@ -46,16 +46,15 @@ BARS = 5
 THUMBNAIL_PX = 256
 
 
-@dataclass(frozen=True)
 class Predictions(OfImages, View):
     """What every model says of several images, and where the models differ."""
 
     order: Literal["as chosen", "where they disagree first"] = choice("Order", (CHOSEN, DISAGREEING), more=True)
     differ: bool = switch("Only where they differ", more=True)
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "A row is an image, a column a model: its likeliest classes. Bars of one colour are one class, in all rows, "
         "also where the models' lists of classes differ. ✓ and ✗ say whether the first class is what the image shows, "
         "where that is known. A click on an image makes it the sidebar's.",
@@ -71,7 +70,7 @@ class Predictions(OfImages, View):
     def title(self, of: Sequence[Subject]) -> str:
         return "What every model says of the same images"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         answers = Answers(self.rows(of))
         rows = answers.rows
         if self.order == DISAGREEING:
@@ -257,12 +256,12 @@ class Answers:
         bars = [(name, head.bar(value), colour) for name, value, colour in self.bars(row, place)]
         return {"bars": bars, "box": None if box == [0, 0, 1, 1] else box, "right": row.right(place)}
 
-    def on_paper(self, row: Row) -> Iterator[Block]:
+    def on_paper(self, row: Row) -> Blocks:
         yield Heading(row.name)
         picture = Picture(row.of[0].rgb, row.name, " · ".join(self.who(row)))
         yield Columns(((picture,), *(tuple(self.column(row, place)) for place in range(len(self.of)))))
 
-    def column(self, row: Row, place: int) -> Iterator[Block]:
+    def column(self, row: Row, place: int) -> Blocks:
         head, said, bars = row.of[place].loaded.head, row.answers[place], self.bars(row, place)
         yield Heading(self.names[place])
         if head.probable and bars:

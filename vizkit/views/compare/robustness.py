@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.image import RGB, data_url, prepare
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Canvas,
     Chart,
     Columns,
@@ -42,7 +42,6 @@ WAITING = "No model has answered yet; how far they are is said below."
 Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
 
 
-@dataclass(frozen=True)
 class Robustness(View):
     """What the answers withstand when the image is changed, and how much of that is chance."""
 
@@ -65,9 +64,9 @@ class Robustness(View):
         runs=True,
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
         "image is changed more and more? Move the strength: pictures and marks follow. Noise, occlusion and shuffle "
         "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them, and "
@@ -82,7 +81,7 @@ class Robustness(View):
     def title(self, of: Sequence[Subject]) -> str:
         return "What the answers withstand"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         if min(of[0].rgb.shape[:2]) < CELLS:
             raise NotApplicable(
                 f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another."
@@ -97,7 +96,7 @@ class Robustness(View):
             raise NotApplicable(silent[0])
         pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
 
-        def show(found: Mapping[str, Logits]) -> Iterator[Block]:
+        def show(found: Mapping[str, Logits]) -> Blocks:
             there = [Withstood(each, found[each.name]) for each in able if each.name in found]
             yield Said(said(there)) if there else Line(WAITING)
             yield self.canvas(able, there, pictures, of[0].rgb)
@@ -135,12 +134,12 @@ class Robustness(View):
         still = tuple(self.on_paper(there, rgb))
         return Canvas("vizkit_withstands", data, "probability of each model's first answer", tells, still)
 
-    def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Iterator[Block]:
+    def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Blocks:
         kinds = list(PERTURBATIONS.items())
         for start in range(0, len(kinds) if there else 0, 2):
             yield Columns(tuple(tuple(self.panel(there, *each, rgb)) for each in kinds[start : start + 2]))
 
-    def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Iterator[Block]:
+    def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Blocks:
         words = f"{kind.title} · {kind.in_words(self.level)}"
         shares = {each.of.name: each.shares(name) for each in there}
         yield Heading(words)
@@ -215,10 +214,10 @@ def changed_pictures(rgb: RGB) -> dict[str, list[str]]:
 # ---- what is said and saved ------------------------------------------------------------------------------------------
 def said(there: Sequence[Withstood]) -> str:
     kept = {each.of.name: {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()} for each in there}
-    return withstood(kept).words
+    return withstood(kept)
 
 
-def below(there: Sequence[Withstood], draws: int) -> Iterator[Block]:
+def below(there: Sequence[Withstood], draws: int) -> Blocks:
     """The mean of every curve, and the numbers."""
     if draws > 1:
         yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")

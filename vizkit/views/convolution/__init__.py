@@ -2,8 +2,6 @@
 
 from vizkit.views.entry import Entry
 
-__all__ = ["VIEWS"]
-
 VIEWS = (
     Entry(
         "Slide",

@@ -1,9 +1,7 @@
 """Activations: the curves with their derivatives, and what the model's own activations are given."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +12,7 @@ from vizkit.figure.charts import curves, heat_map, rule
 from vizkit.figure.palette import CLASSES
 from vizkit.models.probes.convolution.layers_seen import BINS, HIGH, LOW, Activated
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Part, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Part, Said
 from vizkit.views.controls import layer, several
 from vizkit.views.convolution.feature_maps import pass_of
 from vizkit.views.subject import Subject
@@ -28,7 +26,6 @@ def count(of: Sequence[Subject]) -> int:
     return max((len(pass_of(each).activated) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Activations(View):
     """What lets a network bend: the curves, and what a model's own are given."""
 
@@ -43,9 +40,9 @@ class Activations(View):
         "Activation", "Whose numbers are drawn alone.", default=1, high=count, key="activation_layer"
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "An activation bends the sum of a layer; without one, all layers together would be one linear map. Going "
         "back, every layer multiplies the gradient by the derivative: at most ¼ for the sigmoid, 1 for tanh and ReLU. "
         "Below: the numbers that the model’s own activations are given for this image.",
@@ -57,7 +54,7 @@ class Activations(View):
     def title(self, of: Subject) -> str:
         return f"Activations, and what number {self.layer} is given"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         x = torch.linspace(-6, 6, 961)
         both = {name: values_and_slopes(name, x) for name in self.curves}
         charts = []
@@ -68,14 +65,14 @@ class Activations(View):
         yield Columns(tuple(charts))
         yield Part(partial(self.given, of))
 
-    def given(self, of: Subject) -> Iterator[Block]:
+    def given(self, of: Subject) -> Blocks:
         """What each activation of the model is given, as a histogram for every layer."""
         layers = pass_of(of).activated
         if not layers:
             raise NotApplicable(f"{of.name} calls no activation that is known here.")
         number = min(self.layer or len(layers), len(layers))
         chosen, shares = layers[number - 1], shares_of(layers)
-        yield Said(convolution.negative([(each.name, each.negative) for each in layers]).words)
+        yield Said(convolution.negative([(each.name, each.negative) for each in layers]))
         words = f"{chosen.path} · mean {chosen.mean:.2f} · standard deviation {chosen.std:.2f}".replace("-", "−")
         yield Columns(
             (

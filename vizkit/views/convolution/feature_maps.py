@@ -1,9 +1,8 @@
 """Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what its number is made of."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vizkit.figure.charts import bars
 from vizkit.models.probes.convolution.layers_seen import After, Convolved, Seeing, seen
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
+from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
 from vizkit.views.controls import choice, layer, number, query
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
@@ -31,7 +30,6 @@ def convolutions(of: Sequence[Subject]) -> int:
     return max((len(pass_of(each).convolved) for each in of), default=0)
 
 
-@dataclass(frozen=True)
 class FeatureMaps(View):
     """What every channel of a layer sees, where, and what its numbers are made of."""
 
@@ -57,9 +55,9 @@ class FeatureMaps(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
         "image which pixels it can depend on; click it to see which channels of the layer before make its number.",
         r"z_c(i, j) = b_c + \sum_{c'} \sum_{m, n} K_{c c'}(m, n)\, x_{c'}(i s - p + m d,\; j s - p + n d)",
@@ -70,7 +68,7 @@ class FeatureMaps(View):
     def title(self, of: Subject) -> str:
         return f"Feature maps of convolution {self.layer or convolutions([of])} after the {self.after}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         count = convolutions([of])
         if not count:
             raise NotApplicable(f"{of.name} has no convolutions.")
@@ -92,7 +90,7 @@ class FeatureMaps(View):
         alt = f"The image with the pixels that a unit of {convolved.path} can see"
         still = on_paper(drawn, order, unit[0])
         yield Canvas("vizkit_feature_maps", data, alt, tells, (still,), of)
-        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value).words)
+        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value))
         place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
         through = [
             (f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")

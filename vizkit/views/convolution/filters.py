@@ -1,9 +1,8 @@
 """Filters: those of the first layer, and what a channel answers to most strongly over a set of pictures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vizkit.models.probes.convolution.receptive_field import Layer
 from vizkit.models.probes.convolution.top_patches import Answers, patches
 from vizkit.scoring import pictures, top_patches
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.convolution.feature_maps import pass_of, walk_of
 from vizkit.views.convolution.known import data_of
@@ -42,7 +41,6 @@ def most_channels(of: Sequence[Subject]) -> int:
     return max((each.shape[0] for one in of for each in pass_of(one).convolved), default=1)
 
 
-@dataclass(frozen=True)
 class Filters(View):
     """The first layer's filters, and the patches that a channel answers to most."""
 
@@ -74,9 +72,9 @@ class Filters(View):
         when=lambda view: view.data != "this picture",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "A filter of the first layer answers to what it looks like. Later ones have no colours to show: the pictures "
         "say what they answer to, each cut to the pixels that the unit can see.",
         "",
@@ -87,7 +85,7 @@ class Filters(View):
     def title(self, of: Subject) -> str:
         return f"Filters, and what channels of convolution {self.layer or most_layers([of])} answer to most"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         layers = layers_of(of)
         if not layers:
             raise NotApplicable(f"{of.name} has no convolutions whose units see a part of the picture.")
@@ -111,7 +109,7 @@ class Filters(View):
 
     def found(
         self, of: Subject, chosen: Layer, looked: tuple[str, int], weight: np.ndarray, results: Mapping[Any, Answers]
-    ) -> Iterator[Block]:
+    ) -> Blocks:
         for answers in results.values():
             channel = min(self.channel, len(answers.values)) - 1
             first = min(channel, max(0, len(answers.values) - ROWS))
@@ -121,7 +119,7 @@ class Filters(View):
             if looked[0]:
                 images: ImageSet = of.kept(("pictures", *looked), lambda: pictures(of.loaded, *looked))
                 labels = [images.labels[images.targets[index]] for index in answers.images[channel]]
-                yield Said(convolution.answered(channel, labels).words)
+                yield Said(convolution.answered(channel, labels))
                 over = f"of {len(images)} pictures of {looked[0]}"
             drawn = patch_rows(patches(answers, rows, chosen.seen), tile=80)
             yield Picture(drawn, f"The patches that {names} answer to most")

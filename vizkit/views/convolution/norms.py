@@ -1,9 +1,7 @@
 """Norms: LayerNorm, BatchNorm and their relatives on the model's own tokens; which numbers share a mean."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +14,7 @@ from vizkit.datasets import samples
 from vizkit.figure.convolution.sharing import sharing
 from vizkit.models import trace
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import layer, number
 from vizkit.views.convolution.known import samples_for
 from vizkit.views.subject import Subject
@@ -31,7 +29,6 @@ def most_blocks(of: Sequence[Subject]) -> int:
     return max((len(each.seen.features) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Norms(View):
     """Which numbers share a mean, on the model's own tokens."""
 
@@ -41,9 +38,9 @@ class Norms(View):
     images: int = number("Images in the batch", 1, MOST_IMAGES, 2, "Yours, then samples.", key="norm_images")
     channel: int = number("Channel", 1, CHANNELS, 9, "Of the number in the small frame.", key="norm_channel")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "A frame holds the numbers that share a mean and a standard deviation with the small one. Only BatchNorm’s "
         "frame reaches into other images: what it gives for yours depends on them, and a batch of one is a problem.",
         r"\hat h = \frac{h - \mu}{\sqrt{\sigma^2 + \epsilon}}, \quad y = \gamma \hat h + \beta",
@@ -55,7 +52,7 @@ class Norms(View):
     def title(self, of: Subject) -> str:
         return f"Which numbers share a mean: features {self.block}, channel {self.channel}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         depth = len(of.seen.features)
         if not depth:
             raise NotApplicable(f"{of.name} gives no features that could be normalised.")

@@ -1,9 +1,8 @@
 """Receptive field: what a unit can see, what it mostly uses, and the same of transformers on one axis."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,7 +24,7 @@ from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Chart,
     Columns,
     Folded,
@@ -54,7 +53,6 @@ def most_stages(of: Sequence[Subject]) -> int:
     return max(len(each.seen.features) for each in of_kind(of, ("cnn",)))
 
 
-@dataclass(frozen=True)
 class ReceptiveField(View):
     """How much of the image a unit can see, and uses."""
 
@@ -69,9 +67,9 @@ class ReceptiveField(View):
         runs=True,
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The white frame is all that can change the unit, the colours how much each pixel does, the blue frame the "
         "smallest square around the middle that holds 68 % of it. In the chart, where 50 % of the side is the edge of "
         "each model's own input, dotted lines say how far a layer can see, solid ones how far the square reaches, "
@@ -92,7 +90,7 @@ class ReceptiveField(View):
         count = len(of.seen.features)
         return min(self.stage or count, count) - 1
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
         if not set(cnns) & set(of):
             yield Line(f"Your models have no convolution; shown: {cnns[0].name}, which knows the same data.")
@@ -110,12 +108,12 @@ class ReceptiveField(View):
         yield Folded("Before transformers: what each network brought", ancestors)
         yield Numbers(partial(as_arrays, cnns, self.over))
 
-    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Iterator[Block]:
+    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Blocks:
         lines = [line for each in cnns for line in of_cnn(each, self.over)]
         lines += [line for each in transformers for line in of_transformer(each, self.over)]
         yield Chart(by_depth(lines), "How far units can see and how far they look, by depth of the network")
 
-    def on_picture(self, of: Subject, named: bool) -> Iterator[Block]:
+    def on_picture(self, of: Subject, named: bool) -> Blocks:
         """The field on the chosen picture, with its sentence."""
         index = self.index(of)
         own, field = walked(of), effective(of, self.over)[index]
@@ -243,7 +241,7 @@ def last_layer(own: Walk, seen: Seen) -> str:
     return formula(layers[-1]) if layers else ""
 
 
-def layer_by_layer(own: Walk) -> Iterator[Block]:
+def layer_by_layer(own: Walk) -> Blocks:
     rows = [{**row, "formula": formula(each)} for row, each in zip(rows_of(own), own.layers, strict=True)]
     shown = tuple(
         {name.replace("_", " "): str(value) for name, value in row.items() if name != "whole_image"} for row in rows
@@ -251,7 +249,7 @@ def layer_by_layer(own: Walk) -> Iterator[Block]:
     yield Table(shown, "The receptive field of every layer")
 
 
-def ancestors() -> Iterator[Block]:
+def ancestors() -> Blocks:
     rows = tuple(
         {
             "network": each.title,

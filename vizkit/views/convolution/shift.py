@@ -1,11 +1,10 @@
 """Shift by a pixel: the picture moves, and what a model sees in it stays, or does not."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure import shift
 from vizkit.image import RGB, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
-from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.convolution.known import title_of
 from vizkit.views.subject import Subject
@@ -29,7 +28,6 @@ WHY = (
 )
 
 
-@dataclass(frozen=True)
 class Shift(View):
     """The picture moves by a few pixels, and the answers with it or not."""
 
@@ -42,9 +40,9 @@ class Shift(View):
         key="shift_px",
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "A convolution gives the same numbers one pixel further when the picture moves by one pixel; strides and "
         "patches break that, the pooling over all places at the end mends most of it. An MLP on pixels sees another "
         "input. What comes in at the side repeats the border.",
@@ -57,7 +55,7 @@ class Shift(View):
     def title(self, of: Sequence[Subject]) -> str:
         return f"A picture that moves: {abs(self.distance)} pixels to the {'left' if self.distance < 0 else 'right'}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         answers = {each.name: each.kept(("moved", MOST_PX), partial(answers_of, each)) for each in of}
         cosines = {name: each.cosine[:, 0].double().numpy() for name, each in answers.items()}
         firsts = {name: each.logits[:, 0].argmax(-1).numpy() for name, each in answers.items()}

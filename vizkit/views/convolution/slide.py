@@ -1,9 +1,9 @@
 """Slide: a kernel walks over the picture, and every number of the output is seen to be made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -17,7 +17,7 @@ from vizkit.figure.palette import SIGNED, colours
 from vizkit.image import digest_of
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number, query, text
 from vizkit.views.rules import below, tuple_of, whole, words
 from vizkit.views.subject import Subject
@@ -58,7 +58,6 @@ def looks_at_pixels(of: Subject) -> bool:
         return False
 
 
-@dataclass(frozen=True)
 class Slide(View):
     """A kernel walks over the image: pixels times weights, summed."""
 
@@ -108,9 +107,9 @@ class Slide(View):
         "Channel", tuple(CHANNELS), "The filters of a model read all of them.", more=True, key="slide_channel"
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The orange window stands on the picture: each of its pixels is multiplied by the weight at the same place, "
         "and their sum is one number of the output. The same few weights are used everywhere; type another one.",
         r"S(i, j) = \sum_{m, n} I(i s - p + m d,\; j s - p + n d)\, K(m, n)",
@@ -122,7 +121,7 @@ class Slide(View):
         walk = self.walk(self.chosen(of))
         return f"A kernel walks: {walk.name}, {walk.steps.f} × {walk.steps.f}, over {self.side} × {self.side} pixels"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         chosen = self.chosen(of)
         walk = self.walk(chosen)
         made = walked(of[0].rgb, walk)
@@ -234,7 +233,7 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
     }
 
 
-def on_paper(walk: Walk, made: Walked) -> Iterator[Block]:
+def on_paper(walk: Walk, made: Walked) -> Blocks:
     """Input, kernel and output beside one another."""
     output, white, steps = made.output.numpy(), walk.white, walk.steps
     grey = None if white is None else np.repeat((output / white).clip(0, 1)[..., None] * 255, 3, 2).astype(np.uint8)

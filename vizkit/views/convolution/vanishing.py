@@ -1,9 +1,8 @@
 """Vanishing gradients: what is left of the gradient at the first of many layers, measured as switches turn."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from vizkit.analysis.convolution.activations import ACTIVATIONS
 from vizkit.analysis.convolution.vanishing import Kind, Network, NormName, gradient_norms, last_by_depth
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.charts import curves
-from vizkit.views.blocks import Block, Chart, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Numbers, Said, first_said
 from vizkit.views.controls import choice, number, several, switch
 from vizkit.views.convolution.activations import coloured
 from vizkit.views.subject import Subject
@@ -23,7 +22,6 @@ LEAST_POWERS = (-3, 1)  # of ten, that the axis shows
 Norms = Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True)
 class Vanishing(View):
     """What is left of the gradient at the first of many layers."""
 
@@ -51,8 +49,8 @@ class Vanishing(View):
         key="vanishing_of",
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "A line that falls to the left loses its gradient on the way back: the first layers hardly learn. A "
         "residual connection or a norm brings it back; norms without residuals let it grow instead. Below, with "
         "residuals and LayerNorm: with post-norm the last layers’ gradient stays large however deep the network is, so "
@@ -68,7 +66,7 @@ class Vanishing(View):
         words += [f"{self.place} with {self.norm}"] if self.norm != "none" else []
         return f"Gradient of every layer: {', '.join(words)}, random weights"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         settings = self.kind, self.depth, self.residual, self.norm, self.place == PLACES[0]
         norms = {name: measured(name, *settings) for name in self.activations}
         yield Said(first_said(convolution.vanished(norms)))

@@ -4,8 +4,6 @@ from functools import partial
 
 from vizkit.views.entry import Entry, Only
 
-__all__ = ["PICTURE", "SCENE", "VIEWS"]
-
 SCENE, PICTURE = "scene", "picture"
 OF = {SCENE: "drawn scene", PICTURE: "picture of the sidebar"}
 ONLY = Only("source", "det_of", PICTURE, OF[PICTURE])

@@ -1,9 +1,8 @@
 """Boxes: what is found, where its query looked, and what speaks for its class."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from vizkit.analysis.detection.boxes import best_overlap
 from vizkit.analysis.detection.instances import own_and_others
 from vizkit.analysis.remarks.detection import of_found, of_own
 from vizkit.figure.detection.on_picture import Panel
-from vizkit.views.blocks import Block, Link, Numbers, Said
+from vizkit.views.blocks import Blocks, Link, Numbers, Said
 from vizkit.views.controls import head, layer, number, switch
 from vizkit.views.detection import SCENE
 from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, last_query, size
@@ -36,7 +35,6 @@ def true_boxes(key: str, *, default: bool) -> Any:
     return switch("True boxes", help, default=default, key=key, when=lambda view: view.source == SCENE)
 
 
-@dataclass(frozen=True)
 class Boxes(OfScene, View):
     """Every box is what one query says: where that query looked, and what speaks for its class."""
 
@@ -48,8 +46,8 @@ class Boxes(OfScene, View):
         "Query", -1, last_query, -1, "Whose box; −1: the surest.", follows=True, inside=True, key="det_query"
     )
 
-    shows: ClassVar = "Boxes, and where one of them looks"
-    how: ClassVar = How(
+    shows = "Boxes, and where one of them looks"
+    how = How(
         "Point at a box: beside it, where its query took from the image in the chosen decoder layer, and the cells "
         "that speak for its class through all layers. A click keeps it. An insect is found by the surest box of its "
         "class that overlaps it by an IoU of 0.5 or more; every other box is too many.",
@@ -60,7 +58,7 @@ class Boxes(OfScene, View):
         "Carion et al. 2020; Chefer et al. 2021, eqs. 5–10",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         made, things, said = given.seen(), given.things, given.sure(self.score)
         (found, counts), queries = given.found(said), said.queries.tolist()
@@ -75,13 +73,13 @@ class Boxes(OfScene, View):
                 speaks[each] = given.kept(("relevance", each, label), partial(relevance, given, each, label))
             if given.truth and things and (on := best_overlap(box, things.boxes_cxcywh)) is not None:
                 own = own_and_others(weights, given.truth.instances, on[0] + 1)
-                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own).words
+                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own)
         if queries:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, (), looked, "attention", "%", own=True))
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
-        yield Said(of_found(counts, self.score, given.title).words)
+        yield Said(of_found(counts, self.score, given.title))
         if given.number == self.usual:
             yield Link("A scene where it fails", replace(self, scene=OFFERED[1]))
         arrays = {name: getattr(said, name).numpy() for name in said._fields}

@@ -1,16 +1,16 @@
 """Beside a classifier: ViT and Swin, asked for each class of a scene, beside the boxes of a DETR."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vizkit.analysis.detection.boxes import corners
 from vizkit.analysis.remarks.detection import of_classifiers
 from vizkit.figure.detection.on_picture import Frame, Panel
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
@@ -32,15 +32,14 @@ def classes(of: Sequence[Subject], view: Any) -> list[str]:
     return list(dict.fromkeys(given.names(things_in(given).labels))) or [""]
 
 
-@dataclass(frozen=True)
 class BesideClassifier(OfScene, View):
     """A ViT and a Swin, asked for each class of the scene, beside the boxes of that class."""
 
     score: float = least_score()
     asked: str | None = choice("Class", classes, "Of those that are there.", follows=True, runs=True, key="det_class")
 
-    shows: ClassVar = "A detector and classifiers, asked for each class"
-    how: ClassVar = How(
+    shows = "A detector and classifiers, asked for each class"
+    how = How(
         "The classifiers have only ever seen pictures of one insect with its name. Here they are asked for each class "
         "that is in the scene; the dashed boxes are those of the class, drawn or found.",
         r"s = \sum_{i \in \text{boxes}} R_i^+ \Big/ \sum_i R_i^+ \quad\text{against the share of the picture in boxes}",
@@ -48,7 +47,7 @@ class BesideClassifier(OfScene, View):
         "Chefer et al. 2021; Carion et al. 2020",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         said, things, names = given.sure(self.score), things_in(given), given.model.labels
         known = classes([of], self)
@@ -67,7 +66,7 @@ class BesideClassifier(OfScene, View):
             panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance", "%"))
         told = partial(name_of, names), "asked"
         yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
-        yield Said(of_classifiers(given.title, asked, shares).words)
+        yield Said(of_classifiers(given.title, asked, shares))
         yield Numbers(partial(dict, maps, picture=given.rgb, labels=things.labels, boxes_cxcywh=things.boxes_cxcywh))
 
 

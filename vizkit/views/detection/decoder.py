@@ -1,13 +1,10 @@
 """Decoder: the boxes after each layer, and what becomes of them when queries do not look at each other."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.remarks.detection import of_doubles, of_many_doubles
 from vizkit.figure.detection.on_picture import Panel, Track
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import layer
 from vizkit.views.detection.boxes import least_score, true_boxes
 from vizkit.views.detection.scene import BUNDLED, OfScene, depth, shipped
@@ -17,7 +14,6 @@ from vizkit.views.view import How, View
 WAYS = {"together": "Queries look at each other", "alone": "Each looks at itself alone"}
 
 
-@dataclass(frozen=True)
 class Decoder(OfScene, View):
     """Boxes move and get sure from layer to layer; queries that know nothing of each other say things twice."""
 
@@ -25,7 +21,7 @@ class Decoder(OfScene, View):
     score: float = least_score()
     truth: bool = true_boxes("det_decoder_truth", default=False)
 
-    how: ClassVar = How(
+    how = How(
         "Step through the layers: each line leads from where a query's box was after the first layer to where it is. "
         "At the right the queries know nothing of each other; “again” marks a box of the same class as a surer one "
         "that overlaps it by an IoU of 0.5 or more, unless it stands for another insect.",
@@ -39,7 +35,7 @@ class Decoder(OfScene, View):
         given = self.given(of)
         return f"Boxes in {given.title}: after decoder layer {self.layer or len(given.model.model.decoder)}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given, panels, counts, arrays = self.given(of), [], [], {}
         for name, title in WAYS.items():
             made = given.seen(self_attention=name == "together")
@@ -54,9 +50,9 @@ class Decoder(OfScene, View):
                 arrays[f"{name}_{what}"] = [getattr(answers, what)[0].numpy() for answers in made.layers]
         panels += [Panel("What is there", given.true_frames())] if self.truth and given.number else []
         yield from self.canvas(given, panels, "Boxes and the way that their middles took.")
-        yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title).words)
+        yield Said(of_doubles(self.at(given.seen().layers) + 1, counts[0], counts[1], given.title))
         if self.detector == BUNDLED:
             measured = shipped("measured")
             over = (measured[name]["duplicates"] for name in ("whole", "alone"))
-            yield Said(of_many_doubles(measured["scenes"], *over).words)
+            yield Said(of_many_doubles(measured["scenes"], *over))
         yield Numbers(partial(dict, arrays, picture=given.rgb))

@@ -1,9 +1,6 @@
 """Encoder: where a place of the image looks, before any query asks."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,7 +10,7 @@ from vizkit.analysis.remarks.detection import of_place, of_places, of_strongest
 from vizkit.figure.detection.on_picture import Panel
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Numbers, Said
+from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import layer, number
 from vizkit.views.detection.boxes import chosen_head, named
 from vizkit.views.detection.scene import Given, OfScene, size
@@ -23,7 +20,6 @@ from vizkit.views.view import How, View
 depth = partial(size, "encoder_depth")
 
 
-@dataclass(frozen=True)
 class Encoder(OfScene, View):
     """Before anything is asked, every place looks at all others, and mostly at its own thing."""
 
@@ -39,8 +35,8 @@ class Encoder(OfScene, View):
         key="det_place",
     )
 
-    shows: ClassVar = "Self-attention of the encoder"
-    how: ClassVar = How(
+    shows = "Self-attention of the encoder"
+    how = How(
         "Point at a place: the map is the weights with which it gathers from all places. Where the bright cells keep "
         "to the insect that is pointed at, the encoder has told it from the others. A click keeps it.",
         r"A = \mathrm{softmax}\Big(\frac{(X + P)W_Q\,((X + P)W_K)^\top}{\sqrt{d_k}}\Big)",
@@ -48,7 +44,7 @@ class Encoder(OfScene, View):
         "Carion et al. 2020, § 4.2 and fig. 3",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         made = given.seen()
         at = self.at(made.encoder)
@@ -61,7 +57,7 @@ class Encoder(OfScene, View):
         panels = [Panel(given.title.capitalize()), Panel(title, given.true_frames(), (), maps, "attention", "%")]
         more = {"chosen": place, "grid": made.grid, "says": says}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
-        yield Said(said or of_strongest(given.title, place, looked[place]).words)
+        yield Said(said or of_strongest(given.title, place, looked[place]))
         yield Numbers(partial(dict, picture=given.rgb, encoder=torch.stack(made.encoder), place=place))
 
 
@@ -75,5 +71,5 @@ def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
         says[cell] = "No insect lies here: point at one to see whether attention keeps to it."
         if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
             own.append(own_and_others(weights, given.truth.instances, thing))
-            says[cell] = of_place(names[thing - 1], own[-1]).words
-    return says, of_places(given.title, own).words
+            says[cell] = of_place(names[thing - 1], own[-1])
+    return says, of_places(given.title, own)

@@ -1,9 +1,7 @@
 """Matching: which query stands for which thing while a DETR learns, and what that costs."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.detection.on_picture import Frame, Panel, Track
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Link, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Link, Numbers, Said
 from vizkit.views.controls import layer, number
 from vizkit.views.detection.scene import BUNDLED, OfScene, depth
 from vizkit.views.subject import Subject
@@ -28,7 +26,6 @@ def weight(label: str, default: float, most: float, help: str, name: str) -> Any
     return number(label, 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
 
 
-@dataclass(frozen=True)
 class Matching(OfScene, View):
     """While it learns, each thing is given to one query: the assignment that costs least in all."""
 
@@ -46,9 +43,9 @@ class Matching(OfScene, View):
     )
     overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
 
-    usual: ClassVar = DIFFERING
-    shows: ClassVar = "Queries matched with things"
-    how: ClassVar = How(
+    usual = DIFFERING
+    shows = "Queries matched with things"
+    how = How(
         "Each thing (whole frame) gets one query (dashed frame); a line joins their middles. In the matrix blue frames "
         "are the assignment of least cost in all, brown ones the cheapest pairs first where they differ. The "
         "model does not run again when a weight moves.",
@@ -58,7 +55,7 @@ class Matching(OfScene, View):
         "Carion et al. 2020, § 3.1",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.detection.assignments import assigned, costs_of
         from vizkit.models.detection.matching import Weights
 
@@ -84,7 +81,7 @@ class Matching(OfScene, View):
         pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
         yield from self.canvas(given, panels, pairs)
         same = set(made.optimal.pairs) == set(made.greedy.pairs)
-        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same).words)
+        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same))
         if same and self.detector == BUNDLED:
             yield Link("A scene where they differ", Matching())
         if names:

@@ -1,16 +1,12 @@
 """Published: DETR against Faster R-CNN, as the paper reports them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from vizkit.analysis.comparison.published import DETECTION, DETECTION_TABLE
 from vizkit.analysis.remarks.detection import of_published
 from vizkit.figure.charts import paired_bars
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
-from vizkit.views.blocks import Block, Chart, Line, Numbers, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -18,12 +14,11 @@ SIZES = {"small": "ap_small", "medium": "ap_medium", "large": "ap_large"}
 COLUMNS = {"AP": "ap", "AP50": "ap50", "AP75": "ap75"} | {f"AP {size}": field for size, field in SIZES.items()}
 
 
-@dataclass(frozen=True)
 class Published(View):
     """DETR against Faster R-CNN: better on large objects, worse on small ones."""
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Left, up is better and left is cheaper. Right: DETR is ahead on large objects and behind on small ones, of "
         "which its coarse memory keeps little.",
         r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
@@ -35,7 +30,7 @@ class Published(View):
     def title(self, of: Subject) -> str:
         return DETECTION_TABLE.title
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         names = [row.name for row in DETECTION]
         points = [Point(row.name, row.family, float(row.gflops), float(row.ap)) for row in DETECTION]
         cost = ", ".join(f"{row.name} {row.ap:g}" for row in DETECTION)
@@ -47,7 +42,7 @@ class Published(View):
         by_name = {row.name: row for row in DETECTION}
         one, other = by_name["DETR-DC5-R101"], by_name["Faster R-CNN-R101-FPN+"]
         gains = {size: getattr(one, field) - getattr(other, field) for size, field in SIZES.items()}
-        yield Said(of_published(one.name, other.name, gains).words)
+        yield Said(of_published(one.name, other.name, gains))
         yield Table(
             tuple(
                 {

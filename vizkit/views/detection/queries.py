@@ -1,15 +1,13 @@
 """Queries: what each object query tends to answer, over many pictures."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from vizkit.analysis.remarks.detection import of_habits
 from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.detection.query_habits import sizes
-from vizkit.views.blocks import Block, Chart, Job, Later, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import detector, number
 from vizkit.views.detection.scene import BUNDLED, last_query, opened, shipped
 from vizkit.views.of_model import OfModel
@@ -25,15 +23,14 @@ if TYPE_CHECKING:
 SCENES, LEAST = 100, 0.5
 
 
-@dataclass(frozen=True)
 class Queries(View):
     """Every query has its habits: where its boxes lie, how large they are, and of what."""
 
     query: int = number("Query", 0, last_query, 0, "A click on its square, too.", follows=True, key="det_slot")
     detector: str = detector(BUNDLED, key="det_model", more=True)
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Everything that was said with a score from 0.5 on over many drawn scenes of the test split. A dot is the "
         "middle of a box, large for a large box; above each square stand the number of the query and how many boxes it "
         "said.",
@@ -45,7 +42,7 @@ class Queries(View):
     def title(self, of: Subject) -> str:
         return f"What the queries of {self.detector} answer"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.evaluation.query_habits import habits_from
 
         model, key = opened(of, self.detector)
@@ -55,7 +52,7 @@ class Queries(View):
             job = Job(OfModel(("habits", key)), f"Asking all queries of {SCENES} scenes", partial(ask, model))
             yield Later(of, (job,), lambda done: [block for each in done.values() for block in self.drawn(model, each)])
 
-    def drawn(self, model: "Detector", measured: "Habits") -> Iterator[Block]:
+    def drawn(self, model: "Detector", measured: "Habits") -> Blocks:
         boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]
         own = measured.of(min(self.query, len(boxes) - 1))
         counts = ", ".join(str(len(each)) for each in boxes)
@@ -68,7 +65,7 @@ class Queries(View):
         )
         beside = Chart(sizes(own.boxes_cxcywh, own.labels, model.labels), title, title)
         yield side_by_side(habits, beside if len(own.queries) else Line(f"{title}."), widths=(3, 2))
-        yield Said(of_habits(measured.apart(), measured.pictures).words)
+        yield Said(of_habits(measured.apart(), measured.pictures))
         names = ("queries", "labels", "scores", "boxes_cxcywh")
         yield Numbers(lambda: {name: getattr(measured, name) for name in names})
 

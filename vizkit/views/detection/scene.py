@@ -2,11 +2,11 @@
 things in it, and the panels that both are drawn in."""
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from vizkit.figure.detection.on_picture import RGB, Frame, Panel, Panels
 from vizkit.figure.palette import class_colours
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Line, Paper
+from vizkit.views.blocks import Blocks, Canvas, Line, Paper
 from vizkit.views.controls import choice, detector, number
 from vizkit.views.detection import OF, PICTURE, SCENE
 from vizkit.views.of_model import OfModel
@@ -129,9 +129,9 @@ class OfScene:
     )
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 
-    overlays: ClassVar = False
-    usual: ClassVar = OFFERED[0]
-    shows: ClassVar = ""
+    overlays = False
+    usual = OFFERED[0]
+    shows = ""
 
     def title(self, of: Subject) -> str:
         return f"{self.shows} in {self.given(of).title}"
@@ -153,7 +153,7 @@ class OfScene:
         """The place of the chosen layer among them."""
         return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
 
-    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: Any = "", **more: Any) -> Iterator[Block]:
+    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: Any = "", **more: Any) -> Blocks:
         """The panels with scenes to choose from, and what is to be known of another picture. A click on a frame or a
         place sets the field `picks` to its id, or to what a rule makes of it. `more`: of `Panels`."""
         drawn = Panels(given.shown, panels, **more)

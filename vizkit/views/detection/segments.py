@@ -1,9 +1,7 @@
 """Masks: which pixels belong to which thing."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.segments import segments_over
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Numbers, Said, Table
+from vizkit.views.blocks import Blocks, Numbers, Said, Table
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
 from vizkit.views.of_model import OfModel
@@ -23,14 +21,13 @@ if TYPE_CHECKING:
     from vizkit.models.detection.segmenting import Segments
 
 
-@dataclass(frozen=True)
 class SegmentMasks(OfScene, View):
     """Every pixel goes to the query whose mask is surest there."""
 
     score: float = least_score()
 
-    shows: ClassVar = "Masks of things"
-    how: ClassVar = How(
+    shows = "Masks of things"
+    how = How(
         "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
         "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
         "the right class.",
@@ -39,7 +36,7 @@ class SegmentMasks(OfScene, View):
         "Carion et al. 2020, § 4.4; Kirillov et al. 2019",
     )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.detection.panoptic import matches, partners, quality
         from vizkit.models.detection.segmenting import Segments
 
@@ -59,7 +56,7 @@ class SegmentMasks(OfScene, View):
         panels = [painted(given, said, f"Found in {given.title}")]
         panels += [painted(given, truth, "What is there")] if true else []
         yield from self.canvas(given, panels, "Masks.")
-        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq).words)
+        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq))
         if rows:
             yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
         own = {"instances": said.instances, "labels": said.labels, "true_instances": truth.instances}

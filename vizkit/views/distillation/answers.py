@@ -14,8 +14,6 @@ from vizkit.traces import NotApplicable
 from vizkit.views.distillation.classes import class_names
 from vizkit.views.subject import Subject
 
-__all__ = ["Answers", "ask", "same"]
-
 BATCH = 32
 Student = tuple[Subject, Tensor]
 """And where the teacher's classes stand among its own."""

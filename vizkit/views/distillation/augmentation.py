@@ -1,8 +1,7 @@
 """Augmentation: what a DeiT recipe does to a picture before the model learns from it."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
 from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Block, Blocks, Chart, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.distillation.classes import Classes
 from vizkit.views.subject import Subject
@@ -42,7 +41,6 @@ def only(*parts: str) -> Callable[["Augmentation"], bool]:
     return lambda view: view.part in parts
 
 
-@dataclass(frozen=True)
 class Augmentation(View):
     """What a recipe does to a picture before the model learns from it."""
 
@@ -128,9 +126,9 @@ class Augmentation(View):
         "Draw", 1, 999, 1, "Another number is another random draw.", key="ra_draw", when=only(RAND, MIX, ERASE, DEPTH)
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "RandAugment draws operations from fifteen, with a strength near the magnitude; the label stays, so the model "
         "learns what does not matter for it. Mixup lays one picture over another and CutMix pastes a rectangle, and "
         "the labels are mixed with them: the bars are the target of the cross-entropy. Erasing fills 2 to 33 % of the "
@@ -148,7 +146,7 @@ class Augmentation(View):
     def title(self, of: Subject) -> str:
         return f"{self.part}{'' if self.part == PAPER else f', draw {self.draw}'}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         needs = of.loaded.preprocessing if of.has_model else PLAIN
         part = {RAND: self.rand_augment, MIX: self.mixing, ERASE: self.erasing, DEPTH: self.drop_path, PAPER: ablation}
         yield from part[self.part](of, needs)
@@ -158,23 +156,23 @@ class Augmentation(View):
         return tuple(range(first, first + count))
 
     # ---- single pictures ---------------------------------------------------------------------------------------------
-    def rand_augment(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def rand_augment(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import rand_augmented
 
         changed = rand_augmented(of.rgb, needs, self.magnitude, self.operations, self.seeds(DRAWS))
         unchanged = sum(each.words.startswith("nothing") for each in changed)
-        yield Said(remarks.drawn(self.operations, unchanged, DRAWS).words)
+        yield Said(remarks.drawn(self.operations, unchanged, DRAWS))
         yield from beside(seen(of.rgb, needs), changed)
 
-    def erasing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def erasing(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import erased
 
         changed = erased(of.rgb, needs, self.chance, self.seeds(DRAWS))
-        yield Said(remarks.erased(sum(each.words != "kept" for each in changed), DRAWS, self.chance).words)
+        yield Said(remarks.erased(sum(each.words != "kept" for each in changed), DRAWS, self.chance))
         yield from beside(seen(of.rgb, needs), changed)
 
     # ---- two pictures ------------------------------------------------------------------------------------------------
-    def mixing(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def mixing(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.training.pictures.preview import mixed
         from vizkit.training.recipe import Recipe
 
@@ -187,7 +185,7 @@ class Augmentation(View):
             seed = 2000 + 3 * self.draw  # the first draw shows both pictures
             found[kind] = mixed(both, (first, second), len(labels), needs, recipe, seed)
         shares = {kind: each.share for kind, each in found.items()}
-        yield Said(remarks.mixed(shares, (labels[first], labels[second])).words)
+        yield Said(remarks.mixed(shares, (labels[first], labels[second])))
         columns: list[tuple[Block, ...]] = []
         for kind, mixture in found.items():
             rows = Classes.of(torch.from_numpy(mixture.label), labels, 6)
@@ -209,7 +207,7 @@ class Augmentation(View):
         yield Numbers(lambda: {"pictures": pictures, "values": values})
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
-    def drop_path(self, of: Subject, needs: Preprocessing) -> Iterator[Block]:
+    def drop_path(self, of: Subject, needs: Preprocessing) -> Blocks:
         from vizkit.models.probes.residual import branches
         from vizkit.training.pictures.preview import chances, skipped
 
@@ -220,7 +218,7 @@ class Augmentation(View):
         by_branch = [chance for chance, count in zip(by_block, counts, strict=True) for _ in range(count)]
         drawn = skipped(by_branch, BATCH, self.seeds(1)[0])
         named = [f"{block}.{branch}" for block, count in enumerate(counts, 1) for branch in range(1, count + 1)]
-        yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn).words)
+        yield Said(remarks.skipped(sum(counts), sum(1 - chance for chance in by_branch), drawn))
         works, axes = (~drawn).astype(float), ("block.branch", "picture of the batch")
         rows = [f"{index}" for index in range(1, BATCH + 1)]
         figure = heat_map(works, *axes, x_names=named, y_names=rows, limit=1.0, square=False)
@@ -237,7 +235,7 @@ class Augmentation(View):
         yield Numbers(lambda: {"pictures": NONE, "values": drawn})
 
 
-def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
+def ablation(of: Subject, needs: Preprocessing) -> Blocks:
     """What each part was worth to DeiT-B, the dearest first."""
     from vizkit.training.pictures.preview import ABLATION, BASELINE, FAILED
 
@@ -247,7 +245,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
         "fine-tuned at 384²": [line.at_384 - BASELINE.at_384 for line in lines],
     }
     figure = paired_bars([line.change for line in lines], changes, "points of top-1 on ImageNet, against the recipe")
-    yield Said(remarks.worth({line.change: line.at_224 for line in lines}, BASELINE.at_224).words)
+    yield Said(remarks.worth({line.change: line.at_224 for line in lines}, BASELINE.at_224))
     yield Chart(figure, "DeiT's ablation: the points that every change of the recipe costs")
     failed = " and ".join(f"{line.change} ({line.at_224:.1f} %)" for line in FAILED)
     yield Line(
@@ -258,7 +256,7 @@ def ablation(of: Subject, needs: Preprocessing) -> Iterator[Block]:
 
 
 # ---- pictures and their labels ---------------------------------------------------------------------------------------
-def beside(original: Rgb, changed: "Sequence[Changed]") -> Iterator[Block]:
+def beside(original: Rgb, changed: "Sequence[Changed]") -> Blocks:
     """The original and what became of it, in rows."""
     named = [("as the model sees it", original)]
     named += [(f"{index}: {each.words}", each.picture) for index, each in enumerate(changed, 1)]

@@ -1,7 +1,5 @@
 """The loss of a student along all temperatures and shares."""
 
-from collections.abc import Iterator
-
 from torch import Tensor
 
 from vizkit.analysis.distillation.loss import gradient_sizes, level_lines, shares, surface
@@ -10,15 +8,13 @@ from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.distillation.loss_surface import loss_surface
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.views.blocks import Block, Chart, Line, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Line, side_by_side
 from vizkit.views.distillation.answers import Answers
-
-__all__ = ["LOWEST", "axes"]
 
 LOWEST = 0.5  # temperature; below, answers are nearly hard, and the losses nearly flat
 
 
-def axes(answers: Answers, student: Tensor, t: float, share: float) -> Iterator[Block]:
+def axes(answers: Answers, student: Tensor, t: float, share: float) -> Blocks:
     """What T and λ do to the gradient and to the loss, along all their values."""
     sizes = gradient_sizes(answers.teacher, student, answers.labels, temperatures(81, LOWEST))
     count = len(sizes.temperatures)

@@ -12,8 +12,6 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars
 from vizkit.views.subject import Subject
 
-__all__ = ["TEMPERATURES", "Classes", "class_names"]
-
 _STEPS = "0.05 0.1 0.2 0.3 0.5 0.7 1 1.5 2 2.5 3 4 5 6 8 10 12 15 20 30 40 50 70 100"
 TEMPERATURES = tuple(map(float, _STEPS.split()))
 """In steps that look even on a logarithmic axis."""

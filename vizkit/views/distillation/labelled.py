@@ -9,19 +9,6 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = [
-    "COUNTS",
-    "FOLDER",
-    "TITLES",
-    "WORDS",
-    "awaited",
-    "models",
-    "opened",
-    "sets",
-    "subject_called",
-    "teachers",
-]
-
 PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
 FOLDER = "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}

@@ -1,10 +1,9 @@
 """Teacher and student: their predictions at a temperature, the loss for every difference, and its gradient."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
+    Blocks,
     Chart,
     Folded,
     Heading,
@@ -58,7 +58,6 @@ def names_of(of: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys(bundled.title(each.name) for each in of))
 
 
-@dataclass(frozen=True)
 class TeacherStudent(View):
     """The loss of a student whose predictions differ from its teacher's."""
 
@@ -126,9 +125,9 @@ class TeacherStudent(View):
         "Student", names_of, "Whose loss is taken apart, class by class.", key="student", more=True
     )
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "Teacher and student answer at one temperature; the divergence is the loss for every difference, class by "
         "class. Single terms may be negative, where the student gives a class more than the teacher; their sum cannot. "
         "The gradient shows where the logits go: a bar to the left is a class whose logit rises. It shrinks as 1/T², "
@@ -144,7 +143,7 @@ class TeacherStudent(View):
     def title(self, of: Sequence[Subject]) -> str:
         return f"{self._whom(of)[0]} as a teacher, T = {self.temperature:g}, λ = {self.share:g}"
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         name, teacher, students = self._whom(of)
         taught, refused = same(name, teacher, students)
         if self.over == THIS:
@@ -182,11 +181,11 @@ class TeacherStudent(View):
         return torch.tensor([classes.index(wanted) if wanted in classes else int(teacher[0].argmax())])
 
     # ---- predictions -------------------------------------------------------------------------------------------------
-    def on_image(self, name: str, answers: Answers, of: Subject) -> Iterator[Block]:
+    def on_image(self, name: str, answers: Answers, of: Subject) -> Blocks:
         """Soft labels, soft predictions, and the loss for every difference: a row is a class in all of them."""
         rows, label = Classes.of(answers.teacher[0], answers.classes), int(answers.labels[0])
         logits = {each: found[0] for each, found in answers.students.items()}
-        yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes).words)
+        yield Said(remarks.taught(answers.teacher[0], logits, self.temperature, answers.classes))
         true = answers.classes[label].split(",")[0]
         known = self.label != OWN or of.image.removeprefix("digit ") in answers.classes
         columns: list[tuple[Block, ...]] = []
@@ -206,11 +205,11 @@ class TeacherStudent(View):
         yield side_by_side(seen, self.losses(answers), widths=(0.6, 3))
         yield from self.rest(answers)
 
-    def on_many(self, name: str, answers: Answers) -> Iterator[Block]:
+    def on_many(self, name: str, answers: Answers) -> Blocks:
         """What each says of the pictures of every class beside that class."""
         found = {each: losses(answers.teacher, z, answers.labels, 1.0, 0.0) for each, z in answers.students.items()}
         right, agrees = ({each: getattr(loss, what) for each, loss in found.items()} for what in ("right", "agrees"))
-        yield Said(remarks.agreed(right, agrees, len(answers.labels)).words)
+        yield Said(remarks.agreed(right, agrees, len(answers.labels)))
         if len(answers.classes) > MOST_ROWS:
             yield Line(f"{len(answers.classes)} classes are too many for a picture of every pair.")
         else:
@@ -257,7 +256,7 @@ class TeacherStudent(View):
             Line(f"{name}: training goes against it. To the left a logit rises."),
         )
 
-    def losses(self, answers: Answers) -> Iterator[Block]:
+    def losses(self, answers: Answers) -> Blocks:
         several = len(answers.labels) > 1
         yield Heading(f"Losses in nats{f', mean over {len(answers.labels):,} pictures' if several else ''}")
         yield Table(
@@ -267,7 +266,7 @@ class TeacherStudent(View):
             "Hard: the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
         )
 
-    def rest(self, answers: Answers) -> Iterator[Block]:
+    def rest(self, answers: Answers) -> Blocks:
         name, parts, _, scaled = self._apart(answers)
         along = partial(axes, answers, answers.students[name], self.temperature, self.share)
         yield Folded("Every temperature and every share", along)

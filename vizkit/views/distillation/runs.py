@@ -1,9 +1,7 @@
 """Does it help? The same student with no, a soft and a hard teacher, from runs that were trained."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.data_size import signed
@@ -28,7 +26,7 @@ from vizkit.training.experiments.size_results import Study, studies
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Folded, Heading, Line, Numbers, Process, Said, Table, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
@@ -67,7 +65,6 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return [*found()] or [NONE]
 
 
-@dataclass(frozen=True)
 class DoesItHelp(View):
     """The same student with no, a soft and a hard teacher."""
 
@@ -79,8 +76,8 @@ class DoesItHelp(View):
         listed=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The first pictures: how much more accurate a student with a teacher is than one without, by how many pictures "
         "it learned from; where a whisker crosses zero, no difference is shown. Below, every line is the same student "
         "on the same pictures: only the teacher differs, and the seed where a band shows the lowest and highest of "
@@ -94,7 +91,7 @@ class DoesItHelp(View):
     def title(self, of: Subject) -> str:
         return "What a teacher adds"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         known = [study for study in studies(shipped("data_size")) if teacher_gains(study)]
         for study in known:
             yield from by_size(study)
@@ -125,11 +122,11 @@ class DoesItHelp(View):
 
 
 # ---- by how many pictures --------------------------------------------------------------------------------------------
-def by_size(study: Study) -> Iterator[Block]:
+def by_size(study: Study) -> Blocks:
     """The gain of each kind of teacher with its interval, on one scale, and where one helps and where not."""
     gains = teacher_gains(study)
     said = teacher_finding(study)
-    yield Said(said.words if said else "")
+    yield Said(said or "")
     ends = [end for gained in gains.values() for gain in gained.values() for end in interval(gain)]
     reach = (min([*ends, 0.0]) - 0.02, max([*ends, 0.0]) + 0.02)
     panels = []
@@ -169,7 +166,7 @@ def alt(lines: Sequence[Drawn]) -> str:
     )
 
 
-def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
+def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Blocks:
     sizes = sorted({images for gained in gains.values() for images in gained})
     rows = [
         {"Points above no teacher": kind, **{f"{images:,} images": signed(gained.get(images)) for images in sizes}}
@@ -179,7 +176,7 @@ def gain_table(gains: Mapping[str, Mapping[int, Estimate]]) -> Iterator[Block]:
 
 
 # ---- one experiment --------------------------------------------------------------------------------------------------
-def comparison(experiment: Experiment) -> Iterator[Block]:
+def comparison(experiment: Experiment) -> Blocks:
     yield Heading(called(experiment.student))
     if any(run.metrics() for run in experiment.runs):
         yield side_by_side(*(curve_chart(experiment, f"val_{name}", name) for name in ("accuracy", "loss")))
@@ -251,7 +248,7 @@ def verdict(results: Sequence[Outcome]) -> str:
     return f"With {seeds} “{best.taught}” is {points}, {abs(gain) / error:.1f} standard errors of {images}{above}."
 
 
-def published() -> Iterator[Block]:
+def published() -> Blocks:
     columns = ("Taught", "DeiT-Ti", "DeiT-S", "DeiT-B")
     yield Table(
         tuple(

@@ -1,9 +1,7 @@
 """Temperature: one row of logits softened, what is left beside the first choice, and the whole axis of T."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,7 +21,7 @@ from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.palette import OTHERS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Answered, Block, Blocks, Chart, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number, switch, text
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
@@ -34,7 +32,6 @@ FIXED = (1.0, 2.0, 5.0)
 MODEL, TYPED = "the model", "typed logits"
 
 
-@dataclass(frozen=True)
 class Temperature(View):
     """One prediction, softened by the temperature."""
 
@@ -66,9 +63,9 @@ class Temperature(View):
         "Log scale", "Shows what is too small for a bar: equal steps are equal factors.", key="log_scale"
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Each bar is a class and keeps its colour; a column is the same answer at another temperature. T above 1 takes "
         "from the first choice and gives to the others, the likeliest first, and never changes their order. The "
         "last column is how the others share what the first choice leaves; ticks are at T = 1.",
@@ -81,10 +78,10 @@ class Temperature(View):
     def title(self, of: Subject) -> str:
         return f"Softmax at T = {self.temperature:g}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
-        yield Said(distillation.softened(logits, self.temperature, names).words)
+        yield Said(distillation.softened(logits, self.temperature, names))
         yield side_by_side(
             *(self.at(logits, classes, t, axis) for t in FIXED),
             self.at(logits, classes, self.temperature, axis, "yours"),

@@ -1,9 +1,8 @@
 """Two tokens: what the class token and the distillation token of a DeiT predict, attend to and become."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from vizkit.traces import Attention, query_row
 from vizkit.views.blocks import (
     Answered,
     Block,
+    Blocks,
     Chart,
     Columns,
     Heading,
@@ -64,7 +64,6 @@ def pictures(of: Sequence[Subject]) -> list[str]:
     return [*sets(of), *([UPLOADS] if any(each.uploads for each in of) else [])]
 
 
-@dataclass(frozen=True)
 class TwoTokens(View):
     """What the class token and the distillation token of a DeiT predict."""
 
@@ -93,8 +92,8 @@ class TwoTokens(View):
         "Pictures", COUNTS, "At most so many.", default="200", key="agree_count", runs=True, more=True
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "A distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
         "alone; its prediction is the mean of both heads. The two tokens differ at first and become more similar with "
         "depth, as both targets have much in common: what remains is where the teacher differs from the labels.",
@@ -109,16 +108,16 @@ class TwoTokens(View):
     def title(self, of: Subject) -> str:
         return f"Two tokens, layer {self.layer or of.depth}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         heads = of.kept("two heads", partial(heads_of, of))
         shared = overlaps(of.whole()).tolist()
         both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
         at = min(self.layer or len(both), len(both)) - 1
         maps = [{name: attention_map(each, name) for name in NAMES} for each in both]
         top = max(float(each.places.max()) for each in maps[at].values())
-        said = remarks.overlapping(at + 1, shared[at]).words
+        said = remarks.overlapping(at + 1, shared[at])
         labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
-        yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels).words}")
+        yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels)}")
         most = max(float(each.places.max()) for pair in maps for each in pair.values())
         numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
         columns = []
@@ -162,7 +161,7 @@ class TwoTokens(View):
         )
 
     # ---- over many pictures ------------------------------------------------------------------------------------------
-    def agreement(self, of: Subject) -> Iterator[Block]:
+    def agreement(self, of: Subject) -> Blocks:
         """How often each head gives the label, and the teacher's first choice."""
         from vizkit.training.experiments.answers import Answered as Counted
         from vizkit.training.experiments.answers import ask
@@ -187,7 +186,7 @@ class TwoTokens(View):
             teacher = subject_called(name, [of, *of.beside]).loaded
             return ask(of.loaded, teacher, found, beside, tell=lambda done: progress(done, len(found)))
 
-        def show(results: Mapping[Any, Counted]) -> Iterator[Block]:
+        def show(results: Mapping[Any, Counted]) -> Blocks:
             for answered in results.values():
                 yield from tables(answered, name)
 
@@ -220,7 +219,7 @@ def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
     return side_by_side(*columns)
 
 
-def similarity(of: Subject) -> Iterator[Block]:
+def similarity(of: Subject) -> Blocks:
     start = torch.nn.functional.cosine_similarity(*learned_tokens(of.loaded), dim=0)
     cosine = torch.cat([start[None], cosines(of.whole())]).numpy()
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (DEPTH, PUBLISHED[1], "last layer of DeiT-B")]
@@ -235,7 +234,7 @@ def similarity(of: Subject) -> Iterator[Block]:
     )
 
 
-def rollouts(of: Subject) -> Iterator[Block]:
+def rollouts(of: Subject) -> Blocks:
     maps = {name: rollout(of.whole(), name) for name in NAMES}
     yield on_one_scale(
         "Rollout of each",
@@ -247,7 +246,7 @@ def rollouts(of: Subject) -> Iterator[Block]:
     yield Line(f"{percent(same)} of the two maps lies in the same places: all layers multiplied, heads averaged.")
 
 
-def tables(answered: Any, teacher: str) -> Iterator[Block]:
+def tables(answered: Any, teacher: str) -> Blocks:
     """What was counted, and what is published."""
     from vizkit.training.experiments.answers import CLASS, DIST
 

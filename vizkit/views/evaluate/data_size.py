@@ -2,7 +2,6 @@
 several teachers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -53,7 +52,6 @@ def sizes(of: Sequence[Subject], view: "DataSize") -> list[str]:
     return [f"{images:,} images" for images in study.sizes] if study else [NONE]
 
 
-@dataclass(frozen=True)
 class DataSize(View):
     """Accuracy against the number of training pictures."""
 
@@ -105,7 +103,7 @@ class DataSize(View):
 
     def results(self, of: Subject, study: Study) -> Iterator[Block]:
         labels = of.made(labels_of, study.data, study.data_seed)
-        yield from (Said(said.words) for said in findings(study))
+        yield from (Said(said) for said in findings(study))
         lines = [line_of(method, outcomes) for method in METHODS if (outcomes := study.of(method))]
         reached = ", ".join(f"{line.name} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
         figure = data_size(lines, 1 / len(labels) if labels else None, study.sizes)

@@ -30,7 +30,7 @@ def best(found: Outcome) -> str:
     apart = {
         pair.b if pair.a == first else pair.a for pair in found.pairs if pair.significant and first in (pair.a, pair.b)
     }
-    return leader(right, len(found.rows), apart).words
+    return leader(right, len(found.rows), apart)
 
 
 def accuracies(found: Outcome) -> Iterator[Block]:

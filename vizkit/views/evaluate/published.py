@@ -83,7 +83,6 @@ def sets(of: Sequence[Subject]) -> list[str]:
     return sorted(every, key=lambda data: (data not in own, not data.startswith("insects:"))) or [""]
 
 
-@dataclass(frozen=True)
 class Published(View):
     """What papers report, beside models of your own."""
 
@@ -155,7 +154,7 @@ class Published(View):
             return
         points = [point(row, self.shown, cost, accuracy) for row in drawn]
         said = accuracy_for_cost([(each.name, each.cost, each.accuracy) for each in points], cost.title, accuracy.title)
-        yield Said(said.words)
+        yield Said(said)
         chart = Chart(
             accuracy_cost(points, cost.title, accuracy.title),
             f"{accuracy.title} against {cost.title}: {', '.join(f'{p.name} {p.accuracy:g}' for p in points)}",

@@ -1,7 +1,6 @@
 """Results: several models on the same labelled pictures, from a recorded evaluation or from one's own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -87,7 +86,6 @@ def pages(of: Sequence[Subject], view: "Results") -> int:
     return max(2, -(-len(found.rows) // AT_ONCE))
 
 
-@dataclass(frozen=True)
 class Results(View):
     """How good models are on a set of pictures, and where they are wrong."""
 

@@ -4,8 +4,6 @@ from functools import partial
 
 from vizkit.views.entry import Entry
 
-__all__ = ["VIEWS"]
-
 _entry = partial(Entry, page="intervene")
 CLASSES = "transformer with classes"
 VIEWS = (

@@ -1,6 +1,5 @@
 """What models answer before and after changes: the one in focus, and the others that are shown."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from vizkit.figure.class_bars import Axis, ClassBars, reach
 from vizkit.figure.palette import class_colours
 from vizkit.interventions import Changes
 from vizkit.interventions.switched import followed, in_words
-from vizkit.views.blocks import Bars, Block, Columns, Heading, Line, Part
+from vizkit.views.blocks import Bars, Blocks, Columns, Heading, Line, Part
 from vizkit.views.intervene.changed import Place, place, trace_of
 from vizkit.views.subject import Subject
 
@@ -61,7 +60,7 @@ def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
 
 
 # ---- other models ----------------------------------------------------------------------------------------------------
-def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+def beside(of: Subject, at: Place, changes: Changes) -> Blocks:
     """The same changes in the other models that are shown."""
     if not of.beside or not changes:
         return
@@ -71,7 +70,7 @@ def beside(of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
     )
 
 
-def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Iterator[Block]:
+def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Blocks:
     own = changes if each is of else of_another(place(each), at, changes)
     yield bars(each, trace_of(each, Changes()), trace_of(each, own), CLASSES_BESIDE)
     missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))

@@ -19,7 +19,7 @@ from vizkit.image import RGB, seen
 from vizkit.interventions import Changes
 from vizkit.models import family
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Tile, Tiles
+from vizkit.views.blocks import Blocks, Columns, Heading, Line, Map, Tile, Tiles
 from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import Subject, proven, sentences
 
@@ -97,7 +97,7 @@ def compared(
     words: Sequence[str],
     quantity: str,
     instead: RGB | None = None,
-) -> Iterator[Block]:
+) -> Blocks:
     """The map `shown` of two traces, called `words`, and their difference. `instead`: the changed picture, below the
     second."""
     both = [shown(trace) for trace in traces]
@@ -113,7 +113,7 @@ def agreeing(error: float) -> str:
     return "exactly" if error == 0 else f"within {error:.0e}"
 
 
-def difference(before: "Tensor", after: "Tensor") -> Iterator[Block]:
+def difference(before: "Tensor", after: "Tensor") -> Blocks:
     moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
     ends = float(np.abs(moved).max())
     yield Tiles(
@@ -158,7 +158,7 @@ def rolled_from(trace: "Trace") -> "Tokens":
     return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
 
 
-def relevance(of: Subject, before: "Trace", after: "Trace") -> Iterator[Block]:
+def relevance(of: Subject, before: "Trace", after: "Trace") -> Blocks:
     """Of the answer before the changes, in both."""
     loaded = of.loaded
     if not loaded.classifies:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from vizkit.datasets import samples
 from vizkit.figure.charts import paired_bars
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -24,15 +23,14 @@ KINDS = {"deciding": "without the deciding parts", "others": "without as many ot
 WHOLE = "all insects"
 
 
-@dataclass(frozen=True)
 class DecidingParts(View):
     """How much more it costs models when gills, case or wing pads are erased than other pixels."""
 
     insects: str = choice("Insects", (WHOLE, *samples.INSECTS), "Whose drawings are counted.", key="deciding_of")
 
-    together: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    together = True
+    overlays = False
+    how = How(
         "The classes of the drawn insects differ in a few parts alone. These are painted over with the picture's mean "
         "colour, and in a second picture as many other pixels of the same insect, in one piece. A model that looks at "
         "what decides loses more by the first. Both are measured on the same drawings, so what counts is the mean of "
@@ -46,7 +44,7 @@ class DecidingParts(View):
     def title(self, of: Any) -> str:
         return f"Deciding parts of {'insects' if self.insects == WHOLE else self.insects} erased"
 
-    def show(self, of: Any) -> Iterator[Block]:
+    def show(self, of: Any) -> Blocks:
         image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
         yield Columns(tuple(example(image if image in samples.INSECTS else samples.INSECTS[0])))
         label = None if self.insects == WHOLE else samples.INSECTS.index(self.insects)
@@ -56,7 +54,7 @@ class DecidingParts(View):
         figure = paired_bars([*results], bars, "logits that the class loses")
         for at, kind in enumerate(KINDS):
             figure.update_traces(error_x={"type": "data", "array": [half for _, half in ends[kind]]}, selector=at)
-        yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))).words)
+        yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))))
         yield Chart(figure, "Logits that the class loses without its deciding parts, and without other pixels")
         count = len(next(iter(results.values())).labels)
         alone = "" if label is None else f", here of {self.insects} alone"

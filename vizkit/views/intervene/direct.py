@@ -1,9 +1,7 @@
 """Direct attribution: the logit of a class, or the difference of two, as a sum of what layers add."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from vizkit.figure.charts import heat_map
 from vizkit.figure.contributions import contributions
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
@@ -22,12 +20,11 @@ if TYPE_CHECKING:
     from vizkit.models.probes.lenses.direct_attribution import Contributions
 
 
-@dataclass(frozen=True)
 class Direct(Decision):
     """The logit as a sum: what each head and each MLP adds to it."""
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "What the head reads is the embedding plus all that heads and MLPs have added to it. With the scale of the "
         "last normalisation held still, the logit is the sum of what each part gives; the line is the sum so far. A "
         "head's part goes through its rows of $W_O$.",
@@ -52,7 +49,7 @@ class Direct(Decision):
 
         return of.kept(("direct attribution", *asked), make)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         target, against = self.asked(of)
         made = self.made(of)
         yield Line(in_words(of.loaded, of.seen.logits, target, against))
@@ -77,14 +74,14 @@ class Direct(Decision):
             Chart(heads, "What each head of each layer adds to the logit"),
         )
         yield Columns(tuple((chart,) for chart in charts))
-        yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before).words)
+        yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before))
         yield Proof(of.seen, f"the parts add up to the model's own logit {agreeing(made.error)}")
         if made.places is not None:
             yield from carried(of, made)
         yield Numbers(partial(numbers, made))
 
 
-def carried(of: Subject, made: "Contributions") -> Iterator[Block]:
+def carried(of: Subject, made: "Contributions") -> Blocks:
     """From which patches the heads carry what they add: of all layers together, and of each, on one scale."""
     assert made.places is not None
     places = [made.places.sum(0), *made.places]

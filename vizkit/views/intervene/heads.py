@@ -1,10 +1,10 @@
 """Heads: what every head does and what the answers lose without it, over many pictures."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from vizkit.image import RGB, unprepare
 from vizkit.models import family
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Chart,
     Columns,
     Download,
@@ -111,7 +111,6 @@ def heads_of(of: Sequence[Subject]) -> list[str]:
     return [LARGEST, *dict.fromkeys(f"{layer + 1}.{head + 1}" for layer, head in names)]
 
 
-@dataclass(frozen=True)
 class Heads(View):
     """What each head looks at, and what the answers lose without it."""
 
@@ -150,9 +149,9 @@ class Heads(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "A cell is a head; click it for the pictures where it matters most. Taken away, a head gives its mean over "
         "other pictures, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
         "surer. The estimate needs one backward pass for all heads instead of one pass for each.",
@@ -172,7 +171,7 @@ class Heads(View):
     def kind(self, of: Subject) -> str:
         return self.without or kinds([of])[0]
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if not names_of(of):
             raise NotApplicable(f"{of.seen.no_attention}: there is no head.")
         if (atlas := shipped(of.loaded.name)) is not None:
@@ -190,7 +189,7 @@ class Heads(View):
         button = f"Go on after {done} pictures" if done else f"Measure on {IMAGES} pictures"
         yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if parts else (), button)
 
-    def drawn(self, of: Subject, atlas: HeadAtlas) -> Iterator[Block]:
+    def drawn(self, of: Subject, atlas: HeadAtlas) -> Blocks:
         what, kind = self.of_heads(of), self.kind(of)
         values = values_of(atlas, what, kind)
         if values is None:
@@ -222,7 +221,7 @@ class Heads(View):
             return atlas.names.index(name)
         return max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
 
-    def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Iterator[Block]:
+    def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Blocks:
         """The pictures where a head matters most, with where it looks."""
         layer, head = atlas.names[index]
         yield Heading(f"Layer {layer + 1}, head {head + 1}")
@@ -237,7 +236,7 @@ class Heads(View):
             yield Line(f"The test pictures whose answer loses the most without it: where {who} in this head.")
         yield Link("Switch it off in Switches", Switches(f"heads:{layer + 1}.{head + 1}=0"))
 
-    def pruning(self, of: Subject, atlas: HeadAtlas, kind: str) -> Iterator[Block]:
+    def pruning(self, of: Subject, atlas: HeadAtlas, kind: str) -> Blocks:
         """What is left of the answers when more and more heads go."""
         result, importance = atlas.pruning.get(kind), atlas.importance.get(kind)
         if result is not None:
@@ -249,14 +248,14 @@ class Heads(View):
             words = f"{IMAGES} pictures go through with more and more heads taken away, in five orders"
             yield Later(of, (Job(key, words, work),), lambda found: self.curves(found[key]) if found else (), "Measure")
 
-    def curves(self, result: Pruning) -> Iterator[Block]:
+    def curves(self, result: Pruning) -> Blocks:
         share = self.share if getattr(result, self.share) else "own"
         lines = [Repeated(ORDERS[name], result.counts, getattr(result, share)[name]) for name in ORDERS]
         figure = repeated_lines(lines, "heads taken away", ANSWERS[share])
         yield Heading("How many heads can go")
         yield Chart(figure, f"Share of {ANSWERS[share]} against the number of heads taken away")
         can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
-        yield Said(of_pruning(result.heads, can_go, ENOUGH).words)
+        yield Said(of_pruning(result.heads, can_go, ENOUGH))
         yield Line(
             f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their mean."
         )
@@ -270,7 +269,7 @@ class Heads(View):
 def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) -> str:
     importance = atlas.importance.get(kind)
     if what in IMPORTANCE and importance is not None:
-        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation).words
+        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation)
     correlation = None
     if importance is not None:
         pairs = [pair for pair in zip(values, importance.lost, strict=True) if not math.isnan(pair[0])]

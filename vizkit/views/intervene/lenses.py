@@ -1,9 +1,8 @@
 """Lenses: the model's own head after every layer, on what it reads, and on every patch."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patch_cells import class_cells, painted_cells, share_cells
 from vizkit.image import data_url
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_logits
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
 from vizkit.views.controls import choice, layer
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
@@ -34,7 +33,6 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(each.seen.features) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Lenses(Decision):
     """What the model would answer if it ended earlier: its head after every layer."""
 
@@ -43,9 +41,9 @@ class Lenses(Decision):
     )
     kind: Literal["its class", "the probability"] = choice("Each patch shows", (CLASS, SHARE), key="lens_map")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "The model's last normalisation and its head are put after every layer, as if it ended there. On the left they "
         "read what they always do; on the right every patch by itself, in its place. Hover a patch for its class and "
         "probability.",
@@ -62,7 +60,7 @@ class Lenses(Decision):
         count = len(of.seen.features)
         return min(self.layer or count, count)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         target, against = self.asked(of)
         trace = of.whole()
         lens: Lens = of.kept("logit lens", partial(logit_lens, of.loaded, trace))
@@ -73,7 +71,7 @@ class Lenses(Decision):
         compared = [target] if rival is None else [target, rival]
         yield Line(in_words(of.loaded, of.seen.logits, target, against))
         answers, shares = lens.logits.argmax(-1).tolist(), of.loaded.head.values(lens.logits)[:, target].tolist()
-        first = Said(of_lens(of.loaded.label(target), answers, target, shares, lens.read).words)
+        first = Said(of_lens(of.loaded.label(target), answers, target, shares, lens.read))
         curve, then = by_layer(of, lens, compared, number), Said(said(of, values, target, number))
         right = Heading(f"Every patch after layer {number}"), self.patches(of, values, compared, number)
         yield Columns(((Heading(f"Read off {lens.read}, after every layer"), curve, first, then), right))
@@ -138,12 +136,10 @@ def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
             if int(on.sum()):
                 ((label, count), *_) = frequent(answers[on][None], 1)
                 parts.append((words, loaded.label(label), count, int(on.sum())))
-    return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts).words
+    return of_patches(loaded.label(target), saying, answers.numel(), number, others[:1], parts)
 
 
-def on_paper(
-    picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str
-) -> Iterator[Block]:
+def on_paper(picture: np.ndarray, answers: np.ndarray, legend: Sequence[tuple[int, str, str]], words: str) -> Blocks:
     """The same cells in their colours, and which class has which."""
     colours = {label: colour for label, _, colour in legend}
     yield Picture(

@@ -1,7 +1,6 @@
 """Patching: what of a clean run, put into a corrupted one, brings the answer back."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -58,7 +57,6 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each.loaded)) for each in of), default=1)
 
 
-@dataclass(frozen=True)
 class Patching(Decision):
     """Where the evidence is, and after which block: parts of the clean run are put into a corrupted one."""
 
@@ -176,7 +174,7 @@ class Patching(Decision):
             block,
             105,
         )
-        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names).words)
+        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names))
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
         yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")

@@ -1,18 +1,17 @@
 """Similarity: how alike the layers of one model, or of two, represent the same pictures."""
 
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.figure.charts import heat_map
 from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import subject_called
 from vizkit.views.of_model import OfModel
@@ -42,7 +41,6 @@ def partners(of: Sequence[Subject]) -> list[str]:
     return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
 
 
-@dataclass(frozen=True)
 class LayerSimilarity(View):
     """How alike layers represent the same pictures, in one model or in two."""
 
@@ -56,10 +54,10 @@ class LayerSimilarity(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    among: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    among = True
+    overlays = False
+    how = How(
         "Every layer says of each pair of pictures how alike they are; CKA says how far two layers agree in that: "
         "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks.",
         r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "
@@ -71,7 +69,7 @@ class LayerSimilarity(View):
     def title(self, of: Subject) -> str:
         return f"How alike the layers are: {called(of)} and {self.other}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
         if (alike := shipped(name, other)) is not None:
@@ -81,7 +79,7 @@ class LayerSimilarity(View):
         key = OfModel(("cka", other, data))
         parts: list[Any] = of.kept(OfModel(("cka so far", other, data)), list)
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
             result = found.get(key) or (gathered(of, self.models(of), parts, data) if parts else None)
             yield from self.drawn(of, result) if result else ()
 
@@ -104,12 +102,12 @@ class LayerSimilarity(View):
         similarity(models, data, IMAGES, tell=lambda share: progress(round(1000 * share), 1000), parts=parts)
         return gathered(of, models, parts, data)
 
-    def drawn(self, of: Subject, alike: Alike) -> Iterator[Block]:
+    def drawn(self, of: Subject, alike: Alike) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
         yield Heading(f"How alike two layers represent pictures: {name} and {ITSELF if name == other else other}")
         chart = Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
-        said = Said(of_alignment(alike.values, name, "" if name == other else other).words)
+        said = Said(of_alignment(alike.values, name, "" if name == other else other))
         few = Line(f"{alike.images} test pictures of {alike.data}. Hover a cell for the names of its blocks.")
         yield Columns(((chart,), (said, few)), (3, 2))
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}

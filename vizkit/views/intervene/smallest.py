@@ -1,9 +1,8 @@
 """Smallest set: a greedy search for the fewest patches or heads that keep or flip the answer."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import UInt8
@@ -18,7 +17,7 @@ from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -34,7 +33,6 @@ def kinds(of: Sequence[Subject]) -> list[str]:
     return ["patches", "heads"] if all(each.layers for each in of) else ["patches"]
 
 
-@dataclass(frozen=True)
 class Smallest(View):
     """The fewest patches or heads that keep the answer, or without which it falls."""
 
@@ -50,9 +48,9 @@ class Smallest(View):
         runs=True,
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Step by step the part is taken that helps the answer most (or harms it most), until the answer is there (or "
         "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
         "not there add nothing.",
@@ -68,14 +66,14 @@ class Smallest(View):
     def name(self, of: Subject) -> str:
         return of.loaded.label(int(of.seen.logits.argmax()))
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         if not (of.loaded.classifies and of.loaded.head.probable):
             raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
         key = ("smallest set", self.parts, self.goal, self.fill if self.parts == "patches" else "")
         so_far: list[Search] = of.kept((*key, "so far"), list)  # what is there when it is stopped
         work = partial(searched, of, self.parts, self.goal, self.fill, so_far)
 
-        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
             result = found.get(key) or next(iter(so_far[-1:]), None)
             yield from self.drawn(of, result) if result else (self.picture(of, None),)
 
@@ -83,7 +81,7 @@ class Smallest(View):
         yield Later(of, (Job(key, f"{self.parts.capitalize()} are taken one by one", work),), show, button)
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
-    def drawn(self, of: Subject, result: Search) -> Iterator[Block]:
+    def drawn(self, of: Subject, result: Search) -> Blocks:
         name = self.name(of)
         steps = np.arange(len(result.probability))
         line = curves(
@@ -97,7 +95,7 @@ class Smallest(View):
         curve = Chart(line, f"Probability of {name} by the number of {self.parts}")
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
         yield Columns((left, (Heading(f"How likely {name} is"), curve)), (1, 1))
-        yield Said(of_smallest(result, self.parts, name).words)
+        yield Said(of_smallest(result, self.parts, name))
         yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)

@@ -62,7 +62,6 @@ class Steered:
     traces: "tuple[Trace, ...]"
 
 
-@dataclass(frozen=True)
 class Steer(View):
     """The direction of a class is added to what a block gives, more and more of it."""
 
@@ -137,7 +136,7 @@ class Steer(View):
         labels = [loaded.label(at) for at in range(values.shape[1])]
         yield Heading(f"The answers when the direction of {name} is added after block {block}")
         yield chart
-        yield Said(of_steering(labels, FACTORS, values, name).words)
+        yield Said(of_steering(labels, FACTORS, values, name))
         yield Answered(loaded)
         yield Part(partial(self.maps, of, result))
         yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": result.logits.numpy()})

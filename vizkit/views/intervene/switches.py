@@ -1,9 +1,8 @@
 """Switches: patches hidden, erased, exchanged, pasted, heads switched off, and the answer before and after."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
@@ -14,7 +13,7 @@ from vizkit.interventions.switched import Switched, edits_from, followed, in_wor
 from vizkit.models.recording.edits import Edit
 from vizkit.views.blocks import (
     Answered,
-    Block,
+    Blocks,
     Canvas,
     Columns,
     Heading,
@@ -66,7 +65,6 @@ def maps(of: Sequence[Subject]) -> list[str]:
     return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
 
 
-@dataclass(frozen=True)
 class Switches(View):
     """Patches are hidden, erased, exchanged or pasted, heads switched off: the answer and its maps before and after."""
 
@@ -93,9 +91,9 @@ class Switches(View):
     map: str = choice("Map", maps, words=MAPS, default=RELEVANCE, key="before_after")
     layer: int | None = layer("Layer shown", key="layer", when=lambda view: view.map == ATTENTION)
 
-    alone: ClassVar = True
-    among: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    among = True
+    how = How(
         "Before and after are the same picture in the same model. A head that is off adds nothing to its layer; a "
         "hidden patch is seen by no token in any layer (a head that averages the patches still counts it); an erased, "
         "exchanged or pasted patch is seen, with other pixels. At a higher temperature a layer looks at everything "
@@ -111,7 +109,7 @@ class Switches(View):
         at = place(of)
         return f"Before and after: {in_words(self.made(of, at), at.heads, at.special) or 'nothing changed'}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         at = place(of)
         if self.changes or not answers_with_classes(of) or of.loaded.parameters <= AT_ONCE:
             yield from self.drawn(of, at)
@@ -124,7 +122,7 @@ class Switches(View):
             return followed(self.changes.split(";"), at.heads)
         return Changes.parse(of.kept(COSTLIEST, partial(_costliest, of, at))) if answers_with_classes(of) else Changes()
 
-    def drawn(self, of: Subject, at: Place) -> Iterator[Block]:
+    def drawn(self, of: Subject, at: Place) -> Blocks:
         changes = self.made(of, at)
         before, after = trace_of(of, Changes()), trace_of(of, changes)
         image, words = image_of(of, changes), in_words(changes, at.heads, at.special)
@@ -226,7 +224,7 @@ class Switches(View):
         return paint(pixels, self.kind(), at.grid, image, cells)
 
     # ---- the maps ----------------------------------------------------------------------------------------------------
-    def mapped(self, of: Subject, before: "Trace", after: "Trace", image: RGB | None) -> Iterator[Block]:
+    def mapped(self, of: Subject, before: "Trace", after: "Trace", image: RGB | None) -> Blocks:
         if self.map == RELEVANCE or not layers(before):
             yield from relevance(of, before, after)
             return
@@ -258,7 +256,7 @@ def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None)
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
-def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trace", after: "Trace") -> Iterator[Block]:
+def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trace", after: "Trace") -> Blocks:
     """The picture as it is painted, the heads that are off, and the answers."""
     now = switched(changes.model, at.heads, at.special)
     drawn = image.copy()

@@ -1,9 +1,7 @@
 """Cost: what patch size and image size cost, as the numbers of one layer and as curves against the image's side."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from vizkit.analysis.remarks import patches
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.attention.layer_cost import layer_cost
 from vizkit.figure.patches import square_in_patches
-from vizkit.views.blocks import Block, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Line, Metrics, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -21,7 +19,6 @@ from vizkit.views.view import How, View
 DIMS = {"Tiny": (192, 3), "Small": (384, 6), "Base": (768, 12), "Large": (1024, 16), "Huge": (1280, 16)}
 
 
-@dataclass(frozen=True)
 class Cost(View):
     """What patch size and image size cost, on this picture."""
 
@@ -31,8 +28,8 @@ class Cost(View):
         "Width", tuple(DIMS), "Channels and heads of a ViT.", default="Base", key="cost_width"
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Halving the patch gives four times the tokens and sixteen times the pairs. In windows of fixed size, here "
         "7 × 7, pairs grow with the number of tokens only. The MLP is four times as wide as a token, as in a ViT.",
         r"\underbrace{4hwC^2 + 2(hw)^2C}_{\text{attention, global}} \quad\text{or}\quad "
@@ -44,7 +41,7 @@ class Cost(View):
     def title(self, of: Subject) -> str:
         return f"Cost of one layer: patches of {self.patch} pixels"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         dim, heads = DIMS[self.width]
         size = max(1, round(self.size / self.patch)) * self.patch
         counts = cost((size, size), self.patch, dim, heads)

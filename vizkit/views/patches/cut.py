@@ -1,10 +1,8 @@
 """Cut: how a picture becomes tokens, step by step, with the model's own numbers."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +13,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import pulled_apart
 from vizkit.image import data_url
-from vizkit.views.blocks import Block, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.cut_rows import CutUp, Size, cut_of, place_in
 from vizkit.views.patches.opening import asked
@@ -29,7 +27,6 @@ WIDEST_PX = 2048  # a patch
 MOST_SENT = 300_000  # numbers of all patches, so that a click is answered in the browser; of more, the chosen one's
 
 
-@dataclass(frozen=True)
 class Cut(View):
     """The image in patches, and each patch as a row of numbers: what Dosovitskiy et al. 2020, eq. 1 says, done."""
 
@@ -40,8 +37,8 @@ class Cut(View):
         "Patch size", 0, WIDEST_PX, 0, "Side of a patch, in pixels; 0: the model's own.", key="patch_size", inside=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
         "from 1. Click a patch: its pixels become one row of numbers, and a linear layer turns that row into the "
         "vector the transformer works with. Point at a number to read it. Below stand the rows of all patches. The "
@@ -55,7 +52,7 @@ class Cut(View):
         rows, columns = self.size(cut_of(of)).grid
         return f"Cut: {rows} × {columns} patches"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         cut, point = cut_of(of), asked(of)
         size, at = self.size(cut), ceil(self.step) - 1
         index = place_in(cut.own.grid, point)
@@ -74,7 +71,7 @@ class Cut(View):
     def size(self, cut: CutUp) -> Size:
         return min(cut.sizes, key=lambda size: abs(size.patch - (self.patch or cut.own.patch)))
 
-    def on_paper(self, of: Subject, cut: CutUp, size: Size, point: tuple[float, float]) -> Iterator[Block]:
+    def on_paper(self, of: Subject, cut: CutUp, size: Size, point: tuple[float, float]) -> Blocks:
         """The same, as far as the step has come."""
         seen, index, own = of.seen_rgb, place_in(size.grid, point), size == cut.own
         row, column = divmod(index, size.grid[1])
@@ -121,7 +118,7 @@ def packed(values: np.ndarray) -> dict[str, Any]:
     return {"values": text, "low": low, "step": step_of(low, high), "rows": len(values), "columns": values.shape[1]}
 
 
-def hybrid(feature_map: torch.Tensor) -> Iterator[Block]:
+def hybrid(feature_map: torch.Tensor) -> Blocks:
     """What a hybrid embeds instead of pixels."""
     channels, rows, columns = feature_map.shape
     yield Line(f"This hybrid embeds no pixels: first a CNN makes {rows} × {columns} places of {channels} channels.")

@@ -1,9 +1,7 @@
 """Compare in depth: cosine similarity of the chosen patch with all others, after every block."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,11 +9,10 @@ from torch import Tensor
 
 from vizkit.analysis.attention.positions import depth_beside, similarity_to
 from vizkit.analysis.remarks import patches
-from vizkit.analysis.remarks.remark import Remark
 from vizkit.geometry import id_at
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.traces import Features, NotApplicable
-from vizkit.views.blocks import Block, Line, Map, Numbers, first_said
+from vizkit.views.blocks import Blocks, Line, Map, Numbers, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.cut_rows import place_in
 from vizkit.views.patches.opening import asked
@@ -33,7 +30,6 @@ def most_blocks(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each)[1]) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class Depth(View):
     """Cosine similarity of the chosen patch with all others, after every block."""
 
@@ -47,7 +43,7 @@ class Depth(View):
         key="block",
     )
 
-    how: ClassVar = How(
+    how = How(
         "Click a patch: bright places have similar vectors. Move the slider: after the first blocks mostly neighbours "
         "and patches of similar colour are similar, later whole objects or the whole background.",
         r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \lVert x_j \rVert}",
@@ -67,7 +63,7 @@ class Depth(View):
         place = depth_beside(min(1.0, self.block / beside), len(blocks))
         return blocks[place - 1], f"{noun} {place} of {len(blocks)}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         features, which = self.chosen(of)
         places = " × ".join(map(str, features.tokens.grid or ()))
         yield Line(f"{which} · {places and f'{places} places of '}{features.values.shape[1]} channels")
@@ -81,7 +77,7 @@ class Depth(View):
         yield Numbers(partial(numbers, of, features))
 
 
-def alike(of: Subject, features: Features, after: str) -> Iterator[Remark | None]:
+def alike(of: Subject, features: Features, after: str) -> Iterator[str | None]:
     cosines, grid = cosines_of(of, features), features.tokens.grid
     if cosines is None or grid is None:
         return

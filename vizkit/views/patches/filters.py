@@ -1,9 +1,6 @@
 """Filters: which patterns the patch embedding responds to."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +11,7 @@ from vizkit.figure.charts import curves
 from vizkit.figure.patches import filter_tiles
 from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Numbers, Picture, Said
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -22,13 +19,12 @@ FIRST = 28  # filters and components shown
 OWN = "around grey, each in its own scale"
 
 
-@dataclass(frozen=True)
 class Filters(View):
     """The patterns that the patch embedding responds to."""
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Each tile is one pattern that the patch embedding responds to. Of a model trained on many pictures the first "
         "components are smooth colours, edges and waves, and few of them explain most of the variance: a steep line. "
         "Where little has been learned both look like noise, whose line is nearly flat.",
@@ -40,14 +36,14 @@ class Filters(View):
     def title(self, of: Subject) -> str:
         return "Filters of the patch embedding"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
         weight = embedded.weight
         if weight is None:
             raise NotApplicable("This model embeds the feature map of a CNN: its filters have no colours to show.")
         own = of.kept("filters", partial(filters, weight, len(weight)))
         random = of.kept("noise", partial(filters, noise(weight), len(weight)))
-        yield Said(patches.learned(own.explained, random.explained).words)
+        yield Said(patches.learned(own.explained, random.explained))
         lines = {
             name: (np.arange(1, 1 + len(each.explained[:FIRST])), each.explained[:FIRST].numpy())
             for name, each in (("these filters", own), ("noise", random))

@@ -7,8 +7,6 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.geometry import into_box, middle_of, out_of_box
 from vizkit.views.subject import CENTRE, Subject
 
-__all__ = ["asked"]
-
 
 def asked(of: Subject) -> tuple[float, float]:
     """The cursor, in fractions of what the model sees. Where nobody has set it the patch that gets most attention, for

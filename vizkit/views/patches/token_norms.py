@@ -3,10 +3,8 @@
 Far longer patches than all others (Darcet et al. 2024) stand out as a line above the band, and on the image as spots.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at, name_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import number
 from vizkit.views.patches.opening import asked
 from vizkit.views.subject import Subject
@@ -27,14 +25,13 @@ def most_layers(of: Sequence[Subject]) -> int:
     return max((len(each.seen.features) for each in of), default=1) or 1
 
 
-@dataclass(frozen=True)
 class TokenNorms(View):
     """The norm of every token's vector after each layer."""
 
     block: int = number("Layer", 1, most_layers, 1, "Which layer the map shows.", key="block")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
         "than all others, mostly on plain background: the model stores global information there. In models with "
         "registers the registers have large norms and the patches do not.",
@@ -46,7 +43,7 @@ class TokenNorms(View):
     def title(self, of: Subject) -> str:
         return f"Norms of the tokens: layer {self.block}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         norms, point = token_norms(of.seen), asked(of)
         index = min(self.block, len(norms)) - 1
         layer, tokens = norms[index], of.seen.features[index].tokens

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from vizkit.analysis.remarks.remark import begun, joined
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_waves
 from vizkit.traces import Attention, NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Line, Map, Numbers, first_said
+from vizkit.views.blocks import Blocks, Columns, Heading, Line, Map, Numbers, first_said
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import MAX_MATRIX, similarity_for_browser
 from vizkit.views.subject import Subject
@@ -36,7 +35,6 @@ def offered(of: Sequence[Subject]) -> list[str]:
     return ["all", *(name for name in WORDS if any(name in maps_of(each) for each in of))]
 
 
-@dataclass(frozen=True)
 class Kinds(View):
     """How near two patches are for four ways to tell places: learned, sinusoidal, relative and rotary."""
 
@@ -49,7 +47,7 @@ class Kinds(View):
         key="positions_kind",
     )
 
-    how: ClassVar = How(
+    how = How(
         "Every map is of the patch under the cursor: the cosine of its position with that of every other place, of a "
         "relative bias the share of the weight that it would give by itself, as the mean of the heads. Click a patch "
         "to keep it. A learned table and a bias are the model's own; sinusoids, and rotations where the model has "
@@ -63,7 +61,7 @@ class Kinds(View):
     def title(self, of: Subject) -> str:
         return f"Positions: {WORDS.get(self.kind, 'all kinds')}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         maps = maps_of(of)
         if not maps:
             raise NotApplicable(f"{of.name} has no layer whose tokens lie on a grid.")

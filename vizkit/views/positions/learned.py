@@ -1,9 +1,8 @@
 """Learned: how alike the learned positions of two patches are, and the table as colours."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
@@ -16,7 +15,7 @@ from vizkit.figure.sheet import enlarged, sheet
 from vizkit.figure.tiles import tiles
 from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.views.blocks import Block, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice
 from vizkit.views.positions.kinds import lowest
 from vizkit.views.rows_of import similarity_for_browser
@@ -27,7 +26,6 @@ TIMES = {"own": 1.0, "half": 0.5, "double": 2.0}
 SIDE_PX = 280
 
 
-@dataclass(frozen=True)
 class Learned(View):
     """Cosine similarity of the learned positions of two patches."""
 
@@ -39,7 +37,7 @@ class Learned(View):
         key="learned_grid",
     )
 
-    how: ClassVar = How(
+    how = How(
         "The map shows how similar the learned position of the chosen patch is to all others. A trained model has "
         "learned rows and columns by itself: a bright cross and a bright spot. Click a patch to choose it; all "
         "tiles at once are behind the line below.",
@@ -51,7 +49,7 @@ class Learned(View):
     def title(self, of: Subject) -> str:
         return "Likeness of learned positions"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         table = learned_table(of.loaded)
         if table is None:
             raise NotApplicable(f"{of.name} has no learned table of positions.")
@@ -85,7 +83,7 @@ class Learned(View):
         yield Numbers(partial(dict, table=table, distance=near.distance, mean=near.mean, highest=near.high))
 
 
-def coloured(tables: dict[str, Tensor]) -> Iterator[Block]:
+def coloured(tables: dict[str, Tensor]) -> Blocks:
     """In three main components; a resampled table beside the learned one."""
     mains = [pca_rgb(each) for each in tables.values()]
     rgb = [enlarged((each.rgb.numpy() * 255).round().astype(np.uint8), SIDE_PX) for each in mains]

@@ -1,9 +1,7 @@
 """Relative: the bias that a layer adds by the offset of two patches, or the similarity of their rotations."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -11,13 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks import positions
-from vizkit.analysis.remarks.remark import Remark
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import CLASSES, DARK, SIGNED, colours
 from vizkit.figure.sheet import enlarged, outlined, sheet
 from vizkit.models.probes.positions import biased_layers, kind, relative_bias, rope_similarity
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Picture, Said
 from vizkit.views.controls import number
 from vizkit.views.rules import tuple_of, whole
 from vizkit.views.subject import Subject
@@ -54,7 +51,6 @@ def most_places(of: Sequence[Subject]) -> int:
     return max((table.shape[1] // 2 + 1) * (table.shape[2] // 2 + 1) for table in tables(of))
 
 
-@dataclass(frozen=True)
 class Relative(View):
     """What a score gains or loses by the offset of two patches."""
 
@@ -73,9 +69,9 @@ class Relative(View):
     )
     key: int = number("Key", 0, most_places, 0, "Its place; 0: the one that gains most.", key="bias_key", inside=True)
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Point at a patch of the window: the score of the white query with it gets the marked entry of the table. "
         "Pairs of one offset share one entry, which stands where its key lies from the query: so the outlined part of "
         "the table is the window itself, and another query outlines another. Click the small table of a head to see "
@@ -88,7 +84,7 @@ class Relative(View):
     def title(self, of: Subject) -> str:
         return f"Relative positions: layer {self.layer}, head {self.head}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         arrays: dict[str, Tensor] = {}
         if "rotary" in kind(of.loaded):
             turned = rope_similarity(of.loaded)
@@ -109,8 +105,8 @@ class Relative(View):
         yield Numbers(partial(dict, arrays))
 
     def drawn(
-        self, values: Float[Tensor, "head down right"], what: str, words: tuple[str, str, str], *said: Remark | None
-    ) -> Iterator[Block]:
+        self, values: Float[Tensor, "head down right"], what: str, words: tuple[str, str, str], *said: str | None
+    ) -> Blocks:
         """A window as its query sees it, the table that it is a part of, and those of all heads, on one scale. Numbers
         without a sign (Swin v2), which may stand at the ends of their range, have the colours of their ranks."""
         heads, (rows, columns) = len(values), (side // 2 + 1 for side in values.shape[1:])
@@ -157,7 +153,7 @@ class Relative(View):
                 Picture(small, "The tables of all heads", "all heads, in the same colours", min(1.0, heads / 8)),
             ),
         )
-        yield Said(" ".join(each.words for each in said if each))
+        yield Said(" ".join(each for each in said if each))
 
 
 def ranks(values: Float[np.ndarray, "head down right"]) -> Float[np.ndarray, "head down right"]:

@@ -1,12 +1,11 @@
 """Shuffle: what happens if the order is lost? The same patches in another order, with and without positions."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +27,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Answered,
     Bars,
-    Block,
+    Blocks,
     Canvas,
     Heading,
     Job,
@@ -53,7 +52,6 @@ RGB = UInt8[np.ndarray, "_row _column 3"]
 Order = Int[Tensor, " patch"]
 
 
-@dataclass(frozen=True)
 class Shuffle(View):
     """The same patches in another order, with and without positions: attention alone knows no order."""
 
@@ -80,8 +78,8 @@ class Shuffle(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "The same patches in another order. With its positions the model sees another image; without them a plain ViT "
         "cannot distinguish the two: its predictions stay exactly the same, right or wrong.",
         r"\mathrm{Attention}(\Pi X) = \Pi\,\mathrm{Attention}(X)",
@@ -93,7 +91,7 @@ class Shuffle(View):
         by_hand = f", {len(self.pairs)} exchanged" if self.pairs else ""
         return f"Shuffled patches: {self.share} % in order {self.seed}{by_hand}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         answers = self.both(of)
         yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
@@ -122,7 +120,7 @@ class Shuffle(View):
             (Picture(moved, "Shuffled, and in order", "left shuffled, right in order"),),
         )
 
-    def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Iterator[Block]:
+    def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Blocks:
         """The answers with and without positions, and what they tell."""
         head, axis = of.loaded.head, "probability; the tick: in order"
         shown = self.classes(of) if head.probable else []
@@ -149,7 +147,7 @@ class Shuffle(View):
             return f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
         how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
         others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
-        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how).words
+        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how)
 
     def classes(self, of: Subject) -> list[int]:
         """Every class that comes first somewhere, and the runner-up where that is one alone."""
@@ -196,7 +194,7 @@ class Shuffle(View):
                 both.append(answers_of(of, pictures, kind, "samples", order))
             return both
 
-        def show(results: Mapping[Any, Any]) -> Iterator[Block]:
+        def show(results: Mapping[Any, Any]) -> Blocks:
             for own, without in results.values():
                 yield Said(first_said(positions.over_pictures(own, without, noun)))
 

@@ -1,10 +1,8 @@
 """Sinusoids: the fixed table of waves, and how similar two positions are when counted in one row and on a grid."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from math import isqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,7 +10,7 @@ import torch
 from vizkit.analysis.attention.positions import similarity_to, sinusoidal, sinusoidal_2d, waves
 from vizkit.analysis.remarks.positions import in_two_dimensions
 from vizkit.figure.charts import curves, framed, heat_map
-from vizkit.views.blocks import Block, Chart, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -23,7 +21,6 @@ FINE = 12  # points of a wave between two positions
 HEIGHT = 380
 
 
-@dataclass(frozen=True)
 class Sinusoids(View):
     """A fixed pattern of slow and fast waves for every position."""
 
@@ -41,8 +38,8 @@ class Sinusoids(View):
         "Position", 1, MOST, 46, "Counted from 1, row by row; in the formula from 0.", key="sin_position", plays=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Every position gets its own pattern of slow and fast waves; near positions are similar, distant ones are "
         "not. With one index for all patches the end of a row is near the start of the next; separate halves for row "
         "and column keep both dimensions.",
@@ -54,7 +51,7 @@ class Sinusoids(View):
     def title(self, of: Subject) -> str:
         return f"Sinusoids: {self.count} positions of {self.dim} channels"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         count, dim = int(self.count), int(self.dim)
         side, position = isqrt(count), min(self.position, count)
         cell, table = divmod(position - 1, side), sinusoidal(count, dim)
@@ -71,7 +68,7 @@ class Sinusoids(View):
             figure = heat_map(values.numpy(), "column", "row", f"{near}, {how}", **form)
             shown.append(Chart(framed(figure, cell[0] + 1, cell[1] + 1), f"{near}, {how}"))
         yield side_by_side(*shown)
-        yield Said(in_two_dimensions(one, two, cell).words)
+        yield Said(in_two_dimensions(one, two, cell))
         places = torch.linspace(0, count - 1, FINE * (count - 1) + 1, dtype=torch.float64)
         fine, at, pairs = waves(places, dim).numpy(), places.numpy() + 1, np.arange(1, dim // 2 + 1)
         some = {f"channel {c + 1}": (at, fine[:, c]) for c in (0, 1, dim // 4, dim // 2)}

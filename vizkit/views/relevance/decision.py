@@ -1,7 +1,6 @@
 """Which decision is explained: that for a class, or for one class against another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vizkit.heads import ITSELF
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     from vizkit.models import Loaded
 
-__all__ = ["NOTHING", "PREDICTED", "Decision", "asked", "classes_by_name", "in_words"]
 
 PREDICTED = "what each model predicts"
 NOTHING = "no other class"
@@ -32,7 +30,6 @@ def rivals(of: Sequence[Subject]) -> list[str]:
     return [NOTHING, *(classes(of)[1:] if any(each.loaded.head.exclusive for each in of) else ())]
 
 
-@dataclass(frozen=True)
 class Decision(View):
     """Views that explain a class, chosen by its name: models need not know the same classes."""
 

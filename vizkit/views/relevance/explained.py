@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.scores import Measure, Score
     from vizkit.datasets.insects import Sample
 
-__all__ = ["RACE", "SLOW", "STEPS", "TITLES", "Explained", "Found", "Progress", "drawn_insect"]
 
 TITLES = {name: method.title for name, method in METHODS.items()}
 SLOW = tuple(name for name, method in METHODS.items() if method.slow)
@@ -30,7 +29,6 @@ Found = Mapping[str, "Explanation"]
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
 class Explained(Decision):
     """Views of the maps for a class, and of what they are worth."""
 

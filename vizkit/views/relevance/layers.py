@@ -6,8 +6,6 @@ from vizkit.analysis.attention.attention_map import layers as attention_layers
 from vizkit.models import family_of
 from vizkit.views.subject import Subject
 
-__all__ = ["HEAD", "layer_names", "places_of"]
-
 HEAD = "before the head"
 LAYERED_FAMILIES = ("vit", "swin", "gradual_reduction", "cnn")
 

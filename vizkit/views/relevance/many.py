@@ -1,7 +1,7 @@
 """The maps of one model scored over many pictures, each for its predicted class; what was scored stays when the work is
 stopped."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB
 from vizkit.image import digest_of as digest_of_picture
 from vizkit.scoring import case_of, pictures
-from vizkit.views.blocks import Block, Folded, Job, Later, Line, Said
+from vizkit.views.blocks import Blocks, Folded, Job, Later, Line, Said
 from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.scores_table import best_first, caveats, scores_table
 from vizkit.views.subject import Subject
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from vizkit.analysis.trust.table import Tally
     from vizkit.models import Loaded
 
-__all__ = ["Many"]
 
 DIGITS = [str(digit) for digit in range(10)]
 WORDS = {"insects": "newly drawn insects, seen by no bundled model", "digits": "digits of the test split"}
@@ -100,7 +99,7 @@ class Many:
         return randomised(self.of.loaded)
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Blocks:
         """The button, and what has been scored; other hosts score nothing by themselves."""
         if not self.count:
             yield Line("You have uploaded no images that the maps could be scored over.")
@@ -116,7 +115,7 @@ class Many:
             return ""
         return self.of.kept(OfModel(("many said", self.jobs[0].key, len(found))), partial(verdict_of, found))
 
-    def show(self, results: Mapping[Hashable, Any]) -> Iterator[Block]:
+    def show(self, results: Mapping[Hashable, Any]) -> Blocks:
         if not results:
             return
         tally = tally_of([*results.values()])

@@ -1,16 +1,14 @@
 """Maps: where the evidence for a class is, by every method that applies, the most faithful first."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS, generic_relevance
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Line, Numbers, Part
+from vizkit.views.blocks import Blocks, Columns, Line, Numbers, Part
 from vizkit.views.controls import choice
 from vizkit.views.relevance.explained import SLOW, TITLES
 from vizkit.views.relevance.layers import HEAD, layer_names, places_of
@@ -26,7 +24,6 @@ def models(of: Sequence[Subject]) -> list[str]:
     return ["", *dict.fromkeys(each.name for each in of)]
 
 
-@dataclass(frozen=True)
 class Maps(Coloured):
     """Where the evidence for a class is, by every method that applies."""
 
@@ -50,8 +47,8 @@ class Maps(Coloured):
         listed=True,
         runs=True,
     )
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "Every map answers a different question about the same decision, written below it when it is large; bright or "
         "red places are evidence for the class, blue ones against it. The number beside a name says how much better "
         "than a random order it knows which places the model needs on this picture: the probability of the class when "
@@ -83,7 +80,7 @@ class Maps(Coloured):
             return str(sentence)
         return ""
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         if not any(map(self.knows, of)):
             raise NotApplicable(" ".join(map(self.unknown, of)))
         large = self.shown(of)

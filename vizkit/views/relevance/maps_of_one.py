@@ -12,19 +12,16 @@ from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.overlay import top_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
 from vizkit.views.controls import choice
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 
-__all__ = ["SCALES", "Coloured", "OfOne", "lost"]
-
 LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
 FEW = 4  # maps
 
 
-@dataclass(frozen=True)
 class Coloured(Explained):
     """How the values of maps become colours."""
 
@@ -53,14 +50,14 @@ class OfOne:
         return f"{self.of.name}: " if len(self.among) > 1 else ""
 
     # ---- the large one -----------------------------------------------------------------------------------------------
-    def large(self) -> Iterator[Block]:
+    def large(self) -> Blocks:
         if self.method in SLOW:
             job = self.view.slow_job(self.of, self.method)
             yield Later(self.of, (job,), lambda found: self._large(found[job.key]) if found else ())
         elif self.method:
             yield from self._large(self.view.made(self.of, self.method))
 
-    def _large(self, found: Explanation | str) -> Iterator[Block]:
+    def _large(self, found: Explanation | str) -> Blocks:
         if isinstance(found, str):
             yield Line(found)
             return
@@ -72,7 +69,7 @@ class OfOne:
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
-    def small(self) -> Iterator[Block]:
+    def small(self) -> Blocks:
         """In the order in which they are to be believed, once that is known."""
         of, view = self.of, self.view
         what = in_words(of.loaded, of.seen.logits, *view.asked(of))
@@ -85,7 +82,7 @@ class OfOne:
 
     def _small(
         self, fast: Found, slow: Mapping[str, Job], race: Mapping[str, Job], results: Mapping[Hashable, Any]
-    ) -> Iterator[Block]:
+    ) -> Blocks:
         late = {name: results[job.key] for name, job in slow.items() if job.key in results}
         maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
         complete = all(job.key in results for job in race.values())  # so that the order changes once
@@ -97,7 +94,7 @@ class OfOne:
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
         alike = self.alike(maps)
-        yield Said(best.words if best else alike)
+        yield Said(best if best else alike)
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
@@ -107,7 +104,7 @@ class OfOne:
 
     def alike(self, maps: Found) -> str:
         same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
-        return same.words if same else ""
+        return same or ""
 
     def _drawn(
         self, names: Sequence[str], maps: Found, notes: Sequence[str], tile_px: int, *, pick: bool = False
@@ -146,7 +143,7 @@ class OfOne:
                 yield made
 
     # ---- beside them -------------------------------------------------------------------------------------------------
-    def more(self) -> Iterator[Block]:
+    def more(self) -> Blocks:
         """What is to be known of the model, and why some maps are not there."""
         _, without = self.view.fast(self.of)
         yield from (Line(f"{self.named}{words}") for words in self.of.loaded.notes)

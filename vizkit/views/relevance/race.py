@@ -1,7 +1,6 @@
 """The maps of one decision erase the picture together: their pictures and curves, the winner, the table of scores."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +17,12 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.image import RGB, data_url, unprepare
-from vizkit.views.blocks import Block, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
+from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
 from vizkit.views.controls import choice, number, several
 from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, Explained, now
 from vizkit.views.relevance.scores_table import as_csv, best_first, caveats, scores_table
 from vizkit.views.rules import one_of, whole
 from vizkit.views.subject import Subject
-
-__all__ = ["Race", "Racing"]
 
 FURTHER: dict[Measure, str] = {
     "road": "ROAD",
@@ -39,7 +36,6 @@ SIDE_PX = 384
 Results = Mapping[Hashable, Any]
 
 
-@dataclass(frozen=True)
 class Racing(Explained):
     """How far the maps have erased the picture, and what else is measured."""
 
@@ -94,7 +90,7 @@ class Race:
         return {job.key: now(self.of, job) for job in self.all}
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
-    def show(self, results: Results) -> Iterator[Block]:
+    def show(self, results: Results) -> Blocks:
         """Those that are in, the best first; the table when all are."""
         rows = self.rows(results)
         running = [
@@ -117,7 +113,7 @@ class Race:
             more = [job for measure in self.further for job in measure.values()]
             yield Later(self.of, tuple(more), lambda late: self.table({**results, **late}))
 
-    def table(self, results: Results) -> Iterator[Block]:
+    def table(self, results: Results) -> Blocks:
         rows = self.rows(results)
         asked = [name for name in FURTHER if name in self.view.scores]
         yield scores_table(rows, asked, 1)
@@ -222,7 +218,7 @@ class Race:
         named = TITLES.get(name, "Random order")
         return named if gap is None else f"{named} {signed(gap)}"
 
-    def still(self, curves: Mapping[str, Score], *, ranked: bool) -> Iterator[Block]:
+    def still(self, curves: Mapping[str, Score], *, ranked: bool) -> Blocks:
         """On paper: the pictures of this step in rows, and the curves with a mark at it."""
         share, orders, cells = shares(curves[CHANCE]), self.orders([*curves]), cells_of(self.of.seen)
         at, (whole, ground) = self.step(share), self.pictures()

@@ -8,8 +8,6 @@ from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Summary, signed
 from vizkit.analysis.trust.verdict import ERRORS, MARGIN, beyond_chance, marks
 from vizkit.views.blocks import Line, Table, Verdict
 
-__all__ = ["as_csv", "best_first", "caveats", "scores_table"]
-
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
 SHORT = {"pointing_strict": "exactly", "on_thing": "on insect", "on_deciding": "on parts", "randomisation": "random ρ"}
 ARROWS = {True: " ↑", False: " ↓", None: " → 0"}

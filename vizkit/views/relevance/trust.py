@@ -1,13 +1,11 @@
 """Trust: how far each map can be believed. All maps of one model erase the picture together, and are scored."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from vizkit.datasets.insects import DECIDING, LABELS
 from vizkit.scoring import scorable
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Download, Later, Line, Numbers
+from vizkit.views.blocks import Answered, Blocks, Download, Later, Line, Numbers
 from vizkit.views.controls import choice, number
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import drawn_insect
@@ -18,7 +16,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 
-@dataclass(frozen=True)
 class Trust(Racing):
     """How far each map can be believed: the model is run on pictures of which the places that it marks are erased."""
 
@@ -42,9 +39,9 @@ class Trust(Racing):
         more=True,
         runs=True,
     )
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every picture is what the model sees when the places that a map marks are erased, the most important first; "
         "the bar below it and its curve are the probability of the class. The best map stands first: beside a name, by "
         "how much it is better than a random order, on the mean of taking away and putting back. A map is credible if "
@@ -62,7 +59,7 @@ class Trust(Racing):
     def title(self, of: Subject) -> str:
         return f"Trust in the maps for {self.what(of)}: {self.removed} % {self.test}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         scorable(of.loaded)
         if of.changes.model:
             raise NotApplicable("Trust runs the model again, as it is: without changes of the model.")

@@ -1,10 +1,8 @@
 """From words to patches: one encoder block on a sentence and on an image, side by side."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from vizkit.views.blocks import Block, Link, Said
+from vizkit.views.blocks import Blocks, Link, Said
 from vizkit.views.controls import number, text_model
 from vizkit.views.rules import whole
 from vizkit.views.sequences.bridge_steps import Image, Sentence, steps_of
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 STEPS, ATTENTION = 8, 5
 
 
-@dataclass(frozen=True)
 class Bridge(View):
     """The same block on a sentence and on an image: what changes and what stays."""
 
@@ -34,10 +31,10 @@ class Bridge(View):
     layer: int = number("Layer", 1, 99, 1, "Of both models.", key="bridge_layer", inside=True)
     step: int = number("Step", 1, STEPS, ATTENTION, "What is compared.", key="bridge_step", inside=True)
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    slides = "step"
+    how = How(
         "Left a word, right a patch, the same step of the same block. Click another word or patch. Of the whole model "
         "only the beginning, the place of the norms and the end are others: an image is a sentence of patches.",
         r"z_0 = \sqrt{d}\,E_{w} + p \ \text{(text)}, \qquad z_0 = [x_{\mathrm{cls}};\, x_p W_E] + p \ \text{(image)}",
@@ -61,7 +58,7 @@ class Bridge(View):
         seen = weights(of, layer, patch + within.model.num_prefix_tokens)
         return Sentence(walk, words, min(self.word, len(words)) - 1, layer), Image(within, patch, layer, seen)
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         text, image = self.both(of)
         grid, words = image.inside.model.patch_embed.grid_size, text.words
         sides = (

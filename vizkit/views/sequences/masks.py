@@ -1,16 +1,15 @@
 """Masks: who may look at whom, and why a mask comes before the softmax."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from vizkit.analysis.remarks import masks
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, WordMatrix
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Heading, Line, Matrix, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Columns, Heading, Line, Matrix, Numbers, Said, first_said
 from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences.known import BERT, DATES, GPT
@@ -53,7 +52,6 @@ def heads(of: Sequence[Subject], view: Any) -> int:
     return max((each.heads for each in view.layers(of[0])), default=1)
 
 
-@dataclass(frozen=True)
 class Masks(View):
     """Who may look at whom: everybody, what came before, or another text."""
 
@@ -82,8 +80,8 @@ class Masks(View):
         "Written words", "", "Their numbers in the vocabulary.", longest=500, key="next", inside=True, runs=True
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "A row is a word that looks, a column a word that it looks at; hatched cells may not be looked at. The scores "
         "there become −∞ before the softmax, so that the other weights share the whole; weights that are set to 0 "
         "after it leave rows that sum to less than 1. BERT sees all places, but [MASK] instead of some words; GPT and "
@@ -121,7 +119,7 @@ class Masks(View):
             return []
         return [layer for layer in trace.attention if kind_of(layer, read.model.task) == self.kind(of)]
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.analysis.sequences.masks import MASKS
 
         kind, dates = self.kind(of), self.text_model == DATES
@@ -139,7 +137,7 @@ class Masks(View):
         if kind == "causal" and (dates or opened(of, causal)[0].task == "causal"):
             yield from next_word(typed(of, causal, self.text), self.next)
 
-    def of_model(self, of: Subject, kind: "Kind") -> Iterator[Block]:
+    def of_model(self, of: Subject, kind: "Kind") -> Blocks:
         """One head's weights, and of vizkit's own models what a mask after the softmax would leave of them."""
         read = typed(of, self.text_model, self.text)
         source, target, _ = read.made(traced)
@@ -157,7 +155,7 @@ class Masks(View):
             yield from looks(layers[layer].weights[0, head].float(), kind, queries, keys)
 
 
-def six_words(kind: "Kind") -> Iterator[Block]:
+def six_words(kind: "Kind") -> Blocks:
     import torch
 
     from vizkit.analysis.attention.walkthrough import SENTENCE, SENTENCE_WEIGHTS
@@ -196,9 +194,7 @@ def kind_of(layer: "Attention", task: str) -> "Kind":
     return "causal" if layer.query.name == "target" or task == "causal" else "none"
 
 
-def both_ways(
-    scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequence[str]
-) -> Iterator[Block]:
+def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequence[str]) -> Blocks:
     """Weights without a mask (query, key); with one, masked before and after the softmax beside each other."""
     from vizkit.analysis.sequences.masks import allowed, masked
 
@@ -231,7 +227,7 @@ def both_ways(
     yield Numbers(partial(arrays, queries, keys, *given))
 
 
-def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequence[str]) -> Iterator[Block]:
+def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequence[str]) -> Blocks:
     """One head's weights, hatched where its mask lets nothing through."""
     from vizkit.analysis.sequences.masks import allowed
 
@@ -239,7 +235,7 @@ def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequenc
     mask = None if may.all() else may
     own = WordMatrix(weights.numpy(), queries, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
     yield Matrix(own, title)
-    yield Said(masks.strongest(weights, queries, keys).words)
+    yield Said(masks.strongest(weights, queries, keys))
     if not may.all():
         yield Line("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
     yield Numbers(partial(arrays, queries, keys, before=weights.numpy()))

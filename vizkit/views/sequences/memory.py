@@ -1,11 +1,10 @@
 """Memory: what a recurrent network forgets on the way, and what attention keeps in reach."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.traces import NotApplicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Block, Chart, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences.known import BUNDLED, NETWORKS, TRANSLATING
@@ -67,7 +66,6 @@ def shown(*parts: str) -> Any:
     return lambda view: view.part in parts
 
 
-@dataclass(frozen=True)
 class Memory(View):
     """What a recurrent network forgets on the way, and what attention keeps in reach."""
 
@@ -109,8 +107,8 @@ class Memory(View):
         "Time of", tuple(TIMES), words=TIMES, key="times_of", when=shown("Time")
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Every network reads some letters, then dots, then a question mark, and has to give the letters back. Without "
         "attention all of them have to fit into one vector and to survive the gap. Gradient: how much the answer would "
         "change with a word; where a line falls to the left, the first words are as good as forgotten. Gates: a column "
@@ -132,7 +130,7 @@ class Memory(View):
         words = " ".join(self.words())
         return f"Gradient of the answer to {words}" if self.part == "Gradient" else f"{self.reader} reads {words}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated, "Time": self.timed}
         yield from parts[self.part](of)
 
@@ -153,7 +151,7 @@ class Memory(View):
         return Typed(of, title, model, self.words(), key)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
-    def right(self, of: Subject) -> Iterator[Block]:
+    def right(self, of: Subject) -> Blocks:
         """How often an answer is wholly right, by the number of letters or by the length of the gap."""
         runs = [RunFolder(file.parent) for file in sorted(memory.SHIPPED.glob("*/recipe.json"))]
         lines = memory.curves(runs, self.task, self.by)
@@ -162,14 +160,14 @@ class Memory(View):
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
         every = {line.method: line.runs for line in lines}
         for said in remarks.of_memory(every, lines[0].at, LEARNED[self.by], UNITS[self.by]):
-            yield Said(said.words)
+            yield Said(said)
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."
         )
         yield numbers(list(every), np.array(lines[0].at), np.array(list(every.values())))
 
-    def gradient(self, of: Subject) -> Iterator[Block]:
+    def gradient(self, of: Subject) -> Blocks:
         """How much every word that was read matters for the answer."""
         words = self.words()
         strong = {title: self.read(of, title).made(strength_of) for title in reversed(TRANSLATING)}
@@ -182,7 +180,7 @@ class Memory(View):
         yield Said(first_said(remarks.of_gradients({title: y.tolist() for title, (_, y) in lines.items()}, words)))
         yield numbers(list(lines), places, np.stack([y for _, y in lines.values()]))
 
-    def gated(self, of: Subject) -> Iterator[Block]:
+    def gated(self, of: Subject) -> Blocks:
         """The gates of an LSTM, its cell and its state, or the states of an RNN, word after word."""
         from vizkit.analysis.sequences.gates import memory_left
 
@@ -208,13 +206,13 @@ class Memory(View):
         figure.update_xaxes(type="category")  # plotly would take digits for numbers
         yield Chart(figure, f"{gates} of every unit after every word")
         if left is not None:
-            yield Said(remarks.of_forget_gates(left.mean(1).tolist(), read.words).words)
+            yield Said(remarks.of_forget_gates(left.mean(1).tolist(), read.words))
         else:
-            yield Said(remarks.of_states(float(shown.__abs__().mean()), read.words).words)
+            yield Said(remarks.of_states(float(shown.__abs__().mean()), read.words))
         yield Line(f"{gates}: {GATES[gates]}.")
         yield numbers(read.words, np.arange(1, len(read.words) + 1), shown)
 
-    def timed(self, of: Subject) -> Iterator[Block]:
+    def timed(self, of: Subject) -> Blocks:
         """What a step of training and an answer cost by the length of the text, as `vizkit memory --times` wrote it."""
         from vizkit.models.sequences.timing import exponent
 
@@ -226,7 +224,7 @@ class Memory(View):
         figure.update_xaxes(tickvals=lengths, ticktext=[str(length) for length in lengths])
         yield Chart(figure, f"{TIMES[self.times]}: milliseconds by length")
         powers = {title: exponent(lengths, each) for title, each in seconds.items()}
-        yield Said(remarks.of_times(powers, self.times).words)
+        yield Said(remarks.of_times(powers, self.times))
         yield Line(f"Measured on {content['machine']}; about 190,000 parameters each.")
         yield Table(PATHS, "What a layer costs by the length of the text")
         yield numbers(list(lines), np.array(lengths), np.stack([y for _, y in lines.values()]))

@@ -3,7 +3,7 @@
 A line of text is a row of buttons. A click hides a word, or writes the next one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +16,7 @@ from vizkit.figure.saved.text import fitting, font
 from vizkit.figure.sequences.arcs import chance
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, WordMatrix, on_white
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Columns, Heading, Matrix, Paper, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Matrix, Paper, Said, first_said
 from vizkit.views.rules import Rule, below, one_of, several
 from vizkit.views.sequences.known import TRANSFORMER
 from vizkit.views.sequences.typed import Typed
@@ -36,7 +36,7 @@ def numbers_of(told: str) -> list[int]:
     return [int(part) for part in told.split(",")[:MOST] if part.isdecimal() and len(part) < 5]
 
 
-def hidden_words(read: Typed, field: str) -> Iterator[Block]:
+def hidden_words(read: Typed, field: str) -> Blocks:
     """A text as one line, a date with its translation; any of its words can be hidden. `field`: what is hidden now."""
     mask = read.model.mask
     if mask is None:
@@ -89,7 +89,7 @@ def line_of(read: Typed) -> list[int]:
     return model.line_ids(words, gaps.answer(gaps.letters(words), model.data) if model.data else ())
 
 
-def next_word(read: Typed, field: str) -> Iterator[Block]:
+def next_word(read: Typed, field: str) -> Blocks:
     """A text as a causal model reads it, and what it would write: one word after the other, by clicks. `field`: the
     numbers of the words that are written."""
     names = read.model.vocabulary.words
@@ -105,7 +105,7 @@ def next_word(read: Typed, field: str) -> Iterator[Block]:
     yield Heading(f"Predict the next word: {read.title}")
     of, tells = f"{read.title}: {' '.join((*line, *written))} …", {"words": (numbered, "next")}
     yield _canvas("next", of, read, [*line, *written], [], tops, range(len(line)), tells)
-    yield Said(masks.certain(top[0].word, top[0].probability, top[1].word).words if len(top) > 1 else "")
+    yield Said(masks.certain(top[0].word, top[0].probability, top[1].word) if len(top) > 1 else "")
 
 
 def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:

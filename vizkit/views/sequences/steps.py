@@ -1,11 +1,10 @@
 """Step by step: one token through one layer of the transformer, every number of it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vizkit.traces import NotApplicable, tolerance
-from vizkit.views.blocks import Block, Proof, Said
+from vizkit.views.blocks import Blocks, Proof, Said
 from vizkit.views.controls import number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, one_of, whole
@@ -32,7 +31,6 @@ def count(of: Sequence[Subject], view: Any) -> int:
         return MOST
 
 
-@dataclass(frozen=True)
 class StepByStep(View):
     """One word through one layer, every number from its embedding to the answer."""
 
@@ -43,9 +41,9 @@ class StepByStep(View):
     head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
     step: int = number("Step", 1, count, 6, "Of that layer.", key="step", inside=True, follows=True)
 
-    overlays: ClassVar = False
-    slides: ClassVar = "step"
-    how: ClassVar = How(
+    overlays = False
+    slides = "step"
+    how = How(
         "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
         "by step, or play. In the decoder a token first looks at what is written, then at the source.",
         r"\mathrm{LN}(x + \mathrm{MHA}(x)), \quad \mathrm{LN}(y + \mathrm{FFN}(y)), \quad "
@@ -92,7 +90,7 @@ class StepByStep(View):
         steps += feed_forward(layer.feed_forward, token, "Feed-forward")
         return [*steps, last(read.model, walk, token, side)] if index == len(names(walk)) - 1 else steps
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
         index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)

@@ -1,7 +1,7 @@
 """Steps of a computation as strips of coloured cells, one cell for each number: what Step by step and From words to
 patches share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Words
 from vizkit.figure.saved.text import fitting, wrapped
 from vizkit.figure.sequences.word_matrix import MASKED, ORANGE, on_white, short
-from vizkit.views.blocks import Block, Canvas, Columns, Line, Numbers, Paper, Picture, Said
+from vizkit.views.blocks import Block, Blocks, Canvas, Columns, Line, Numbers, Paper, Picture, Said
 from vizkit.views.rules import Rule, whole
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Choice:
 
 def walked(
     steps: Sequence[Step], number: int, label: str, sides: Sequence[Side], choices: Sequence[Choice], tells: Tells
-) -> Iterator[Block]:
+) -> Blocks:
     """The canvas of all steps at step `number` from 1, which its field `step` is set to; what it says, and the numbers
     of all."""
     at = min(number, len(steps)) - 1
@@ -118,7 +118,7 @@ def packed(step: Step) -> dict[str, Any]:
 
 
 # ---- paper -----------------------------------------------------------------------------------------------------------
-def on_paper(step: Step, at: int, sides: Sequence[Side]) -> Iterator[Block]:
+def on_paper(step: Step, at: int, sides: Sequence[Side]) -> Blocks:
     """The step that is seen, in a column for each side."""
     yield Line(f"{at + 1}. {step.part}: {step.title}, {step.formula}")
     yield Said(step.say)

@@ -1,16 +1,15 @@
 """Translate: a text becomes another one, word after word; arcs show who looks at whom."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
 from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
@@ -32,7 +31,6 @@ Picked = dict[str, tuple[int, int | None]]
 Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
 
 
-@dataclass(frozen=True)
 class Translate(View):
     """Which words each digit of a date looks at while it is written."""
 
@@ -64,8 +62,8 @@ class Translate(View):
         runs=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Orange: which words of the source a written word looks at. Blue: the source's words at one another. "
         "Green: a written word at those before it, never at later ones. Hover a word; click a probability to write "
         "that word instead.",
@@ -90,7 +88,7 @@ class Translate(View):
         forced = tuple(words.split(" ")[:40]) if words else ()
         return read, read.made(translated, forced if all(word in known for word in forced) else ())
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         read, (written, trace, shares) = self.made(of)
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
@@ -119,7 +117,7 @@ class Translate(View):
             row = cross[at - 1]
             looked = source[int(row.argmax())], float(row.max()), int((cross.argmax(-1) == row.argmax()).sum())
             name = "whose gradient is largest" if shares is not None else ""
-            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name).words)
+            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name))
         yield Said(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
         if shares is not None:
             yield Line(
@@ -240,7 +238,7 @@ def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, wi
     return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top).marks(width)
 
 
-def beams(read: Typed, count: int) -> Iterator[Block]:
+def beams(read: Typed, count: int) -> Blocks:
     """Several texts at once, as a tree."""
     from vizkit.figure.sequences.beam_tree import beam_tree
     from vizkit.models.sequences import beam, greedy

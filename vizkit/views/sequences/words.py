@@ -1,9 +1,8 @@
 """Words: which words have similar vectors, and what becomes of one word at two places."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from vizkit.datasets.sequences.dates import KINDS, PARTNERS
 from vizkit.figure.charts import bars, heat_map
 from vizkit.figure.sequences.word_plane import word_plane
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Numbers, Part, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Numbers, Part, Said, first_said
 from vizkit.views.controls import choice, text_model
 from vizkit.views.sequences.known import BERT, BUNDLED, GPT, TRANSFORMER
 from vizkit.views.sequences.typed import Typed, typed, typed_text
@@ -36,7 +35,6 @@ def repeated(of: Sequence[Subject], view: Any) -> list[str]:
     return [word for word in dict.fromkeys(words) if words.count(word) > 1] or [""]
 
 
-@dataclass(frozen=True)
 class Words(View):
     """Which words are alike, and what becomes of one word at two places."""
 
@@ -53,8 +51,8 @@ class Words(View):
     text: str = typed_text()
     twin: str | None = choice("Twice", repeated, "A word that stands twice.", key="words_twin", follows=True)
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Left, the two directions in which the words' vectors differ most; right, how alike the chosen words are. What "
         "a model has to treat alike it puts near each other. A word has one vector wherever it stands; positions and "
         "the encoder make two of it.",
@@ -67,7 +65,7 @@ class Words(View):
     def title(self, of: Subject) -> str:
         return f"Vectors of words: {typed(of, self.text_model, self.text).title}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.analysis.attention.positions import similarity
 
         read = typed(of, self.text_model, self.text)
@@ -84,12 +82,12 @@ class Words(View):
             partners = remarks.partners(alike, pairs, names, self.kind)
             yield Said(first_said(partners, remarks.kind(alike, own, self.kind)))
         else:
-            yield Said(remarks.nearest(alike, names).words if len(names) > 1 else "")
+            yield Said(remarks.nearest(alike, names) if len(names) > 1 else "")
         yield Heading("The same word at two places")
         yield Part(partial(self.twins, read, of))
         yield Numbers(partial(arrays, names, table, alike))
 
-    def twins(self, read: Typed, of: Subject) -> Iterator[Block]:
+    def twins(self, read: Typed, of: Subject) -> Blocks:
         known = repeated([of], self)
         word = self.twin if self.twin in known else known[0]
         if not word:
@@ -112,7 +110,7 @@ def stages_of(model: "SequenceModel", words: tuple[str, ...]) -> "dict[str, Tens
 
 def on_plane(
     table: "Tensor", names: Sequence[str], own: Sequence[int], what: str, called: str, alike: "Tensor"
-) -> Iterator[Block]:
+) -> Blocks:
     """All words on two principal components, and the cosines of some."""
     from vizkit.analysis.sequences.words import plane
 
@@ -137,10 +135,10 @@ def on_plane(
     title = f"{what} on two principal components"
     left, right = Chart(drawn, title, title), Chart(cosines, f"Cosine of the {called}", f"Cosine of the {called}")
     yield Columns(((left,), (right,)), (3, 2))
-    yield Said(remarks.explained(sum(shares)).words)
+    yield Said(remarks.explained(sum(shares)))
 
 
-def same_word(read: Typed, word: str) -> Iterator[Block]:
+def same_word(read: Typed, word: str) -> Blocks:
     from vizkit.analysis.attention.positions import similarity
     from vizkit.analysis.sequences.words import plane
 
@@ -162,7 +160,7 @@ def same_word(read: Typed, word: str) -> Iterator[Block]:
         what = f"{when}, on two components of its own"
         columns.append((Chart(drawn, f"{what}: the words of this text", what),))
     yield Columns(tuple(columns))
-    yield Said(remarks.twins(word, (first + 1, second + 1), cosines).words)
+    yield Said(remarks.twins(word, (first + 1, second + 1), cosines))
 
 
 def arrays(names: Sequence[str], table: "Tensor", alike: "Tensor") -> dict[str, np.ndarray]:

@@ -1,9 +1,8 @@
 """Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.transfer import Transfer
 from vizkit.image import data_url, digest_of
-from vizkit.views.blocks import Block, Canvas, Download, Metrics, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
 from vizkit.views.controls import choice, query
 from vizkit.views.rules import below, tuple_of
 from vizkit.views.subject import Subject
@@ -68,7 +67,6 @@ def _known(names: Sequence[str], of: Sequence[Subject], view: "Enlarge") -> Sequ
     return names if all(truth_known(each.rgb, int(view.side)) for each in of) else names[:-1]
 
 
-@dataclass(frozen=True)
 class Enlarge(View):
     """Every place of the enlarged picture takes its missing texture from a place of the reference."""
 
@@ -126,8 +124,8 @@ class Enlarge(View):
         inside=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Drag the bar to compare. A click chooses a place of the small picture: the arrow comes from the place of the "
         "reference that is most like it, whose texture it takes; bright places of the reference are like it, too.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
@@ -140,7 +138,7 @@ class Enlarge(View):
         turned = f", turned by {TURNS[self.turn]}" if self.turn != "0" else ""
         return f"Enlarged four times by a reference: {LEVELS.get(self.reference, self.reference)}{turned}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         pair, key = self.pair(of)
         made = results(of, pair, key)
         drawn, seen = self.drawn(of, made), made.seen
@@ -172,11 +170,11 @@ class Enlarge(View):
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
-            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted).words)
+            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
             ways = {"With the reference": way, "Without": plain, "Bicubic": bicubic}
             yield Metrics(tuple((name, f"{each.psnr:.2f} dB", f"SSIM {each.ssim:.3f}") for name, each in ways.items()))
         else:
-            yield Said(of_trust(trusted).words)
+            yield Said(of_trust(trusted))
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
 

@@ -1,10 +1,7 @@
 """Likeness: what references are worth that resemble the picture more and less, over 500 unseen pairs."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +10,7 @@ from vizkit.datasets.pairs.any_picture import DRAWN
 from vizkit.datasets.pairs.drawn import TIMES
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
-from vizkit.views.blocks import Block, Chart, Download, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -36,12 +33,11 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True)
 class Likeness(View):
     """What a reference is worth, from the same scene to pure noise."""
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Each bar is the mean over drawn scenes that no network has seen, enlarged from 24 to 96 pixels, of what the "
         "reference adds to the same scene enlarged without one; its interval is of other such scenes (bootstrap over "
         "the scenes).",
@@ -54,7 +50,7 @@ class Likeness(View):
     def title(self, of: Subject) -> str:
         return "What a reference is worth"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         measured = json.loads(MEASURED.read_text(encoding="utf-8"))
         rows = {name: row_of(measured["levels"][name]) for name in TITLES}
         gains = {name: (mean, low, high) for name, (_, mean, low, high, _) in rows.items() if name in LEVELS}
@@ -64,11 +60,11 @@ class Likeness(View):
         ends = {"array": high - mean, "arrayminus": mean - low, "thickness": 1.5, "color": OTHERS}
         figure.update_traces(error_x={"type": "data", **ends})
         yield side_by_side(
-            Chart(figure, f"What a reference is worth: {said.words}"),
+            Chart(figure, f"What a reference is worth: {said}"),
             Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
             widths=(3, 2),
         )
-        yield Said(said.words)
+        yield Said(said)
         yield Table(
             tuple(
                 {

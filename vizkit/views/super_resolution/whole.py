@@ -1,11 +1,10 @@
 """Whole picture: the picture as it is, four times as large, in tiles that come in one after another."""
 
 import io
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -16,7 +15,7 @@ from vizkit.datasets.pairs.drawn import RGB, TIMES
 from vizkit.figure.saved.transfer import swiped
 from vizkit.image import data_url, digest_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Canvas, Download, Job, Later, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Job, Later, Numbers, Paper, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.networks import WITH, WITHOUT, enlarger
@@ -34,7 +33,6 @@ def references(of: Sequence[Subject]) -> list[str]:
     return [NOTHING, *(name for each in of[:1] for name in each.others)]
 
 
-@dataclass(frozen=True)
 class WholePicture(View):
     """The picture as it is, four times as large."""
 
@@ -51,8 +49,8 @@ class WholePicture(View):
         runs=True,
     )
 
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    overlays = False
+    how = How(
         "Drag the bar to compare. The picture is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
         "side of a tile, so that no seam is left, and searches each of their places in the whole reference.",
         r"h_i = \arg\max_j \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert}",
@@ -64,7 +62,7 @@ class WholePicture(View):
         by = "" if self.reference == NOTHING else f", by a reference: {self.reference}"
         return f"The whole picture four times as large{by}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         from vizkit.models.super_resolution.enlarging import refuse_large, tiles
 
         try:
@@ -86,7 +84,7 @@ class WholePicture(View):
         button = f"Enlarge ×{TIMES}" if many else ""
         yield Later(of, jobs, partial(self.swipe, of, len(order)), button, only_asked=many)
 
-    def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Iterator[Block]:
+    def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
         plain = bicubic(of.rgb)
         pixels, done = plain.copy(), 0
         for rows, columns, tile in (each for part in found.values() for each in part):
@@ -102,10 +100,10 @@ class WholePicture(View):
         if done == total:
             steep, plainly = steepness(pixels), steepness(plain)
             steeper = steep / plainly if plainly else inf  # of a picture of one colour
-            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)).words)
+            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         else:
-            yield Said(of_tiles(done, total, (columns, rows)).words)
+            yield Said(of_tiles(done, total, (columns, rows)))
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
 

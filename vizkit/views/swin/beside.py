@@ -1,9 +1,8 @@
 """Beside a ViT: where both predictions come from, and how far each layer attends."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 from torch import Tensor
 
@@ -15,7 +14,7 @@ from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models import family_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
+from vizkit.views.blocks import Answered, Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import places
@@ -36,7 +35,6 @@ def called(of: Subject) -> str:
     return of.name.rpartition(":")[2]
 
 
-@dataclass(frozen=True)
 class Beside(View):
     """The same image in a Swin and in a ViT."""
 
@@ -49,8 +47,8 @@ class Beside(View):
         key="beside_way",
     )
 
-    together: ClassVar = True
-    how: ClassVar = How(
+    together = True
+    how = How(
         "Above, what each place adds to the output: Swin averages its last tokens, so their rows of rollout are "
         "averaged; a ViT reads its class token. Below, a dot is a head and the line the largest distance that its "
         "layer allows: Swin sees further only by merging, a ViT may attend across the whole image from its first "
@@ -76,7 +74,7 @@ class Beside(View):
             found[family] = next(each for each in of if called(each) == (name if name in known else known[0]))
         return found
 
-    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+    def show(self, of: Sequence[Subject]) -> Blocks:
         both = self.both(of)
         maps = {family: self.pooled(each, family) for family, each in both.items()}
         counted = {family: each.made(by_layer, each.seen) for family, each in both.items()}
@@ -85,7 +83,7 @@ class Beside(View):
         values = {f: [ratio[f] * layer.distance_px.numpy() for layer in layers] for f, layers in counted.items()}
         allowed = {family: [ratio[family] * most for most in caps(each)] for family, each in both.items()}
         own, other = (float(values[family][0].mean()) for family in ("swin", "vit"))
-        yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]).words)
+        yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]))
         # One scale: what a place has more than it would have if all had the same, whatever the grids are.
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
         yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))
@@ -122,7 +120,7 @@ class Beside(View):
             raise NotApplicable(f"{of.name} has no class token in its last layer; choose rollout.")
         return seen.places / seen.places.sum(), "cls", {f"[{name}]": each for name, each in seen.special.items()}
 
-    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float], most: float) -> Iterator[Block]:
+    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float], most: float) -> Blocks:
         """One of the two: its map, its answer and what is left out."""
         whose = "the mean of the last tokens" if query == "mean" else "the class token"
         way = "rollout" if query == "mean" else self.way

@@ -1,11 +1,10 @@
 """Cost: global attention against windows, counted, and measured on this device."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_la
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Chart,
     Heading,
     Job,
@@ -53,7 +52,6 @@ def sides(of: Sequence[Subject]) -> list[str]:
     return [str(own), *(str(side) for side in WINDOWS if side != own)]
 
 
-@dataclass(frozen=True)
 class Cost(View):
     """Global attention against windows: counted, and measured on this device."""
 
@@ -63,9 +61,9 @@ class Cost(View):
     stage: str | None = choice("Layer of stage", stages, key="cost_stage")
     window: str | None = choice("Window M", sides, "Tokens on a side; the model's own stands first.", key="cost_window")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "The projections cost the same in both (first term). Global attention compares every token with every "
         "other, so twice the side of the image is sixteen times the work; with windows it is four times. The exponents "
         "are the slopes of the lines: 1 is linear in the number of tokens, 2 is quadratic.",
@@ -83,7 +81,7 @@ class Cost(View):
     def side(self, of: Subject) -> int:
         return int(self.window or sides([of])[0])
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         every = hierarchy(of.loaded)
         stage, side = every[min(int(self.stage or 1), len(every)) - 1], self.side(of)
         stride, own = round(stage.tokens.stride), max(of.loaded.preprocessing.size_hw)
@@ -166,7 +164,7 @@ def measuring(of: Subject, timed: Layer, side: int) -> Later:
             last = time if window is None else last
         return len(keys)
 
-    def show(results: Mapping[Any, Any]) -> Iterator[Block]:
+    def show(results: Mapping[Any, Any]) -> Blocks:
         here = [time for key in keys if (time := of.find(key)) is not None]
         if here:
             title = "Its time, measured here"
@@ -190,7 +188,7 @@ def shipped() -> tuple[list[Timed], str]:
     return [Timed(**time) for time in record["times"]], words
 
 
-def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> Iterator[Block]:
+def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> Blocks:
     """`complete`: half measured, another exponent comes out."""
     lines = {}
     for side in sorted({time.window for time in measured}, key=lambda side: side is not None):
@@ -207,7 +205,7 @@ def times(measured: list[Timed], title: str, words: str, *, complete: bool) -> I
 
 
 # ---- the whole model -------------------------------------------------------------------------------------------------
-def whole_model(of: Subject) -> Iterator[Block]:
+def whole_model(of: Subject) -> Blocks:
     counted, (height, width) = of.made(multiply_adds, of.loaded), of.loaded.preprocessing.size_hw
     parts = {"one image": counted.total, "attention layers": sum(counted.attention)}
     parts |= {f"those of stage {number}": count for number, count in enumerate(counted.attention, 1)}

@@ -1,9 +1,8 @@
 """Merging: how four tokens become one between two stages, on the tokens of this picture."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
-from vizkit.views.blocks import Block, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -36,7 +35,6 @@ def with_merging(of: Sequence[Subject]) -> list[str]:
     return stages(of)[:-1] or ["1"]
 
 
-@dataclass(frozen=True)
 class Merging(View):
     """How four tokens become one between two stages."""
 
@@ -48,9 +46,9 @@ class Merging(View):
         key="merging_colours",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Four neighbours stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
         "of the tokens, each twice as wide and standing for four times the pixels. Within a picture places of one "
         "colour have similar vectors; the colours of the second are turned to match the first as well as they can, but "
@@ -69,14 +67,14 @@ class Merging(View):
         known = with_merging([of])
         return int(self.stage if self.stage in known else known[0]) - 1
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         number = self.number(of)
         merging_layer(of.loaded, number)  # says so where there is none
         made: Merged = of.kept(("merged", number), partial(made_of, of, number))
         tokens = hierarchy(of.loaded)[number + 1].tokens
         cell = of.cell(tokens)
         assert cell is not None
-        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES).words)
+        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES))
         colours, words = self.coloured(made)
         pictures = {
             "The picture": part_seen(of),

@@ -1,9 +1,6 @@
 """Reach: which pixels can reach a token of the last stage, and how strongly."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.attribution.rollout import rollout_by_layer
 from vizkit.analysis.remarks import swin
@@ -11,7 +8,7 @@ from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, 
 from vizkit.analysis.swin.shifted_windows import cut, strangers
 from vizkit.figure.swin.reach import growth, reach
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Block, Chart, Heading, Line, Map, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
 from vizkit.views.rollout_parts import one_row
 from vizkit.views.rows_of import grid_for_browser
@@ -23,7 +20,6 @@ HELD = 0.9
 START = (0.05, 0.4)  # of what the model sees: before anybody clicked, a token whose field begins as one window
 
 
-@dataclass(frozen=True)
 class Reach(View):
     """Which pixels can reach a token of the last stage, and how strongly."""
 
@@ -34,8 +30,8 @@ class Reach(View):
         key="reach_block",
     )
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Click a place to choose the token of the last stage that lies there: the shades, early blocks dark and late "
         "ones bright, follow windows, shifts and mergings back as sets, and nothing outside them can change the "
         "token, whatever the weights are. The bars give, after every block, the field of all tokens that are merged "
@@ -54,7 +50,7 @@ class Reach(View):
     def last(self, blocks: list[Place]) -> int:
         return min(self.block or len(blocks), len(blocks))
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         blocks = places(of)
         point = START if of.point == CENTRE else of.asked
         fields: list[Field] = of.kept(("reach", point), partial(fields_of, of, blocks, point))
@@ -62,7 +58,7 @@ class Reach(View):
         field, grown = fields[number - 1], of.made(rollout_by_layer, of.seen, end.cell)
         full = next((each for each, known in enumerate(fields[:number], 1) if known.share == 1), None)
         shares = [holding(each.grid, HELD) for each in grown]
-        yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD).words)
+        yield Said(swin.reach(None if full is None else str(full), field.share, shares[number - 1], HELD))
         last, rolled = last_tokens(of), grown[number - 1]
         after = reached_after(fields[:number])
         maps = {
@@ -125,7 +121,7 @@ def of_stages(blocks: list[Place]) -> str:
     return f"block ({', '.join(named)})"
 
 
-def round_the_edge(blocks: list[Place]) -> Iterator[Block]:
+def round_the_edge(blocks: list[Place]) -> Blocks:
     """Says so where a mask lets opposite edges of the image meet: the field then goes on at the other side."""
     met = 0
     for windows in (each.windows() for each in blocks):

@@ -1,8 +1,6 @@
 """Shift: one block step by step, on the picture with the model's weights, or small enough to be counted."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -27,7 +25,19 @@ from vizkit.figure.swin.windows import windows as drawn
 from vizkit.geometry import name_of
 from vizkit.models.probes.swin_stages import own_mask
 from vizkit.traces import PADDING, Tokens
-from vizkit.views.blocks import Block, Canvas, Line, Map, Numbers, Picture, Said, Table, first_said, side_by_side
+from vizkit.views.blocks import (
+    Block,
+    Blocks,
+    Canvas,
+    Line,
+    Map,
+    Numbers,
+    Picture,
+    Said,
+    Table,
+    first_said,
+    side_by_side,
+)
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.rules import whole
 from vizkit.views.subject import CENTRE, Subject
@@ -39,7 +49,6 @@ HERE, SMALL = "this image", "8 × 8, to be counted"
 SMALL_GRID = ((8, 8), (4, 4), (2, 2))  # grid, window, shift of the teaching example: every number fits on its tile
 
 
-@dataclass(frozen=True)
 class Shift(View):
     """Roll, windows, mask, attention, roll back: one block step by step."""
 
@@ -56,9 +65,9 @@ class Shift(View):
     )
     step: int = number("Step", 1, len(STEPS), 1, ", ".join(STEPS) + ".", inside=True, key="shift_step")
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
         "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
         "two stand side by side only because the grid was rolled.",
@@ -76,7 +85,7 @@ class Shift(View):
             else f"The shift of block {place(of, self.block).index + 1}"
         )
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         here = place(of, self.block)
         if self.example == SMALL:
             here, windows = None, layout(*SMALL_GRID)
@@ -121,7 +130,7 @@ class Shift(View):
             }
         )
 
-    def proof(self, of: Subject, here: Place | None, windows: Layout) -> Iterator[Block]:
+    def proof(self, of: Subject, here: Place | None, windows: Layout) -> Blocks:
         """The drawn mask beside the model's own, and whom it lets meet across the edges of the image."""
         own = None if here is None else own_mask(of.loaded, here.block.path)
         if own is not None:
@@ -239,7 +248,7 @@ def called(windows: Layout, token: int, heads: int) -> str:
     return name_of(on(windows), token) if heads else f"token {token + 1}"
 
 
-def facts(windows: Layout, window: int, position: int) -> Iterator[Block]:
+def facts(windows: Layout, window: int, position: int) -> Blocks:
     """The chosen window, counted."""
     shifted, may_meet = any(windows.shift), allowed(windows, window)
     own = int(cut(windows.regions, windows.window)[window, position])

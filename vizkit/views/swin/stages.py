@@ -1,8 +1,6 @@
 """Stages: what a token and a window cover in every stage."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.remarks.remark import counted
@@ -10,7 +8,7 @@ from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Block, Heading, Map, Numbers, Said, Table, first_said, side_by_side
+from vizkit.views.blocks import Blocks, Heading, Map, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -18,7 +16,6 @@ from vizkit.views.swin.place import token_at
 from vizkit.views.view import How, View
 
 
-@dataclass(frozen=True)
 class Stages(View):
     """What a token and a window cover in every stage."""
 
@@ -29,9 +26,9 @@ class Stages(View):
         key="swin_lie",
     )
 
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
+    alone = True
+    overlays = False
+    how = How(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
         "number of tokens, so they cover more and more of the image. The frame is the token under the cursor of all "
         "pages, the bright part what it can see in one block.",
@@ -44,7 +41,7 @@ class Stages(View):
     def title(self, of: Subject) -> str:
         return f"Stages of a Swin, {self.lie} windows"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         stages = hierarchy(of.loaded)
         saved = swin.pairs_saved(self.placed(stages[0]), 1)
         yield Said(first_said(saved) or "In every stage 1 window holds the whole grid.")

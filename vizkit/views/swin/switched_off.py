@@ -1,9 +1,8 @@
 """Switched off: the same weights without the shift, or without the relative bias."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout
@@ -21,6 +20,7 @@ from vizkit.traces import Trace
 from vizkit.views.blocks import (
     Answered,
     Block,
+    Blocks,
     Chart,
     Heading,
     Job,
@@ -44,7 +44,6 @@ SHOWN_CLASSES = 3
 AT_ONCE = 10_000_000  # parameters; above, the passes over the samples are made when wanted
 
 
-@dataclass(frozen=True)
 class SwitchedOff(View):
     """The same weights without the shift, or without the relative bias."""
 
@@ -59,8 +58,8 @@ class SwitchedOff(View):
     )
     block: int | None = layer("Block", "Counted through all stages.", default=SHIFTS, plays=True, key="swin_block")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "Left the model as it is, right the same weights with something taken out. Without the shift a token learns of "
         "other windows only through merging; without the bias it cannot distinguish near from far within its own.",
         r"\text{no shift: } s = 0 \text{ everywhere}; \qquad \text{no bias: } \mathrm{softmax}(QK^\top/\sqrt d + M)",
@@ -75,7 +74,7 @@ class SwitchedOff(View):
     def without(self) -> str:
         return f"without {' and '.join(self.off)}" if self.off else "with nothing switched off"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         here, both = place(of, self.block), (of.seen, self.after(of))
         names = ("as it is", self.without())
         said, *later = self.said(of, *both)
@@ -114,7 +113,7 @@ class SwitchedOff(View):
         """The trace of the changed model; the model itself is not touched, so others see nothing of it."""
         return of.kept(("switched off", self.off), partial(changed_trace, of, self.off)) if self.off else of.seen
 
-    def said(self, of: Subject, seen: Trace, after: Trace) -> Iterator[Block]:
+    def said(self, of: Subject, seen: Trace, after: Trace) -> Blocks:
         """On how many samples of its classes the model is right, with and without, and what it says of this image."""
         loaded, without = of.loaded, self.without()
         if not (self.off and loaded.head.exclusive):
@@ -133,7 +132,7 @@ class SwitchedOff(View):
             own, still = (
                 of.kept(("right of the samples", off), partial(right, of, off, pictures)) for off in ((), self.off)
             )
-            return swin.without_over(own, still, len(pictures), without).words
+            return swin.without_over(own, still, len(pictures), without)
 
         if not pictures:
             yield Said(f"{here} One image proves nothing: what the change costs is seen over many.")
@@ -176,7 +175,7 @@ def attention(of: Subject, here: Place, rows: Rows, windows: Layout, name: str) 
     )
 
 
-def answers(of: Subject, names: Sequence[str], both: Sequence[Trace]) -> Iterator[Block]:
+def answers(of: Subject, names: Sequence[str], both: Sequence[Trace]) -> Blocks:
     loaded, head = of.loaded, of.loaded.head
     if not loaded.classifies:
         return

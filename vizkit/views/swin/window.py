@@ -1,9 +1,8 @@
 """Window: what a token attends to in its window, with and without the relative position bias."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -16,7 +15,7 @@ from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
 from vizkit.traces import PADDING, Attention
 from vizkit.views.blocks import (
-    Block,
+    Blocks,
     Chart,
     Columns,
     Heading,
@@ -39,7 +38,6 @@ NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has roo
 EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
 
 
-@dataclass(frozen=True)
 class Window(View):
     """What a token attends to in its window, with and without the relative bias."""
 
@@ -48,8 +46,8 @@ class Window(View):
     )
     head: int | None = head(key="window_head")
 
-    alone: ClassVar = True
-    how: ClassVar = How(
+    alone = True
+    how = How(
         "The blue outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
         "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
         "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
@@ -64,7 +62,7 @@ class Window(View):
         which = "mean of heads" if self.head is None else f"head {self.head}"
         return f"Attention in a window: block {place(of, self.block).index + 1}, {which}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of: Subject) -> Blocks:
         here = place(of, self.block)
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
         count, token = len(parts.relative), token_at(of, parts.tokens)
@@ -180,7 +178,7 @@ def proof(parts: WindowParts) -> str:
     return f"Checked: {words}." if ok else f"Not right, so do not trust these pictures: {words}."
 
 
-def step_by_step(row: Row) -> Iterator[Block]:
+def step_by_step(row: Row) -> Blocks:
     """Content, bias, their sum, weights: laid out as the window."""
     parts, (content, bias) = row.parts, row.steps().values()
     limit = float(max(abs(each).max() for each in (content, bias, content + bias))) or 1.0
@@ -218,7 +216,7 @@ def named(parts: WindowParts, ids: np.ndarray) -> dict[str, Any]:
     return {"row_names": rows, "column_names": [str(n % across + 1) if n >= 0 else "–" for n in ids.max(0)]}
 
 
-def padding(parts: WindowParts, token: int) -> Iterator[Block]:
+def padding(parts: WindowParts, token: int) -> Blocks:
     """Where the grid is padded, and how much every token attends to it."""
     assert parts.tokens.grid is not None
     lost = lost_to_padding(parts.weights, parts.ids)

@@ -7,8 +7,6 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Exchange", "Extractor", "Residual", "Transfer", "bicubic", "shuffling", "up"]
-
 Map = Float[Tensor, "_picture _channel _row _column"]
 
 

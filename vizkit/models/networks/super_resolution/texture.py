@@ -14,8 +14,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["LARGEST_BLOCK", "Match", "directions", "gathered", "match", "mixed", "neighbours", "relevance"]
-
 LARGEST_BLOCK = 2**22
 """Relevances computed at a time, of all pictures together: 16 MiB."""
 

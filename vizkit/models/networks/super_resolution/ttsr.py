@@ -23,8 +23,6 @@ from vizkit.models.networks.super_resolution.parts import (
 )
 from vizkit.models.networks.super_resolution.texture import Match, gathered, match, mixed, neighbours
 
-__all__ = ["NETWORKS", "TIMES", "TTSR", "Search", "build"]
-
 TIMES = 4
 """How many times a picture is enlarged, in each direction."""
 

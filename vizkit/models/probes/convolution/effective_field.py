@@ -17,8 +17,6 @@ from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["EffectiveField", "effective_fields"]
-
 
 @dataclass(frozen=True)
 class EffectiveField:

@@ -4,8 +4,6 @@ from typing import Any
 
 from vizkit.models.probes.convolution.receptive_field import Layer, Walk
 
-__all__ = ["formula", "rows_of"]
-
 
 def rows_of(walked: Walk) -> list[dict[str, Any]]:
     """A row for each convolution and pool, in the order of the pass; pixels are those of the model's input. Pairs are

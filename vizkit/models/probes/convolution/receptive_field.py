@@ -22,8 +22,6 @@ from vizkit.models.sources.loaded import Loaded
 from vizkit.receptive_field import Reach
 from vizkit.traces import NotApplicable
 
-__all__ = ["Layer", "Seen", "Walk", "walk", "walk_of"]
-
 Pair = tuple[int, int]
 Kind = Literal["convolution", "max pool", "mean pool"]
 

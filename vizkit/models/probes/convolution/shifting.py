@@ -14,8 +14,6 @@ from torch import Tensor
 
 from vizkit.models.sources.loaded import Loaded
 
-__all__ = ["Moved", "answers_when_moved", "moved"]
-
 AT_ONCE = 16  # pictures
 Pixels = Float[Tensor, "image channel height width"]
 

@@ -16,8 +16,6 @@ from vizkit.models.recording.editing import Editing, Place, Plan
 from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 
-__all__ = ["Importance", "Means", "head_importance", "removed"]
-
 Means = tuple[Float[Tensor, "_group _head _query _channel"], ...]
 
 

@@ -14,8 +14,6 @@ from vizkit.models.recording.editing import HeadOutputs, Place
 from vizkit.models.recording.edits import EditError
 from vizkit.models.sources.loaded import Loaded
 
-__all__ = ["head_means", "head_outputs"]
-
 
 def head_means(
     loaded: Loaded,

@@ -20,8 +20,6 @@ from vizkit.models.recording.edits import EditError
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["BATCH", "Patched", "patch", "sides_of"]
-
 BATCH = 32
 Grid = tuple[int, int]
 

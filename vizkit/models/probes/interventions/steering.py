@@ -16,8 +16,6 @@ from vizkit.models.probes.interventions.stream_edits import Directions, along
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["class_directions", "steered"]
-
 Batch = tuple[Float[Tensor, "_image channel height width"], Int[Tensor, " _image"]]
 
 

@@ -17,8 +17,6 @@ from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Features, NotApplicable, Trace
 
-__all__ = ["StreamRunner", "adds_to", "after_blocks", "blocks_of", "outputs_of", "streams_of"]
-
 PARTS = {"attention": ("attn", "self_attention"), "mlp": ("mlp",)}
 """What the two parts of a block are called: in timm's models and ours, in torchvision's."""
 NO_BLOCKS = "does not consist of blocks that add attention and an MLP to one stream"

@@ -19,8 +19,6 @@ from vizkit.models.recording.edits import IN_ATTENTION, Edit, EditError
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["Directions", "along", "with_edits"]
-
 Directions = Mapping[tuple[int, int], Float[Tensor, "_token _width"]]
 """Of a block, from 0, and a class: what `steer` adds, to every token its own (`probes.interventions.steering`)."""
 

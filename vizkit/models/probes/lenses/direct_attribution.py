@@ -27,8 +27,6 @@ from vizkit.models.recording.meeting import SOFTMAXES
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import LOGIT_TOLERANCE, Attention, NotApplicable, Trace
 
-__all__ = ["Contributions", "direct_attribution"]
-
 LAYER_NORM = inspect.signature(F.layer_norm)
 PROJECTIONS = ("attn.proj", "attn.out")
 """Where W_O stands in a block: in timm's models, and in ours."""

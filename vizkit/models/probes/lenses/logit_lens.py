@@ -17,8 +17,6 @@ from vizkit.models.recording.layer_scores import reader
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import LOGIT_TOLERANCE, NotApplicable, Trace
 
-__all__ = ["Lens", "logit_lens", "patch_logits", "what_the_head_reads"]
-
 
 @dataclass(frozen=True)
 class Lens:
