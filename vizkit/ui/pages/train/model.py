@@ -96,7 +96,7 @@ def choose_trained(labels: tuple[str, ...]) -> None:
     source = st.selectbox(
         "Model",
         trained_models(),
-        format_func=_title,
+        format_func=model_names.title,
         key=f"{KEY}model",
         persist_state="session",
         accept_new_options=True,

@@ -14,7 +14,7 @@ from vizkit.training.runs.naming import free_name, safe_name
 from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.suiting import suited
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
-from vizkit.training.tuning import TUNING, begins_elsewhere, refuse_untrained
+from vizkit.training.tuning import begins_elsewhere, refuse_untrained
 from vizkit.ui import reading
 from vizkit.ui.pages.train import checked, fields, model
 from vizkit.ui.pages.train.at_work import at_work, forget_run
@@ -34,7 +34,7 @@ CLASSES, TUNED, TEACH = "Tell pictures apart", "Fine-tune a model", "Learn from 
 PICTURES = {**NAMED, OWN: ("every field at its default", Recipe())}
 TASKS = {  # what is learned → its recipes: what each is, and its fields
     CLASSES: PICTURES,
-    TUNED: TUNING,
+    TUNED: fields.TUNED,
     TEACH: PICTURES,
     "Find insects in scenes": DETECTING,
     "Rewrite dates": TEXTS,
