@@ -71,6 +71,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "convolution": 0,
         "attribution": 1,
         "distillation": 1,
+        "tuning": 1,
         "sequences": 1,
         "super_resolution": 1,
         "detection": 1,
@@ -97,6 +98,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
     "vizkit.training": {
         "recipe": 0,
         "distillation": 1,
+        "tuning": 1,
         "pictures": 2,
         "evaluating": 3,
         "runs": 4,

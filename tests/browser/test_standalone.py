@@ -170,6 +170,14 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, n
         expect(scrubber.get_by_role("button", name="Pause")).to_be_visible()
 
 
+def test_a_line_of_code_marks_its_tensors_without_a_server(page: Page, saved_view):
+    page.goto(saved_view("vit-from-parts"))
+    expect(page.locator(".code figure b")).to_have_text(["weights"])
+    page.locator(".code .all button", has_text="key").click()
+    expect(page.locator(".code pre button[aria-pressed='true']")).to_contain_text("query, key, value =")
+    expect(page.locator(".code figure b")).to_have_text(["query", "key", "value"])
+
+
 LINE = "article p"  # what is shown, above the map
 STEPS = """async () => {  // milliseconds of every step, and in how many ways everything stands
   const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)

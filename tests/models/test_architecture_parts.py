@@ -1,5 +1,6 @@
 """What the Architecture page is made of: folded flows, a ViT rebuilt from our parts, and two kinds of picture."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,9 @@ from timm.models._hub import save_config_for_hf
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
-from vizkit.models.networks.vit_from_parts import ViT
+from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention, ViT
 from vizkit.models.probes.flow import Step, changed_between, flow, folded, tokens_in, unfolded
-from vizkit.models.probes.from_parts import inside
+from vizkit.models.probes.from_parts import inside, made_by_lines
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.traces import NotApplicable
 
@@ -161,3 +162,27 @@ def test_our_own_vit_is_looked_at_as_it_is():
     assert found.logit_error == 0
     assert found.passed["blocks.11"].made.shape == (5, 192)
     assert not any(part._forward_hooks for part in loaded.model.modules())
+
+
+# ---- lines of code ---------------------------------------------------------------------------------------------------
+def test_what_lines_make_is_what_their_formulas_say():
+    torch.manual_seed(0)
+    attention, x = MultiHeadSelfAttention(12, 3).eval(), torch.randn(1, 5, 12)
+    made = made_by_lines(lambda: attention(x), MultiHeadSelfAttention)
+    by_name = {each.name: each.values for each in made if each.line >= 12}
+    query, key, value = (
+        layer(x).detach().unflatten(-1, (3, 4)).transpose(1, 2)[0]
+        for layer in (attention.query, attention.key, attention.value)
+    )
+    weights = (query @ key.transpose(-2, -1) / 2).softmax(-1)
+    for name, expected in {"query": query, "key": key, "value": value, "weights": weights}.items():
+        assert torch.allclose(by_name[name], expected, atol=1e-6), name
+    assert torch.allclose(by_name["mixed"], weights @ value, atol=1e-6)
+    assert torch.equal(made[-1].values, attention(x)[0].detach())
+
+
+def test_watching_lines_leaves_no_trace_and_passes_errors_on():
+    before = sys.gettrace()
+    with pytest.raises(ZeroDivisionError):
+        made_by_lines(lambda: 1 // 0, ViT)
+    assert sys.gettrace() is before

@@ -20,7 +20,9 @@ from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.recipes import TEXTS
+from vizkit.training.suiting import suited
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
+from vizkit.training.tuning import PROBE, TUNE, TUNING
 from vizkit.ui.pages.train import model
 from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import jobs, model_names, models
@@ -347,6 +349,62 @@ def test_every_task_that_is_trained_can_be_started(task, recipe, said, monkeypat
     if task == "Learn from a teacher":
         expected = expected.but({"teacher": "bundled:insects_cnn", "distillation": "soft"})
     assert started == [expected]
+
+
+def test_the_model_of_the_other_pages_is_fine_tuned(runs_home, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs.Jobs, "start", lambda self, run, recipe: started.append((run.name, recipe)))
+    test = form(train_task="Fine-tune a model", models="bundled:insects_deit")
+    assert not test.exception
+    assert not test.error
+    assert test.selectbox(key="field_model").value == "bundled:insects_deit"
+    assert test.selectbox(key="train_data").value == "digits"  # insects it knows
+    assert "new head, for its 12 classes become 10 others; everything before it begins as it is" in texts(test)
+    assert test.number_input(key="field_lr").value == TUNING[TUNE][1].lr < NAMED["quick"][1].lr
+    choose(test, train_part="the new head")
+    assert test.number_input(key="field_lr").value == TUNING[PROBE][1].lr
+    assert "stays as it is" in texts(test)
+    choose(test, train_data="insects")
+    assert "knows these 12 classes already" in texts(test)
+    choose(test, train_data="digits", field_epochs=2)
+    choose(test, train_recipe="linear-probe")  # another recipe keeps the model
+    assert test.selectbox(key="field_model").value == "bundled:insects_deit"
+    assert "--model bundled:insects_deit" in test.code[0].value
+    test.button(key="train_start").click().run()
+    assert started == [
+        ("insects_deit-digits", suited(TUNING[PROBE][1].but({"model": "bundled:insects_deit"}), "digits"))
+    ]
+
+
+def test_what_cannot_be_fine_tuned_is_said_before_the_start(runs_home, monkeypatch):
+    finished(runs_home, "boxes", Recipe(model="detr_small", data="scenes"))
+    refused = {
+        "run:boxes": "finds things in pictures",
+        "torchvision:resnet18": "choose timm's model of its kind",
+        "small_vit": "begins at random",
+        "../etc": "is no name of a model",
+    }
+    typed = [*refused, "resnet18"]  # AppTest types nothing into a picker
+    monkeypatch.setattr(model, "trained_models", lambda: typed)
+    test = form(train_task="Fine-tune a model", train_data="digits")
+    for name, words in refused.items():
+        choose(test, field_model=name)
+        assert words in test.error[0].value
+        assert test.button(key="train_start").disabled
+    choose(test, field_model="resnet18")
+    assert not test.error
+    assert "new head, for these are 1" in texts(test)
+    assert "--model resnet18 --pretrained" in test.code[0].value
+
+
+def test_a_run_is_fine_tuned_from_where_it_is_watched(runs_home):
+    finished(runs_home)
+    test = form(train_view="Watch")
+    test.button(key="run_tune").click().run()
+    assert not test.exception
+    assert test.selectbox(key="field_model").value == "run:first"
+    assert "new head, for its 10 classes become 12 others" in texts(test)
+    assert "--model runs/first" in test.code[0].value
 
 
 def test_another_task_fills_the_form_anew():

@@ -20,10 +20,11 @@ from vizkit.training.recipe import NAMED, Recipe, RecipeError, named
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.super_resolution.recipes import ENLARGING
+from vizkit.training.tuning import TUNING
 from vizkit.work_folder import speaks
 
-OTHERS = TEXTS | ENLARGING | DETECTING
-"""Recipes of tasks other than telling pictures apart."""
+OTHERS = TUNING | TEXTS | ENLARGING | DETECTING
+"""Recipes that begin with a trained model, or of tasks other than telling pictures apart."""
 
 
 RECIPES = "; ".join(f"{name}: {what}" for name, (what, _) in (NAMED | OTHERS).items())
@@ -76,7 +77,9 @@ def _train(
 
     vizkit train --recipe quick -o runs/first
 
-    vizkit train --data photos/ --model vit_base_patch16_224 --pretrained --train-blocks 0 -o runs/mine
+    vizkit train --recipe fine-tune --model bundled:digits_vit --data photos/ -o runs/mine
+
+    vizkit train --recipe linear-probe --model vit_base_patch16_224 --pretrained --data photos/ -o runs/probe
 
     accelerate launch --multi_gpu --num_processes 2 -m vizkit train --recipe quick -o runs/two
 

@@ -5,6 +5,7 @@
 """
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,18 @@ from torch import nn
 
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.networks.timm_protocol import StageByStage
+from vizkit.models.sources import checkpoint
 from vizkit.models.sources.creating import create, known
-from vizkit.models.sources.loading import published_weights
+from vizkit.models.sources.from_transformers import is_transformers
+from vizkit.models.sources.loading import bundled_folder, load, published_weights
 from vizkit.models.sources.sizing import sketch
 from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.runs import saving
+from vizkit.training.runs.naming import safe_name
+from vizkit.training.tuning import begins_elsewhere, classes_in, keeps_head, refuse_other_task, refuse_untrained
 
-__all__ = ["OURS", "build", "ours", "parse_args", "sketched"]
+__all__ = ["OURS", "begun", "build", "ours", "parse_args", "sketched"]
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
@@ -75,8 +81,9 @@ OURS: dict[str, tuple[str, dict[str, Any], int]] = {
 def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     """The model of a recipe with one output per label, its initial weights drawn from the recipe's seed.
 
-    Ours and timm's names begin at random (or from published weights), a run folder goes on from its best weights.
-    Raises ModelError with one sentence when it cannot be made, OfflineError when weights are out of reach.
+    Ours and timm's names begin at random (or from published weights); all else that `vizkit.load` opens goes on from
+    its own weights, with a new head where its classes are others. Raises ModelError or RecipeError with one sentence
+    when it cannot be made, OfflineError when weights are out of reach.
     """
     torch.manual_seed(recipe.seed)
     name, arguments = recipe.model, {**recipe.model_args, "num_classes": len(labels)}
@@ -88,19 +95,46 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     arguments.pop("img_size", None)
     if name in OURS:
         model = ours(name, side, arguments)
+    elif begins_elsewhere(name):
+        model = begun(name, side, arguments, labels)
     else:
-        started = (Path(name) / "config.json").is_file()
-        if recipe.pretrained and not started:
+        if recipe.pretrained:
             arguments["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
-        source = f"local-dir:{name}" if started else known(name)
-        pretrained = started or recipe.pretrained
-        model = create(source, (side, side) if side else None, name, pretrained=pretrained, **arguments)
-        if side:  # timm keeps the usual size there, whatever its arguments
-            channels = model.pretrained_cfg["input_size"][0]  # type: ignore[index]
-            model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, side, side)}  # type: ignore[dict-item]
+        model = create(known(name), (side, side) if side else None, name, pretrained=recipe.pretrained, **arguments)
+    if side and name not in OURS:  # timm keeps the usual size there, whatever its arguments
+        channels = model.pretrained_cfg["input_size"][0]  # type: ignore[index]
+        model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, side, side)}  # type: ignore[dict-item]
     model.pretrained_cfg = {**model.pretrained_cfg, "license": _licence(recipe, model)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
+    return model
+
+
+def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ...]) -> nn.Module:
+    """A trained model with one output per label: what comes before its head is as it was, and so is its preprocessing.
+
+    `name`: "bundled:<name>", a folder, a checkpoint file (with its "architecture" among the arguments, where it does
+    not name it), "hf-hub:<owner/name>". What does not lie in timm's layout is brought into it first.
+    """
+    refuse_untrained(name, OURS)
+    folder = bundled_folder(name.removeprefix("bundled:")) if name.startswith("bundled:") else Path(name)
+    architecture = arguments.pop("architecture", None)
+    with tempfile.TemporaryDirectory() as place:
+        if not (folder / "config.json").is_file() or is_transformers(folder):
+            given = {key: value for key, value in arguments.items() if key != "num_classes"}
+            own = Path(place) / (safe_name(folder.stem) or "model")
+            own.mkdir()
+            saving.save_opened(own, load(name, device="cpu", architecture=architecture, model_args=given))
+            folder = own
+        title = folder.name
+        config = checkpoint.read_config(folder / "config.json", title)
+        refuse_other_task(title, config["architecture"])
+        known(config["architecture"])
+        size_hw = (side, side) if side else None
+        model: Any = create(f"local-dir:{folder}", size_hw, title, pretrained=True, **arguments)
+        kept = keeps_head(classes_in(folder), labels) and config.get("head", "softmax") == "softmax"
+    if not kept:
+        model.reset_classifier(len(labels))  # timm keeps the head of as many other classes
     return model
 
 
@@ -113,8 +147,8 @@ def sketched(name: str, side_px: int, classes: int) -> nn.Module | None:
 
 def _licence(recipe: Recipe, model: Any) -> str | None:
     """That of the user, else that of the weights from which the run begins: what was drawn at random has none."""
-    begun = (Path(recipe.model) / "config.json").is_file() or (recipe.pretrained and recipe.model not in OURS)
-    return recipe.licence or (model.pretrained_cfg.get("license") if begun else None)
+    trained = begins_elsewhere(recipe.model) or (recipe.pretrained and recipe.model not in OURS)
+    return recipe.licence or (model.pretrained_cfg.get("license") if trained else None)
 
 
 def ours(name: str, side: int, given: dict[str, Any]) -> nn.Module:

@@ -20,10 +20,9 @@ def choose_trainable(model: nn.Module, blocks: int) -> None:
     """Freeze all but the head and the last `blocks` blocks; -1 freezes nothing. Frozen norms keep their statistics."""
     if blocks < 0:
         return
-    matcher = getattr(model, "group_matcher", None)
+    matcher, learn = getattr(model, "group_matcher", None), head_names(model)
     if matcher is None:
         raise RecipeError("This model does not name its blocks; train all of it.")
-    learn = head_names(model)
     groups: dict = group_parameters(model, matcher(coarse=False))
     body = [group for _, group in sorted(groups.items()) if not set(group) & learn]
     for group in body[len(body) - min(blocks, len(body)) :]:
@@ -34,7 +33,10 @@ def choose_trainable(model: nn.Module, blocks: int) -> None:
 
 def head_names(model: nn.Module) -> set[str]:
     """The parameters of the classifier, or of both of a distilled model."""
-    heads = model.get_classifier()  # type: ignore[operator]
+    try:
+        heads: Any = model.get_classifier()  # type: ignore[operator]
+    except AttributeError:
+        raise RecipeError("This model does not say which part is its head; train all of it.") from None
     ids = {id(p) for head in (heads if isinstance(heads, tuple) else (heads,)) for p in head.parameters()}
     return {name for name, parameter in model.named_parameters() if id(parameter) in ids}
 

@@ -85,9 +85,12 @@ class Recipe:
     # by what
     model: str = _said(
         "small_vit",
-        "ours (small_vit …; of texts seq2seq_lstm …), a timm name, or a run folder to start from",
+        "ours (small_vit …; of texts seq2seq_lstm …), a timm name, or a trained model to go on from: bundled:NAME, a "
+        "run folder, a file of weights, hf-hub:OWNER/NAME",
     )
-    model_args: dict[str, Any] = _said({}, 'timm arguments beside the name, as JSON: {"depth": 6}')  # noqa: RUF009 - a field, its default made anew
+    model_args: dict[str, Any] = _said(  # noqa: RUF009 - a field, its default made anew
+        {}, 'timm arguments beside the name, as JSON: {"depth": 6}; of a file that does not name it its "architecture"'
+    )
     image_size: int = _said(0, "input side in pixels; 0 takes the model's own")
     pretrained: bool = _said(False, "start from published weights (a new head if the classes differ)")
     train_blocks: int = _said(-1, "which blocks learn: -1 all, 0 only the new head, k the last k blocks and the head")

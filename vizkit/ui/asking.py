@@ -136,6 +136,8 @@ def _offer_undo(key: str, chosen: tuple[str, ...]) -> None:
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
     keep_valid(key, known)
+    if len(known) == 1:  # nothing to choose from
+        return known[0]
     return st.pills(
         control.label,
         known,

@@ -155,7 +155,7 @@ def _picture(to: Drawing, block: Picture) -> None:
 def _metrics(to: Drawing, block: Metrics) -> None:
     with st.container(horizontal=True):
         for what, number, more in block.items:
-            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off")
+            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
 
 
 def _bars(to: Drawing, block: Bars) -> None:
@@ -178,6 +178,7 @@ def _part(to: Drawing, block: Part) -> None:
 def _later(to: Drawing, block: Later) -> None:
     of: Any = next(of for of in (*to.of, to.without) if of is block.of)
     todo = [job for job in block.jobs if of.find(job.key) is None]
+    todo = [] if all(job.rough for job in todo) else todo
     task = to.next_key("later")
 
     begun = f"_begun_{task}"

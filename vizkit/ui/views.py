@@ -77,7 +77,6 @@ def open_page(stem: str) -> None:
             st.rerun()  # a widget takes its value from the address at the beginning of a run
         title = _choose("View", key, titles, preset=hasattr(package, "opening"))
         view = package.VIEWS[titles.index(title)]
-        st.caption(view.line)
     if "picture" in reads_now(view) and linked_picture.awaited():
         return
     below = None
@@ -85,9 +84,8 @@ def open_page(stem: str) -> None:
         below = waiting()
     else:  # where the models come first there is no chart
         import_module("pandas")  # whole: plotly takes a half imported one of another thread, and fails
-    if view.answers:
-        banner(chosen.sources(), str(st.session_state.get("image", "")))
-    (drawn_alone if view.fragment else draw)(view, package.__name__)
+    line = view.line if len(package.VIEWS) > 1 else ""
+    (drawn_alone if view.fragment else draw)(view, package.__name__, line)
     if below:
         below()
 
@@ -126,11 +124,17 @@ def read_now(stem: str) -> Reads:
     return reads_now(_opened(stem)[1])
 
 
-def draw(view: View, package: str) -> None:
+def draw(view: View, package: str, line: str) -> None:
+    """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
     now = reads_now(view)
     if chosen.offered(now) != now:
         st.rerun()  # another choice inside the view: the sidebar has to follow
-    sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if line:
+            st.caption(line, width="content")
+        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
+    if view.answers:
+        banner(chosen.sources(), str(st.session_state.get("image", "")))
     if view.needs and not sources:
         return
     page = Page(sources, chosen.sources())

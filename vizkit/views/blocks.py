@@ -269,11 +269,13 @@ def side_by_side(*parts: Block | Iterable[Block], widths: tuple[int | float, ...
 @dataclass(frozen=True, eq=False)
 class Job:
     """`work(progress)` gives the result; it calls `progress(done, total)` between two passes, which raises where nobody
-    wants the result any more. `key`: with the subject, all that the result depends on. `words`: what is done."""
+    wants the result any more. `key`: with the subject, all that the result depends on. `words`: what is done. `rough`:
+    shown on a page until there is better; other hosts wait for that."""
 
     key: Hashable
     words: str
     work: Callable[[Callable[[int, int], None]], Any]
+    rough: bool = False
 
 
 class Later(Block):
@@ -290,8 +292,8 @@ class Later(Block):
         """The blocks when everything is done, done here."""
         if self.only_asked:
             return self.show({job.key: done for job in self.jobs if (done := self.of.find(job.key)) is not None})
-        results = {job.key: self.of.kept(job.key, partial(job.work, lambda done, total: None)) for job in self.jobs}
-        return self.show(results)
+        jobs = [job for job in self.jobs if not job.rough]
+        return self.show({job.key: self.of.kept(job.key, partial(job.work, lambda done, total: None)) for job in jobs})
 
 
 class Folded(Block):

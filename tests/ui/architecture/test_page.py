@@ -150,23 +150,41 @@ def test_the_page_opens_on_a_drawn_block():
     assert sent_to(test, "vizkit_block")[0]["part"] == "hidden"
 
 
-def test_code_and_shapes_of_the_parts():
-    found = {}
-    for part in ("1 · patches", "3 · attention", "4 · MLP", "5 · block", "6 · whole model"):
-        test = opened(
-            "architecture", models=VIT, image="digit 3", architecture_view="From parts", parts_block="4", parts=part
-        )
+def test_each_line_of_code_is_linked_to_the_tensors_that_it_makes():
+    def part(name, **more):
+        query = {
+            "models": VIT,
+            "image": "digit 3",
+            "architecture_view": "From parts",
+            "parts_block": "4",
+            "parts": name,
+        }
+        test = opened("architecture", **query, **more)
         fine(test)
-        found[part] = "\n".join(block.value for block in test.main.code) + texts(test)
-    for part, lines in {
-        "1 · patches": ("class PatchEmbedding", "3 × 32 × 32", "patch × dim: 64 × 96"),
-        "3 · attention": ("class MultiHeadSelfAttention", "token × dim: 65 × 96", "query × key: 65 × 65"),
-        "4 · MLP": ("class MLP", "In block 4 the MLP adds"),
-        "5 · block": ("class EncoderBlock", "EncoderBlock 4"),
-        "6 · whole model": ("class ViT", "label: 10"),
-    }.items():
-        assert all(line in found[part] for line in lines), part
-    assert re.search(r"logits (are the same to within \de|of this image exactly)", found["5 · block"])
+        (sent,) = sent_to(test, "vizkit_code")
+        lines = sent["code"].splitlines()
+        made = [(lines[each["line"] - 1].strip(), each["name"], each["shape"]) for each in sent["made"]]
+        return texts(test), lines[0], made, lines[sent["line"] - 1].strip()
+
+    said, first, made, marked = part("3 · attention")
+    assert first == "class MultiHeadSelfAttention(nn.Module):"
+    assert marked == "weights = scores.softmax(-1)  # every row sums to 1"
+    assert [each for each in made if each[0] == marked] == [(marked, "weights", "4 × 65 × 65")]
+    assert [each[1:] for each in made if each[0].startswith("query, key, value =")] == [
+        (name, "4 × 65 × 24") for name in ("query", "key", "value")
+    ]
+    assert part("3 · attention", parts_line="13")[3].startswith("query, key, value =")  # the link names the line
+    assert part("3 · attention", parts_line="2")[3] == marked  # which makes nothing
+    said, first, made, _ = part("1 · patches")
+    assert ("def forward(self, pixels: Pixels) -> Stream:", "pixels", "3 × 32 × 32") in made
+    assert made[-1][1:] == ("return", "64 × 96")
+    assert "In block 4 the MLP adds" in part("4 · MLP")[0]
+    said, first, made, _ = part("5 · block")
+    assert "EncoderBlock 4" in said
+    assert ("x = x + self.attn(self.norm1(x))", "x", "65 × 96") in made
+    assert re.search(r"logits (are the same to within \de|of this image exactly)", said)
+    assert ("return x + self.pos_embed", "self.pos_embed", "65 × 96") in part("2 · positions")[2]
+    assert part("6 · whole model")[2][-1][1:] == ("return", "10")
 
 
 def test_a_vit_with_other_parts_is_refused():

@@ -32,6 +32,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_slide": lambda data: {"place": [1, 2]},
     "vizkit_order": lambda data: {"swaps": "1-6"},
     "vizkit_block": lambda data: {"part": "query"},
+    "vizkit_code": lambda data: {"line": data["made"][0]["line"]},
     "vizkit_bias": lambda data: {"pair": [2, 3], "head": 2},
     "vizkit_switches": lambda data: {
         "switched": {

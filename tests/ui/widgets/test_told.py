@@ -91,6 +91,7 @@ TELL = {
     "vizkit_panels": Told("detection", "Beside a classifier", {"pick": 3, "scene": 2}),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Block", {"part": "query"}),
+    "vizkit_code": Told("architecture", "From parts", {"line": 12}),
     "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3], "head": 2}, steps=False),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told(

@@ -6,7 +6,7 @@ import torch
 
 from tests.views.contract import counted, everything, model, subject
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Chart, Columns, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.blocks import Chart, Columns, Later, Line, Link, Map, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.intervene.deciding import DecidingParts
 from vizkit.views.intervene.direct import Direct
 from vizkit.views.intervene.heads import Heads
@@ -79,6 +79,32 @@ def test_another_picture_can_be_the_corrupted_one():
 
 
 # ---- steering --------------------------------------------------------------------------------------------------------
+def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_for_it():
+    of = subject("digits_vit")
+    (later,) = Patching(how_corrupted="noise").show(of)
+    rough, exact = later.jobs
+    assert (rough.rough, exact.rough) == (True, False)
+    found = rough.work(lambda done, total: None)
+    seen = list(flat(later.show({rough.key: found})))
+    assert numbers(seen)["regions"].shape == (6, 4, 4)
+    assert "restores most" in said(seen)
+    list(flat(later.now()))
+    assert of.find(exact.key) is not None
+    assert of.find(rough.key) is None
+
+
+def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_will_stand():
+    of = subject("digits_vit")
+    (later,) = Steer().show(of)
+    blocks = list(flat(later.show({})))
+    answers = of.loaded.head.values(of.seen.logits)
+    first = chart(blocks, "answers against").data[0]
+    assert first.y[FACTORS.index(0.0)] == pytest.approx(float(answers.max()))
+    assert np.isnan(np.delete(np.array(first.y, float), FACTORS.index(0.0))).all()
+    assert f"As it is the model says {of.loaded.label(int(answers.argmax()))}" in said(blocks)
+    assert [block.quantity for block in blocks if isinstance(block, Map)] == ["attention"]
+
+
 def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     of = subject("insects_deit")
     second = of.loaded.label(int(of.seen.logits.argsort(descending=True)[1]))

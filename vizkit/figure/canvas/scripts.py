@@ -98,6 +98,11 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
+    "vizkit_code": Script(
+        "<div class='code'><pre></pre><div><output aria-live='polite'></output><div class='all'></div></div></div>\n",
+        _ARCHITECTURE / "code.css",
+        (_ARCHITECTURE / "code.js",),
+    ),
     "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (_COMPARE / "withstands.js",)),
     "vizkit_evaluated": Script(

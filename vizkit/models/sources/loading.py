@@ -55,7 +55,7 @@ def load(
     if kind == "torchvision":
         loaded = from_torchvision(rest, pretrained, size_hw)
     elif kind == "bundled":
-        loaded = _from_folder(_bundled_folder(rest), name, pretrained, size_hw)
+        loaded = _from_folder(bundled_folder(rest), name, pretrained, size_hw)
     elif kind == "hf-hub":
         folder = hub.weights_file(rest, lambda path: _plan_folder(path, rest, size_hw)).parent
         loaded = _from_folder(folder, name, pretrained, size_hw)
@@ -126,7 +126,7 @@ def bundled_names() -> list[str]:
     return sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
 
 
-def _bundled_folder(name: str) -> Path:
+def bundled_folder(name: str) -> Path:
     if name not in bundled_names():
         raise ModelError(f"There is no bundled model {name[:60]!r}; there are {', '.join(bundled_names()) or 'none'}.")
     return BUNDLED / name

@@ -5,9 +5,11 @@ from typing import Any
 from torch import nn
 
 from vizkit.training.evaluating import Score
+from vizkit.training.recipe import Recipe
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import best_of
+from vizkit.training.tuning import begins_elsewhere
 
 __all__ = ["card", "card_of_network"]
 
@@ -52,13 +54,21 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
     config: Any = model.pretrained_cfg
     about = {
         "architecture": config["architecture"],
-        "start": "from published weights" if recipe.pretrained else "from scratch",
+        "start": begins(run.recipe),
         "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
         "licence": config.get("license") or "not stated",
     }
     return CARD.format_map(_facts(run, model, score, train_images) | about) + CREDITS.get(
         recipe.data.partition(":")[0], ""
     )
+
+
+def begins(recipe: Recipe) -> str:
+    """Where the weights came from before the first step."""
+    if begins_elsewhere(recipe.model):
+        part = ", its head alone" if recipe.train_blocks == 0 else ""
+        return f"on from {portable(recipe).model}{part},"
+    return "from published weights" if recipe.pretrained else "from scratch"
 
 
 def card_of_network(

@@ -29,7 +29,7 @@ def model_name(source: str) -> str:
     folder in `runs/`."""
     path = Path(source)
     uploaded = re.fullmatch("[0-9a-f]{64}", path.parent.name)
-    return source if not path.is_absolute() else path.name if uploaded else f"runs/{path.name}"
+    return source if not path.is_absolute() else path.name if uploaded or path.is_file() else f"runs/{path.name}"
 
 
 def data_name(data: str) -> str:

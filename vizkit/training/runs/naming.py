@@ -4,11 +4,12 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from vizkit.training.tuning import WEIGHTS  # a folder of such a name would pass for a file
+
 __all__ = ["free_name", "safe_name"]
 
 LONGEST = 80
 _OTHER = re.compile(r"[^\w.-]+")
-_WEIGHTS = re.compile(r"\.(safetensors|pt|pth|bin|ckpt|tar)$", re.IGNORECASE)  # such a folder would pass for a file
 
 
 def safe_name(typed: str) -> str:
@@ -16,7 +17,7 @@ def safe_name(typed: str) -> str:
     nothing is left."""
     name = _OTHER.sub("-", unicodedata.normalize("NFKC", typed))
     name = name.lstrip("-._")[:LONGEST].rstrip("-.")
-    return _WEIGHTS.sub(lambda suffix: f"-{suffix[1]}", name)
+    return WEIGHTS.sub(lambda suffix: f"-{suffix[1]}", name)
 
 
 def free_name(stem: str, taken: Callable[[str], bool]) -> str:

@@ -14,25 +14,48 @@ import torch
 from timm.models._hub import save_config_for_hf
 from torch import nn
 
+from vizkit.models.sources.loaded import Loaded
 from vizkit.shortage import memory_short
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.tuning import refuse_foreign
 from vizkit.work_folder import WorkError
 from vizkit.writing import write
 
-__all__ = ["board", "load_best", "load_state", "save_best", "save_state", "save_weights", "versions"]
+__all__ = ["board", "load_best", "load_state", "save_best", "save_opened", "save_state", "save_weights", "versions"]
 
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
 
 
-def save_best(run: RunFolder, model: nn.Module, labels: tuple[str, ...], head: str = "softmax") -> None:
+def save_best(
+    run: RunFolder,
+    model: nn.Module,
+    labels: tuple[str, ...],
+    head: str = "softmax",
+    data: dict[str, Any] | None = None,
+) -> None:
     """config.json and model.safetensors: `timm.create_model("local-dir:<folder>", pretrained=True)` opens them.
 
-    `head`: what the outputs are, by its name in `vizkit.heads`."""
+    `head`: what the outputs are, by its name in `vizkit.heads`; `data`: timm's words of its preprocessing, where that
+    is not the model's own."""
     save_weights(run, model)
     more = {"label_names": list(labels), "head": head}
     # timm says str and opens a Path; older releases take nothing else.
-    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more))  # pyright: ignore[reportArgumentType]
+    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more, data_config=data))  # pyright: ignore[reportArgumentType]
+
+
+def save_opened(folder: Path, loaded: Loaded) -> None:
+    """A model as it was opened, in timm's layout, with the preprocessing and the head that it was opened with.
+
+    RecipeError where timm does not make it by a name and plain options: no run folder could open it again.
+    """
+    needs = loaded.preprocessing
+    data = {key: getattr(needs, key) for key in ("mean", "std", "crop_pct", "crop_mode", "interpolation")}
+    data["input_size"] = (needs.channels, *needs.size_hw)
+    try:
+        save_best(RunFolder(folder), loaded.model, loaded.labels, loaded.head.name, data)
+    except (AttributeError, ValueError, RuntimeError):
+        refuse_foreign(loaded.name)
 
 
 def save_weights(run: RunFolder, model: nn.Module) -> None:

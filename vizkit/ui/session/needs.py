@@ -132,7 +132,7 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
     if fitting or not need:
         if len(fitting) < len(sources) and whole:
             named = " and ".join(plain(title(source)) for source in fitting)
-            st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.")
+            st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.", width="content")
         return fitting
     if need == "model":
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
@@ -140,7 +140,7 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
     models = NEEDS[need].models
     data = _data_at_hand(sources, picture)
     instead = next((name for name in models if knows(name) == data), models[0])
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         none = "None of your models" if sources else "No chosen model"
         untrained = " (untrained)" if instead.startswith("random:") else ""
         shown = f"shown: {plain(title(instead).removeprefix('random:'))}{untrained}"

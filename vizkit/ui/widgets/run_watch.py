@@ -316,6 +316,22 @@ def look_button(source: str) -> None:
         args=(source,),
         help="Opens it in Explore.",
     )
+    st.button(
+        "Fine-tune it",
+        icon=":material/tune:",
+        key="run_tune",
+        on_click=_tune,
+        args=(source,),
+        help="Opens the form of a new run that goes on from its weights, on other pictures.",
+    )
+
+
+def _tune(source: str) -> None:
+    st.session_state.pop("_train_filled", None)
+    others = [model for model in st.session_state.get("models") or [] if model != source]
+    st.session_state.update(
+        {"train_view": "Start", "train_task": "Fine-tune a model", "models": [source, *others[: MAX_MODELS - 1]]}
+    )
 
 
 def _choose_model(name: str) -> None:

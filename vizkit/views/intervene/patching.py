@@ -1,8 +1,8 @@
 """Patching: what of a clean run, put into a corrupted one, brings the answer back."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from vizkit.models.probes.interventions.patching import Patched
 
 ERASED, OTHER = "erased insect", "another picture"
-COARSE, FINE = 8, 16  # rows of regions at most
+ROUGH, COARSE, FINE = 4, 8, 16  # rows of regions at most; rough ones take a second, and are seen until others are there
 WIDTHS = (3, 8, 6)
 SHOWN = 4  # classes of an opened run
 LITTLE = 0.02  # of the logit; where a region restores less after every block, no best one is written
@@ -114,9 +114,18 @@ class Patching(Decision):
         self.asked(of)
         most = FINE if self.fine else COARSE
         rgb = self.corrupted(of)
-        work = partial(measured, of, rgb, most)
-        job = Job(("patching", self.named(of), most), "Regions are put in, block by block", work)
-        yield Later(of, (job,), lambda found: self.drawn(of, rgb, found[job.key]) if found else self.waiting(of, rgb))
+
+        def job(most: int) -> Job:
+            key, work = ("patching", self.named(of), most), partial(measured, of, rgb, most)
+            return Job(key, "Regions are put in, block by block", work, rough=most == ROUGH)
+
+        rough, exact = job(ROUGH), job(most)
+
+        def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
+            best = found.get(exact.key, found.get(rough.key))
+            yield from self.waiting(of, rgb) if best is None else self.drawn(of, rgb, best)
+
+        yield Later(of, (rough, exact), show)
 
     def corrupted(self, of: Subject) -> RGB:
         if self.how_corrupted == OTHER:

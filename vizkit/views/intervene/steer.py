@@ -1,7 +1,7 @@
 """Steer: the direction of a class added after a block; the answers against its factor, the map before and after."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +17,7 @@ from vizkit.models import trace as traced
 from vizkit.models.probes.interventions.steering import steered
 from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Heading, Job, Later, Numbers, Part, Said
+from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Job, Later, Line, Map, Numbers, Part, Said
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.intervene.changed import compared, of_layer
 from vizkit.views.of_model import OfModel
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.models import Loaded
+    from vizkit.models.probes.interventions.stream_edits import Directions
     from vizkit.traces import Trace
 
 IMAGES = 96
@@ -52,14 +53,6 @@ def classes(of: Sequence[Subject]) -> list[str]:
 
 def depth(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each.loaded)) for each in of), default=1)
-
-
-@dataclass(frozen=True)
-class Steered:
-    """With each of FACTORS: the logits, and the last layer's attention."""
-
-    logits: "Tensor"
-    traces: "tuple[Trace, ...]"
 
 
 class Steer(View):
@@ -121,31 +114,47 @@ class Steer(View):
         first = OfModel(("directions", data))
         words = f"The directions of all classes, from {IMAGES} pictures of {data}"
         directions = Job(first, words, partial(directions_of, of, data))
-        then = Job(("steered", name, block), f"Towards {name}", partial(measured, of, first, name, block - 1))
+        key = (name, block)
+        answers = Job(("steered", *key), f"Answers, towards {name}", partial(answered, of, first, name, block - 1))
+        maps = Job(("steered maps", *key), f"Maps, towards {name}", partial(measured, of, first, name, block - 1))
 
         def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
-            if then.key in found:
-                yield from self.drawn(of, found[then.key])
+            yield from self.drawn(of, found.get(answers.key))
+            yield Part(partial(self.maps, of, found.get(maps.key)))
 
-        yield Later(of, (directions, then), show)
+        yield Later(of, (directions, answers, maps), show)
 
-    def drawn(self, of: Subject, result: Steered) -> Iterator[Block]:
-        loaded, block, name = of.loaded, self.after(of), self.name(of)
-        values = loaded.head.values(result.logits)
+    def drawn(self, of: Subject, logits: "Tensor | None") -> Iterator[Block]:
+        """Of λ = 0 alone until the others are there."""
+        loaded, block, name, known = of.loaded, self.after(of), self.name(of), logits is not None
+        if logits is None:
+            logits = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
+            logits[FACTORS.index(0.0)] = of.seen.logits
+        values = loaded.head.values(logits)
         chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
         labels = [loaded.label(at) for at in range(values.shape[1])]
         yield Heading(f"The answers when the direction of {name} is added after block {block}")
         yield chart
+        if not known:
+            (label, value), *_ = loaded.head.top(of.seen.logits)
+            now = f"{loaded.label(label)}, {loaded.head.text(value)}"
+            yield Line(f"As it is the model says {now}; the other λ are on their way.")
+            return
         yield Said(of_steering(labels, FACTORS, values, name))
         yield Answered(loaded)
-        yield Part(partial(self.maps, of, result))
-        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": result.logits.numpy()})
+        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": logits.numpy()})
 
-    def maps(self, of: Subject, result: Steered) -> Iterator[Block]:
-        """The mean over heads of the last layer, before and after, under the one cursor."""
-        pair = [result.traces[FACTORS.index(at)] for at in (0.0, self.factor)]
-        if not layers(pair[0]):
+    def maps(self, of: Subject, traces: "tuple[Trace, ...] | None") -> Iterator[Block]:
+        """The mean over heads of the last layer, before and after, under the one cursor; before alone until the others
+        are there."""
+        if not of.layers:
             raise NotApplicable(f"{of.name} has no attention that could be drawn.")
+        if traces is None:
+            rows, _ = of_layer(of.seen, of.asked, len(of.layers))
+            map_ = Map(rows, of.asked, "Before, of", "attention", room=False)
+            yield Columns(((Heading("Before"), map_), (), ()))
+            return
+        pair = [traces[FACTORS.index(at)] for at in (0.0, self.factor)]
         shown = partial(of_layer, query=of.asked, layer=len(layers(pair[0])))
         yield Heading("Attention of the last layer, from the marked patch: one scale for both")
         yield from compared(of, pair, shown, ("Before", f"λ = {self.factor:g}"), "attention")
@@ -157,12 +166,26 @@ def directions_of(of: Subject, data: str, progress: Callable[[int, int], None]) 
     return directions_of(of.loaded, data, IMAGES, tell=progress)
 
 
-def measured(of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]) -> Steered:
+def of_class(of: Subject, first: Hashable, name: str, block: int) -> "tuple[Directions, int]":
+    """The directions, and the number of the class among them."""
     directions, names = of.find(first)
-    loaded, label = of.loaded, names.index(name)
+    label = names.index(name)
     if (block, label) not in directions:
         raise NotApplicable(f"None of the {IMAGES} pictures shows {name}, so it has no direction.")
-    logits = steered(loaded, pixels_of(loaded, of.rgb), block, directions[block, label], FACTORS)
+    return directions, label
+
+
+def answered(of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]) -> "Tensor":
+    """The logits with each of FACTORS."""
+    directions, label = of_class(of, first, name, block)
+    return steered(of.loaded, pixels_of(of.loaded, of.rgb), block, directions[block, label], FACTORS)
+
+
+def measured(
+    of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]
+) -> "tuple[Trace, ...]":
+    """The last layer's attention with each of FACTORS."""
+    (directions, label), loaded = of_class(of, first, name, block), of.loaded
     last = len([layer for layer in of.seen.attention if layer.learned]) - 1
     traces = []
     for done, factor in enumerate(FACTORS):
@@ -170,12 +193,12 @@ def measured(of: Subject, first: Hashable, name: str, block: int, progress: Call
         edit = Edit("steer", block, value=factor, numbers=(label,))
         made = traced(loaded, of.rgb, keep=Keep((last,), heads="mean"), edits=[edit], directions=directions)
         traces.append(replace(made, features=()))
-    return Steered(logits, tuple(traces))
+    return tuple(traces)
 
 
 def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:
     """The probabilities of the strongest classes."""
-    strongest = values.amax(0).argsort(descending=True)[:LINES].tolist()
+    strongest = values.nan_to_num(0.0).amax(0).argsort(descending=True)[:LINES].tolist()
     lines = {
         f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
         for at, label in enumerate(strongest)
@@ -183,4 +206,5 @@ def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:
     figure = curves(lines, "λ", "probability", mode="lines+markers", marked={float(factor): "dot"})
     for at, colour in enumerate(class_colours(strongest, values.shape[1])):
         figure.update_traces(line_color=colour, selector=at)
+    figure.update_xaxes(range=[FACTORS[0] - 0.2, FACTORS[-1] + 0.2])
     return figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")

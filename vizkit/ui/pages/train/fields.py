@@ -13,11 +13,14 @@ import streamlit as st
 
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.suiting import MIRRORS, SUITED, suited
+from vizkit.training.tuning import TUNING
 from vizkit.views.bundled import title
 
 KEY = "field_"
 FIRST = "quick"
 PARTS = ("all of it", "the new head", "last blocks")
+TUNED = {name: (words, recipe.but({"images": NAMED[FIRST][1].images})) for name, (words, recipe) in TUNING.items()}
+"""Drawn pictures have no end, so a form begins with a number of them."""
 NOTHING = {
     "images": "all",
     "image_size": "model's own",
@@ -86,7 +89,7 @@ def put(name: str, value: Any) -> None:
 def fit_to_data() -> None:
     """Other pictures want other settings: those of the chosen recipe, as `suited` changes them."""
     state = st.session_state
-    chosen = NAMED.get(state.get("train_recipe") or FIRST, ("", Recipe()))[1]
+    chosen = (NAMED | TUNED).get(state.get("train_recipe") or FIRST, ("", Recipe()))[1]
     model = str(state.get(f"{KEY}model") or chosen.model)
     fitted = suited(chosen.but({"model": model}), str(state.get("train_data") or chosen.data))
     for name in SUITED:

@@ -2,16 +2,21 @@
 
 import hashlib
 import os
+import re
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
 from vizkit.training.recipe import RecipeError
-from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.pages.train.fields import KEY, PARTS, widget
+from vizkit.training.runs.folder import RunFolder, runs_root
+from vizkit.training.runs.naming import safe_name
+from vizkit.training.tuning import PROBE, TUNE, TUNING, classes_in, head_words, refuse_other_task
+from vizkit.ui.pages.train.fields import KEY, PARTS, put, widget
 from vizkit.ui.plain import plain
-from vizkit.ui.session import model_names, models, uploads
+from vizkit.ui.session import chosen, model_names, models, uploads
 from vizkit.ui.session.chosen import Opened
 from vizkit.writing import name_of_file
 
@@ -55,14 +60,24 @@ def choose() -> None:
     )
     st.caption(about(str(model or ""), own))
     widget("pretrained")
+    part = _what_learns(
+        "All of it, from scratch or fine-tuned. Or keep published weights as they are and let only the "
+        "new head, or the last blocks with it, learn: quicker, and better with few pictures."
+    )
+    if hint := misfit(str(model or ""), own, part):
+        st.caption(f":material/info: {hint}")
+    widget("image_size")
+
+
+def _what_learns(words: str, on_change: Callable[[], None] | None = None) -> str | None:
     part = st.segmented_control(
         "What learns",
         PARTS,
         required=True,
         key="train_part",
         persist_state="session",
-        help="All of it, from scratch or fine-tuned. Or keep published weights as they are and let only the new head, "
-        "or the last blocks with it, learn: quicker, and better with few pictures.",
+        on_change=on_change,
+        help=words,
     )
     if part == PARTS[2]:
         st.number_input(
@@ -73,9 +88,51 @@ def choose() -> None:
             persist_state="session",
             help="So many blocks before the head learn too.",
         )
-    if hint := misfit(str(model or ""), own, part):
-        st.caption(f":material/info: {hint}")
+    return part
+
+
+def choose_trained(labels: tuple[str, ...]) -> None:
+    """The same where a trained model learns on. `labels`: of the pictures, () while they are not known."""
+    source = st.selectbox(
+        "Model",
+        trained_models(),
+        format_func=model_names.title,
+        key=f"{KEY}model",
+        persist_state="session",
+        accept_new_options=True,
+        help="First those that you look at on the other pages, then those that come with vizkit, your runs, and what "
+        "you have opened in the sidebar. Type a timm name, or owner/name on the hub, for other published weights.",
+    )
+    part = _what_learns(
+        "All of it; or only the new head (a linear probe), or the last blocks with it: quicker, and better with few "
+        "pictures. The learning rate follows.",
+        _fit_rate,
+    )
+    if labels and source:
+        with suppress(RecipeError):  # which stands beside the button
+            known = classes_known(str(source))
+            st.caption(f"{head_words(known, labels, whole=part == PARTS[0])} Size and normalisation stay its own.")
     widget("image_size")
+
+
+def trained_models() -> list[str]:
+    """What can be fine-tuned and needs no typing; first what is chosen on the other pages."""
+    here = [chosen.bare(source) for source in chosen.sources()]
+    all_of = [*here, *model_names.bundled(), *model_names.trained(), *opened()]
+    return list(dict.fromkeys(each for each in all_of if not each.startswith("random:")))
+
+
+def classes_known(source: str) -> tuple[str, ...]:
+    """The classes of a model that lies here, () of others. Raises RecipeError as `folder_of`."""
+    folder = folder_of(source)
+    here = model_names.BUNDLED / folder.removeprefix("bundled:") if folder.startswith("bundled:") else Path(folder)
+    return classes_in(here)
+
+
+def _fit_rate() -> None:
+    """A new head alone wants a larger rate than a body that has learned already."""
+    whole = st.session_state.get("train_part") == PARTS[0]
+    put("lr", TUNING[TUNE if whole else PROBE][1].lr)
 
 
 def misfit(model: str, own: dict[str, Path], part: str | None) -> str:
@@ -145,11 +202,15 @@ def folder_of(source: str) -> str:
     something else than a name: the recipe's command would take it as a path of this machine."""
     if source in opened():
         return str(_kept(source))
+    if re.fullmatch(r"[\w-][\w.-]*/\w[\w.-]*", source):  # as the sidebar takes it
+        source = f"hf-hub:{source}"
     if not source.startswith("run:"):
         if source and source not in OURS and not model_names.is_name(source):
             raise RecipeError(unknown(source))
         return source
     folder = model_names.trained().get(source)
+    if folder is None and (run := RunFolder(runs_root() / safe_name(source.removeprefix("run:")))).has_model:
+        refuse_other_task(run.name, run.recipe.model)
     if folder is None:
         raise RecipeError(f"There is no finished run {source.removeprefix('run:')[:60]!r} any more; choose another.")
     return str(folder)
@@ -162,15 +223,15 @@ def _kept(source: str) -> Path:
     place = uploads.root() / hashlib.sha256(source.encode()).hexdigest() / name
     if not (place / "config.json").is_file():
         from vizkit.models import ModelError
-        from vizkit.training.runs.saving import save_best
+        from vizkit.training.runs.saving import save_opened
 
+        place.mkdir(parents=True, exist_ok=True)
         try:
-            loaded = models.model(source)
-            place.mkdir(parents=True, exist_ok=True)
-            save_best(RunFolder(place), loaded.model, loaded.labels, loaded.head.name)
-        except (ModelError, AttributeError, ValueError) as error:  # no model of timm, or options that no file holds
+            save_opened(place, models.model(source))
+        except (ModelError, RecipeError) as error:
             shutil.rmtree(place.parent, ignore_errors=True)
-            why = str(error) if isinstance(error, ModelError) else "timm does not make it by a name alone"
-            raise RecipeError(f"{model_names.title(source)} cannot be trained: {why}.") from None
+            raise RecipeError(
+                f"{model_names.title(source)}: {error}" if isinstance(error, ModelError) else str(error)
+            ) from None
     os.utime(place.parent)
     return place

@@ -14,6 +14,7 @@ from vizkit.training.runs.naming import free_name, safe_name
 from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.suiting import suited
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
+from vizkit.training.tuning import begins_elsewhere, refuse_untrained
 from vizkit.ui import reading
 from vizkit.ui.pages.train import checked, fields, model
 from vizkit.ui.pages.train.at_work import at_work, forget_run
@@ -29,10 +30,11 @@ ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
-CLASSES, TEACH = "Tell pictures apart", "Learn from a teacher"
+CLASSES, TUNED, TEACH = "Tell pictures apart", "Fine-tune a model", "Learn from a teacher"
 PICTURES = {**NAMED, OWN: ("every field at its default", Recipe())}
 TASKS = {  # what is learned → its recipes: what each is, and its fields
     CLASSES: PICTURES,
+    TUNED: fields.TUNED,
     TEACH: PICTURES,
     "Find insects in scenes": DETECTING,
     "Rewrite dates": TEXTS,
@@ -48,7 +50,7 @@ def view(page: Page) -> None:
     if not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
     task, chosen = _recipe_picker()
-    if task not in (CLASSES, TEACH):
+    if task not in (CLASSES, TUNED, TEACH):
         _other_task(chosen)
         how()
         return
@@ -59,7 +61,10 @@ def view(page: Page) -> None:
         data = data_choice.choose(fields.fit_to_data)
         contents = data_choice.show(data, number("images"), number("data_seed"))
     with middle:
-        model.choose()
+        if task == TUNED:
+            model.choose_trained(contents.labels if contents else ())
+        else:
+            model.choose()
     with right:
         with st.container(horizontal=True):
             for name in MAIN:
@@ -67,12 +72,12 @@ def view(page: Page) -> None:
         _mirror_hint(data)
     if contents is not None:
         data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
-    if task != TEACH:
+    if task == CLASSES:
         _teacher()
     others()
     checked.show(data, number("data_seed"))
     try:
-        recipe, problem = _drafted(data), ""
+        recipe, problem = _drafted(data, tuned=task == TUNED), ""
     except RecipeError as error:
         recipe, problem = Recipe(), str(error)
     ready = bool(data) and (contents is not None or data.startswith("torchvision:"))
@@ -95,16 +100,29 @@ def _recipe_picker() -> tuple[str, Recipe]:
         "first run; the others follow published papers and want a GPU.",
     )
     words, recipe = TASKS[task][name]
-    if st.session_state.get("_train_filled") != (task, name):
+    filled, tuned = st.session_state.get("_train_filled"), st.session_state.get(f"{fields.KEY}model")
+    if filled != (task, name):
         st.session_state["_train_filled"] = (task, name)
         pictures = recipe.task == "classify"
         fields.fill(suited(recipe, str(st.session_state.get("train_data") or recipe.data)) if pictures else recipe)
+        if task == TUNED:
+            _begin_with(tuned if filled and filled[0] == TUNED else "")
         if task == TEACH:
             knows = "digits" if st.session_state.get("train_data") == "digits" else "insects"
             fields.put("teacher", f"bundled:{knows}_cnn")
             fields.put("distillation", "soft")
     st.caption(words)
     return task, recipe
+
+
+def _begin_with(tuned: object) -> None:
+    """The model that was chosen for it before, else the first of the other pages; and of what is built in, pictures
+    that it does not know."""
+    begun = str(tuned or model.trained_models()[0])
+    fields.put("model", begun)
+    known = begun.removeprefix("bundled:").partition("_")[0]
+    if not tuned and st.session_state.get("train_data", "insects").partition(":")[0] == known:
+        st.session_state["train_data"] = "insects" if known == "digits" else "digits"
 
 
 def _other_task(recipe: Recipe) -> None:
@@ -150,8 +168,8 @@ def others() -> None:
                     fields.widget(name, 180)
 
 
-def _drafted(data: str) -> Recipe:
-    """The recipe that the form shows. RecipeError says what is wrong with it."""
+def _drafted(data: str, *, tuned: bool) -> Recipe:
+    """The recipe that the form shows. RecipeError says what is wrong with it. `tuned`: its model is trained already."""
     values = fields.typed()
     teacher = model.folder_of(values.get("teacher") or "")
     values |= {"data": data, "model": model.folder_of(values.get("model") or ""), "teacher": teacher}
@@ -159,6 +177,9 @@ def _drafted(data: str) -> Recipe:
         values["distillation"] = "none"
     if not values["model"]:
         raise RecipeError("Choose a model.")
+    if tuned:
+        refuse_untrained(values["model"], model.OURS)
+        values["pretrained"] = not begins_elsewhere(values["model"])
     return Recipe().but(values)
 
 
@@ -215,7 +236,8 @@ def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
 
 def suggested(recipe: Recipe) -> str:
     """A free name from the model and the data."""
-    return name_of("-".join(safe_name(Path(part).stem)[:30] for part in (recipe.model, recipe.data)))
+    parts = (recipe.model.rpartition(":")[2], recipe.data)
+    return name_of("-".join(safe_name(Path(part).stem)[:30] for part in parts))
 
 
 def name_of(typed: str) -> str:
