@@ -9,8 +9,10 @@ import vizkit
 from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.pictures import open_pictures
+from vizkit.evaluation.scenes.boxes import measure
+from vizkit.models.detection.opening import BUNDLED, open_detector
 from vizkit.views import bundled
-from vizkit.views.evaluate.recorded import RECORDED, SETS, outcome_of
+from vizkit.views.evaluate.recorded import RECORDED, SETS, outcome_of, scene_set, scenes_of
 from vizkit.views.evaluate.results import Results
 from vizkit.views.subject import Subject, no_model, no_picture
 
@@ -27,6 +29,20 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
         if name == "digits":
             result = json.loads((bundled.FOLDER / row.name / "result.json").read_text())
             assert (result["test_accuracy"], result["test_images"]) == (pytest.approx(judged.right.mean()), 359)
+
+
+def test_the_recorded_boxes_are_of_these_scenes_and_weights():
+    """If this fails: `python -m benchmarks scenes` records them anew."""
+    found = scenes_of("scenes")
+    assert scene_set(found, 64).name == "scenes"
+    assert (RECORDED / "scenes.npz").stat().st_size < 300_000
+    (row,) = found.models
+    assert weights_digest(open_detector("bundled:scenes_detr").model) == row.weights
+    assert measure(row.said, found.there, len(found.labels), found.scenes) == row.measures
+    measured = json.loads((BUNDLED / "scenes_detr" / "measured.json").read_text())["whole"]
+    assert row.measures.faultless.value == measured["faultless"]
+    for name in ("ap", "ap50", "ap75"):
+        assert getattr(row.measures, name).value == pytest.approx(measured["precision"][name], abs=1e-4)
 
 
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():

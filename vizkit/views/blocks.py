@@ -273,9 +273,11 @@ class Folded(Block):
 
 @dataclass(frozen=True)
 class Process(Block):
-    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
+    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name, which
+    may be told what it works on."""
 
     name: str
+    on: str = ""
 
 
 @dataclass(frozen=True, eq=False)

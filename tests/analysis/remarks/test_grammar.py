@@ -419,6 +419,11 @@ EVERY: dict[Callable[..., Remark | None], Callable[[], Said]] = {
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
     ),
+    evaluation.detector: lambda: (
+        evaluation.detector("DETR", right, scenes, {kind: count, "right": 0})
+        for right, scenes in ((0, 1), (1, 1), (0, 8), (1, 8), (8, 8), (998, 1000))
+        for kind, count in product((*KINDS[1:], "missed"), (0, 1, 2, 1200))
+    ),
     evaluation.accuracy_for_cost: lambda: (
         evaluation.accuracy_for_cost(
             [(name, cost, 80.5) for name, cost in zip(LABELS, costs, strict=False)], "GFLOPS", "AP (%)"

@@ -77,6 +77,27 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> Rem
     return Remark(f"{who} {share}; the paired test {test}.", numbers)
 
 
+def detector(name: str, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> Remark:
+    """In how many scenes everything is found and nothing else said, and what the mistakes are, by kind; "missed" are
+    things, all others boxes."""
+    words = f"{name} finds everything and says nothing else in {of_all(faultless, scenes, 'scene')}"
+    words = f"{words} ({100 * faultless / scenes:.1f} %)"
+    numbers = {"faultless": faultless, "scenes": scenes, "mistakes": sum(mistakes.values())}
+    kind = max(mistakes, key=lambda each: mistakes[each], default="")
+    if not kind or not mistakes[kind]:
+        return Remark(f"{words}.", numbers)
+    nouns = ("thing is", "things are") if kind == "missed" else ("box is", "boxes are")
+    count = f"{mistakes[kind]:,} {nouns[mistakes[kind] != 1]} {IS.get(kind, kind)}"
+    return Remark(f"{words}; the most frequent mistake: {count}.", numbers)
+
+
+IS = {
+    "wrong class": "of the wrong class",
+    "twice": "said twice",
+    "wrong class, badly placed": "wrong in class and place",
+}
+
+
 def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> Remark:
     """(name, cost, accuracy in per cent) of each: what the best one costs beside the one with the highest cost, as the
     axes are called."""

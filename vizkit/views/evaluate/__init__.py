@@ -17,6 +17,16 @@ VIEWS = (
         page="evaluate",
     ),
     Entry(
+        "Detectors",
+        "How good detectors are at finding things in scenes, and where they are wrong.",
+        "evaluate.detectors:Detectors",
+        "",
+        fragment=False,
+        reads="nothing",
+        name="detectors",
+        page="evaluate",
+    ),
+    Entry(
         "Data size",
         "Accuracy against the number of training pictures.",
         "evaluate.data_size:DataSize",

@@ -28,6 +28,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
+from vizkit.views.evaluate import recorded
 from vizkit.views.evaluate.measured import (
     HELPS,
     OTHERS,
@@ -40,7 +41,7 @@ from vizkit.views.evaluate.measured import (
     reported,
     row_of,
 )
-from vizkit.views.evaluate.recorded import SETS, Titles, outcome_of, pictures_of
+from vizkit.views.evaluate.recorded import SETS, TITLES, outcome_of, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -50,12 +51,10 @@ AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
 def offered(of: Sequence[Subject], view: "Results") -> list[str]:
-    """One's own first, then the recorded ones, those that know the chosen models before the others."""
+    """Of the recorded ones those that know the chosen models before the others."""
     chosen = of[0].chosen if of else ()
-    recorded = sorted(SETS, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
-    linked = [view.evaluated] if view.evaluated and outcome_of(view.evaluated) else []
-    own = [name for name in (of[0].outcomes if of else ()) if outcome_of(name)]
-    return list(dict.fromkeys([*own, *recorded, *linked]))
+    known = sorted(SETS, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
+    return recorded.offered(known, outcome_of, of, view.evaluated)
 
 
 def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
@@ -97,7 +96,7 @@ class Results(View):
         "On which the models were judged: recorded with the models that come with vizkit, or evaluated by you.",
         listed=True,
         follows=True,
-        words=Titles(SETS),
+        words=TITLES,
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
@@ -148,7 +147,7 @@ class Results(View):
         found = outcome([of], self)
         names = [row.name for row in found.models]
         model = names.index(self.model or models([of], self)[0])
-        yield Process("processes.evaluation")
+        yield Process("processes.evaluation", "pictures")
         yield Said(best(found))
         yield side_by_side(
             (*accuracies(found), *matrix(found, model)), self.pictures(of, found, model), widths=(1, 1.1)
