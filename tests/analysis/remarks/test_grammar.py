@@ -47,6 +47,7 @@ from vizkit.analysis.remarks import (
 from vizkit.analysis.remarks.remark import Remark
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
 from vizkit.traces import Attention, Check, Tokens, Trace
 

@@ -131,8 +131,9 @@ class Detectors(View):
         curve = of.made(curves_of, name, place)
         yield Process("processes.evaluation", "scenes")
         yield Said(detector(row.name, int(right.sum()), found.scenes, kinds).words)
-        yield side_by_side(self.scenes(of, found, wrong), self.charts(found, kinds, curve), widths=(1.2, 1))
-        yield Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
+        measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
+        left = (*self.scenes(of, found, wrong), measured)
+        yield side_by_side(left, self.charts(found, kinds, curve), widths=(1.2, 1))
         if len(found.models) > 1:
             helps = {title: help for title, (_, help) in MEASURES.items()}
             yield Table(tuple(map(row_of, found.models)), "Detectors and their measures", helps=helps)
@@ -140,7 +141,6 @@ class Detectors(View):
             yield Line(note)
         yield Folded(f"Class by class: {row.name}", partial(by_class, found, row))
         yield Download("Table (CSV)", lambda: report.as_csv(found).encode(errors="replace"))
-        yield Download("Table (JSON)", lambda: report.as_json(found).encode(errors="replace"))
         yield Numbers(
             lambda: {
                 "labels": found.labels,
@@ -198,7 +198,7 @@ class Detectors(View):
         notes = [
             f"{score:.2f}{NOTES[kind]}" for score, kind in zip(wrong.said.scores[said], wrong.kind[said], strict=True)
         ]
-        gone = [" · missed" if missed else "" for missed in wrong.missed[there]]
+        gone = ["· missed" if missed else "" for missed in wrong.missed[there]]
         panels = [
             Panel(f"Said of scene {place + 1}", frames(found, wrong.said.where(said), notes)),
             Panel("What is there", frames(found, wrong.there.where(there), gone)),
