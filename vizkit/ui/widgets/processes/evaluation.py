@@ -20,10 +20,10 @@ from vizkit.ui.session.shown import title
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
-from vizkit.views.bundled import FOLDER
+from vizkit.views import bundled
 from vizkit.views.trained import trained_detectors
 
-FOLDER_HERE, ARCHIVE = "a folder on this machine", "a zip file"
+FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
 FIRST_IMAGES = 500
 PREVIEW_PX = 112
@@ -65,9 +65,9 @@ def draw(on: str) -> None:
 
 def detectors(asked: Asked) -> list[str]:
     """Those that come with vizkit, and finished runs."""
-    bundled = sorted(folder.name for folder in (FOLDER / "detection").iterdir())
-    known = {name: f"bundled:{name}" for name in bundled} | trained_detectors()
-    chosen = st.multiselect("Models", known, bundled, key=f"{asked.key}_models", bind="query-params", max_selections=4)
+    shipped = sorted(folder.name for folder in (bundled.FOLDER / "detection").iterdir())
+    known = {name: f"bundled:{name}" for name in shipped} | trained_detectors()
+    chosen = st.multiselect("Models", known, shipped, key=f"{asked.key}_models", bind="query-params", max_selections=4)
     return [known[name] for name in chosen if name in known]
 
 
@@ -106,13 +106,13 @@ def choose(asked: Asked) -> tuple[str, str, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             asked.things.capitalize(),
-            [*asked.sets, FOLDER_HERE, *([ARCHIVE] if asked.archive else [])],
+            [*asked.sets, FOLDER, *([ARCHIVE] if asked.archive else [])],
             key=f"{asked.key}_data",
             bind="query-params",
             width=300,
             help=asked.help,
         )
-        data = folders.choose(f"{asked.key}_folder", 420) if chosen == FOLDER_HERE else str(chosen)
+        data = folders.choose(f"{asked.key}_folder", 420) if chosen == FOLDER else str(chosen)
         split = st.selectbox(
             "Part",
             [USUAL, *SPLITS],
@@ -136,7 +136,7 @@ def choose(asked: Asked) -> tuple[str, str, int]:
         )
     if chosen == ARCHIVE:
         data = uploads.choose_zip("eval_zip")
-    elif chosen != FOLDER_HERE:
+    elif chosen != FOLDER:
         st.caption(asked.sets[str(chosen)])
     return data, "" if split == USUAL else str(split), int(images)
 
