@@ -291,6 +291,21 @@ def test_detectors_from_the_button_to_their_scenes():
     assert "have the mistake “missed”" in texts(test)
 
 
+def test_a_model_of_texts_is_measured_anew_by_a_click():
+    test = sound(opened("evaluate", evaluate_view="Sequences", eval_sequence="RNN, repeats letters"))
+    assert "RNN, repeats letters answers 81 of 2,000 texts wholly right" in texts(test)
+    assert "Recorded" in texts(test)
+    (button,) = [each for each in test.button if each.label == "Measure anew"]
+    button.click().run()
+    for _ in range(200):
+        if "Measured here" in texts(test):
+            break
+        time.sleep(0.1)
+        test.run()
+    assert "Measured here" in texts(sound(test))
+    assert "answers 81 of 2,000 texts wholly right" in texts(test)
+
+
 def test_a_detector_s_work_says_how_far_it_is_and_stops_when_told(tmp_path, monkeypatch):
     from vizkit.evaluation.scenes import judging
 

@@ -119,7 +119,7 @@ def test_kinds_of_mistakes_by_hand():
     )
     found = mistakes(said, there)
     assert [KINDS[kind] for kind in found.kind] == [
-        "twice",
+        "said twice",
         "right",
         "wrong class",
         "badly placed",

@@ -77,12 +77,12 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> Rem
     return Remark(f"{who} {share}; the paired test {test}.", numbers)
 
 
-def detector(name: str, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> Remark:
-    """In how many scenes everything is found and nothing else said, and what the mistakes are, by kind; "missed" are
-    things, all others boxes."""
-    words = f"{name} finds everything and says nothing else in {of_all(faultless, scenes, 'scene')}"
-    words = f"{words} ({100 * faultless / scenes:.1f} %)"
-    numbers = {"faultless": faultless, "scenes": scenes, "mistakes": sum(mistakes.values())}
+def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> Remark:
+    """Average precision, NaN where there is nothing to find; in how many scenes everything is found and nothing else
+    said; and the mistakes by kind, of which "missed" are things, all others boxes."""
+    known = "" if ap != ap else f"an AP of {ap:.3f} and "
+    words = f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({100 * faultless / scenes:.1f} %)"
+    numbers = {"ap": ap, "faultless": faultless, "scenes": scenes, "mistakes": sum(mistakes.values())}
     kind = max(mistakes, key=lambda each: mistakes[each], default="")
     if not kind or not mistakes[kind]:
         return Remark(f"{words}.", numbers)
@@ -93,9 +93,17 @@ def detector(name: str, faultless: int, scenes: int, mistakes: Mapping[str, int]
 
 IS = {
     "wrong class": "of the wrong class",
-    "twice": "said twice",
     "wrong class, badly placed": "wrong in class and place",
 }
+
+
+def texts(name: str, right: int, count: int, words: float) -> Remark:
+    """Of the texts those whose answer is wholly right, and of all words of the answers the share that is."""
+    share = f"{of_all(right, count, 'text')} wholly right ({100 * right / count:.1f} %)"
+    numbers = {"right": right, "texts": count, "words": words}
+    if right == count:
+        return Remark(f"{name} answers {share}.", numbers)
+    return Remark(f"{name} answers {share}, and {percent(words)} of the single words.", numbers)
 
 
 def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> Remark:

@@ -27,6 +27,16 @@ VIEWS = (
         page="evaluate",
     ),
     Entry(
+        "Sequences",
+        "How many texts a model answers wholly right, and where it is wrong.",
+        "evaluate.texts:Texts",
+        "",
+        fragment=False,
+        reads="nothing",
+        name="texts",
+        page="evaluate",
+    ),
+    Entry(
         "Data size",
         "Accuracy against the number of training pictures.",
         "evaluate.data_size:DataSize",

@@ -130,7 +130,7 @@ class Detectors(View):
         kinds = {kind: count for kind, count in counts.items() if kind != "right"}
         curve = of.made(curves_of, name, place)
         yield Process("processes.evaluation", "scenes")
-        yield Said(detector(row.name, int(right.sum()), found.scenes, kinds).words)
+        yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds).words)
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
         yield side_by_side(left, self.charts(found, kinds, curve), widths=(1.2, 1))
