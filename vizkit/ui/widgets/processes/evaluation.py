@@ -1,4 +1,4 @@
-"""Models on a set of pictures: choose it, start and watch. What comes of it is the view that this stands in."""
+"""Models on pictures, or detectors on scenes: choose them, start and watch. What comes of it is the view around this."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
