@@ -155,15 +155,13 @@ class Detectors(View):
 
     def charts(self, found: SceneOutcome, kinds: dict[str, int], curve: np.ndarray) -> Iterator[Block]:
         """A click on a bar shows scenes with that mistake alone."""
-        figure = bars(
-            list(kinds),
-            [float(count) for count in kinds.values()],
-            f"mistakes, of boxes with a score from {self.score:g}",
-        )
+        titles, lengths = [f"{kind}: {count:,}" for kind, count in kinds.items()], [*map(float, kinds.values())]
+        figure = bars(titles, lengths, f"mistakes, of boxes with a score from {self.score:g}")
         pale = [1.0 if self.kind in (ANY, kind) else 0.35 for kind in kinds]
-        figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, text=list(kinds.values()))
-        said = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-        yield Chart(figure, f"Mistakes by kind: {said}", "Mistakes; click a kind to see its scenes", "kind")
+        figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, hoverinfo="y")
+        yield Chart(
+            figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes; click a kind to see its scenes", "kind"
+        )
         own = self.class_of(found)
         shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
         lines = {found.labels[place]: curve[place] for place in shown}

@@ -1,4 +1,4 @@
-"""Models on pictures, or detectors on scenes: choose them, start and watch. What comes of it is the view around this."""
+"""Models on pictures, or detectors on scenes: choose, start and watch. What comes of it is the view around this."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
