@@ -19,14 +19,14 @@ from vizkit.training.sequences.answers import read as read_texts
 from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Said
 from vizkit.views.evaluate import texts
-from vizkit.views.evaluate.recorded import RECORDED, SETS, outcome_of, scene_set, scenes_of
+from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, scene_set
 from vizkit.views.evaluate.results import Results
 from vizkit.views.evaluate.texts import Texts, both
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     """If this fails: `python -m vizkit evaluate insects --images 1000 --model … -o insects.npz` records it anew."""
     found = read(RECORDED / f"{name}.npz")
@@ -42,7 +42,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
 
 def test_the_recorded_boxes_are_of_these_scenes_and_weights():
     """If this fails: `python -m benchmarks scenes` records them anew."""
-    found = scenes_of("scenes")
+    found = SCENES.find("scenes")
     assert scene_set(found, 64).name == "scenes"
     assert (RECORDED / "scenes.npz").stat().st_size < 300_000
     (row,) = found.models
@@ -81,7 +81,7 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
 
 
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
-    whole = outcome_of("digits")
+    whole = PICTURES.find("digits")
     two = whole.among([0, 3])
     assert [row.name for row in two.models] == ["ViT", "Dual-scale"]
     (pair,) = two.pairs
@@ -99,5 +99,5 @@ def test_the_models_of_the_sidebar_decide_what_is_shown_first():
     assert Results().title(of) == "7 models on 359 pictures of digits"
     of.chosen = ["bundled:digits_cnn", "bundled:digits_mlp"]
     assert Results().title(of) == "2 models on 359 pictures of digits"
-    assert outcome_of("../digits") is None
-    assert outcome_of("0" * 64) is None
+    assert PICTURES.find("../digits") is None
+    assert PICTURES.find("0" * 64) is None

@@ -1,6 +1,5 @@
 """What came of judging detectors on scenes, kept as one file, so that a page reads it without torch and at once."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 
 from vizkit.evaluation.measures import Interval
 from vizkit.evaluation.scenes.boxes import Boxes, Measures
-from vizkit.writing import write
+from vizkit.writing import read_record, write_record
 
 __all__ = ["STEPS", "Judged", "SceneOutcome", "read", "save"]
 
@@ -63,10 +62,7 @@ def save(outcome: SceneOutcome, path: Path) -> None:
     arrays = _packed("there", outcome.there)
     for number, row in enumerate(outcome.models):
         arrays |= _packed(f"said{number}", row.said)
-    arrays["facts"] = np.array(json.dumps(facts, ensure_ascii=False))
-    whole: Any = arrays  # whose names are those of the file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, lambda file: np.savez_compressed(file, **whole))
+    write_record(path, facts, arrays)
 
 
 def _packed(name: str, boxes: Boxes) -> dict[str, np.ndarray]:
@@ -77,19 +73,18 @@ def _packed(name: str, boxes: Boxes) -> dict[str, np.ndarray]:
 
 def read(path: Path) -> SceneOutcome:
     """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
-    with np.load(path, allow_pickle=False) as arrays:
-        facts = json.loads(str(arrays["facts"]))
+    facts, arrays = read_record(path)
 
-        def boxes(name: str) -> Boxes:
-            scene, labels, steps, scores = (arrays[f"{name}_{part}"] for part in ("scene", "labels", "boxes", "scores"))
-            return Boxes(scene.astype(int), labels.astype(int), steps.astype(np.float32) / STEPS, scores)
+    def boxes(name: str) -> Boxes:
+        scene, labels, steps, scores = (arrays[f"{name}_{part}"] for part in ("scene", "labels", "boxes", "scores"))
+        return Boxes(scene.astype(int), labels.astype(int), steps.astype(np.float32) / STEPS, scores)
 
-        judged = [
-            Judged(**{**row, "measures": _measures(row["measures"]), "said": boxes(f"said{number}")})
-            for number, row in enumerate(facts["judged"])
-        ]
-        facts |= {name: tuple(facts[name]) for name in ("labels", "notes")}
-        return SceneOutcome(**{name: facts[name] for name in FACTS}, there=boxes("there"), models=tuple(judged))
+    judged = tuple(
+        Judged(**{**row, "measures": _measures(row["measures"]), "said": boxes(f"said{number}")})
+        for number, row in enumerate(facts["judged"])
+    )
+    facts |= {name: tuple(facts[name]) for name in ("labels", "notes")}
+    return SceneOutcome(**{name: facts[name] for name in FACTS}, there=boxes("there"), models=judged)
 
 
 def _measures(facts: Mapping[str, Any]) -> Measures:

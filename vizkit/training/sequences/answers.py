@@ -1,15 +1,14 @@
 """Every answer of models of texts to texts that none has learned from; read again without torch."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.writing import write
+from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
@@ -77,22 +76,20 @@ def answered(
 def save(models: Mapping[str, TextAnswers], path: Path) -> None:
     """By name; whole or not at all."""
     facts = {name: {"data": each.data, "worst": each.worst} for name, each in models.items()}
-    arrays: Any = {
+    arrays = {
         f"{name}_{part}": getattr(each, part).astype(np.uint8) for name, each in models.items() for part in COUNTS
     }
-    arrays["facts"] = np.array(json.dumps(facts, ensure_ascii=False))
-    write(path, lambda file: np.savez_compressed(file, **arrays))
+    write_record(path, facts, arrays)
 
 
 def read(path: Path) -> dict[str, TextAnswers]:
     """Raises OSError, ValueError or KeyError where it cannot be read."""
-    with np.load(path, allow_pickle=False) as arrays:
-        facts = cast(dict[str, Any], json.loads(str(arrays["facts"])))
-        return {
-            name: TextAnswers(
-                **{part: arrays[f"{name}_{part}"].astype(int) for part in COUNTS},
-                data=each["data"],
-                worst=tuple(map(tuple, each["worst"])),
-            )
-            for name, each in facts.items()
-        }
+    facts, arrays = read_record(path)
+    return {
+        name: TextAnswers(
+            data=each["data"],
+            worst=tuple(map(tuple, each["worst"])),
+            **{part: arrays[f"{name}_{part}"].astype(int) for part in COUNTS},
+        )
+        for name, each in facts.items()
+    }

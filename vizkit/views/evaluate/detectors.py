@@ -35,9 +35,8 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
-from vizkit.views.evaluate import recorded
 from vizkit.views.evaluate.measured import ends
-from vizkit.views.evaluate.recorded import SCENE_TITLES, SCENES, scene_set, scenes_of
+from vizkit.views.evaluate.recorded import SCENES, scene_set
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -53,11 +52,11 @@ MEASURES = {
 
 
 def offered(of: Sequence[Subject], view: "Detectors") -> list[str]:
-    return recorded.offered(list(SCENES), scenes_of, of, view.evaluated)
+    return SCENES.offered(of, view.evaluated)
 
 
 def outcome(of: Sequence[Subject], view: "Detectors") -> SceneOutcome:
-    found = scenes_of(view.evaluated or offered(of, view)[0])
+    found = SCENES.find(view.evaluated or offered(of, view)[0])
     if found is None:
         raise NotApplicable("This result cannot be read any more; evaluate again.")
     return found
@@ -81,7 +80,7 @@ class Detectors(View):
         "On which the detectors were judged: recorded with the one that comes with vizkit, or evaluated by you.",
         listed=True,
         follows=True,
-        words=SCENE_TITLES,
+        words=SCENES,
         key="evaluated_scenes",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_detector")
@@ -214,7 +213,7 @@ NOTES = ("", *(f" · {kind}" for kind in KINDS[1:]))
 
 
 def known(name: str) -> SceneOutcome:
-    found = scenes_of(name)
+    found = SCENES.find(name)
     assert found is not None
     return found
 

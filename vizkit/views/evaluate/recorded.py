@@ -1,11 +1,11 @@
 """Evaluations that can be shown: those that come with vizkit, and one's own by the names of their folders."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.scenes.annotated import BoxSet
@@ -18,67 +18,43 @@ from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = [
-    "RECORDED",
-    "SCENES",
-    "SCENE_TITLES",
-    "SETS",
-    "TITLES",
-    "offered",
-    "outcome_of",
-    "pictures_of",
-    "scene_set",
-    "scenes_of",
-]
+__all__ = ["PICTURES", "RECORDED", "SCENES", "pictures_of", "scene_set"]
 
 RECORDED = bundled.FOLDER / "experiments" / "evaluation"
-SCENES, CALLED = {"scenes": "drawn scenes"}, {"scenes_detr": "DETR"}
+CALLED = {"scenes_detr": "DETR"}
 T = TypeVar("T")
-SETS = {"insects": "drawn insects", "insects_hard": "hard insects", "digits": "handwritten digits"}
 
 
-class Titles(dict[str, str]):
-    """What an evaluation is called: of one's own by its pictures."""
+class Shelf(dict[str, str], Generic[T]):
+    """Evaluations of one kind: the recorded ones with what they are called, and one's own. `read`: of a file, and when
+    it was written; `count`: how many there are of what was judged."""
 
-    def __init__(self, sets: Mapping[str, str], own: Callable[[str], str | None]) -> None:
-        super().__init__(sets)
-        self.own = own
+    def __init__(self, recorded: Mapping[str, str], read: Callable[[Path, int], T], count: Callable[[T], str]) -> None:
+        super().__init__(recorded)
+        self.read, self.count = read, count
+
+    def find(self, name: str) -> T | None:
+        """A recorded one, or one's own by the name of its folder, which nobody guesses; None where it is of another
+        kind."""
+        path = RECORDED / f"{name}.npz" if name in self else None
+        if re.fullmatch("[0-9a-f]{16,64}", name):
+            path = JobFolder.of(name).outcome
+        try:
+            return self.read(path, path.stat().st_mtime_ns) if path else None
+        except (OSError, ValueError, KeyError):
+            return None
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else self.own(name) or default
+        own = None if name in self else self.find(name)
+        return self[name] if name in self else default if own is None else f"yours: {self.count(own)}"
 
-
-def stored(name: str, sets: Collection[str], read: Callable[[Path, int], T]) -> T | None:
-    """A recorded one of `sets`, or one's own by the name of its folder, which nobody guesses; None where it is of
-    another kind. `read`: of a file, and when it was written."""
-    path = RECORDED / f"{name}.npz" if name in sets else None
-    if re.fullmatch("[0-9a-f]{16,64}", name):
-        path = JobFolder.of(name).outcome
-    try:
-        return read(path, path.stat().st_mtime_ns) if path else None
-    except (OSError, ValueError, KeyError):
-        return None
-
-
-def offered(sets: Sequence[str], find: Callable[[str], object], of: Sequence[Subject], linked: str | None) -> list[str]:
-    """One's own first, then the recorded ones, then what a link names."""
-    own = [name for name in (of[0].outcomes if of else ()) if find(name)]
-    return list(dict.fromkeys([*own, *sets, *([linked] if linked and find(linked) else [])]))
+    def offered(self, of: Sequence[Subject], linked: str | None, recorded: Sequence[str] = ()) -> list[str]:
+        """One's own first, then the recorded ones, then what a link names."""
+        own = [name for name in (of[0].outcomes if of else ()) if self.find(name)]
+        return list(dict.fromkeys([*own, *(recorded or self), *([linked] if linked and self.find(linked) else [])]))
 
 
 # ---- of classifiers --------------------------------------------------------------------------------------------------
-def outcome_of(name: str) -> Outcome | None:
-    return stored(name, SETS, _read)
-
-
-def _title(name: str) -> str | None:
-    own = outcome_of(name)
-    return own and f"yours: {own.name}, {len(own.rows):,} pictures"
-
-
-TITLES = Titles(SETS, _title)
-
-
 @cache
 def _read(path: Path, written_ns: int) -> Outcome:
     """With the names that people know, without the data that all models share: "ViT", not "ViT · insects"."""
@@ -107,23 +83,21 @@ def _reopened(opened: tuple[tuple[str, Any], ...]) -> ImageSet:
     return open_pictures(**dict(opened))
 
 
+PICTURES = Shelf(
+    {"insects": "drawn insects", "insects_hard": "hard insects", "digits": "handwritten digits"},
+    _read,
+    lambda own: f"{own.name}, {len(own.rows):,} pictures",
+)
+
+
 # ---- of detectors ----------------------------------------------------------------------------------------------------
-def scenes_of(name: str) -> SceneOutcome | None:
-    return stored(name, SCENES, _read_scenes)
-
-
 @cache
 def _read_scenes(path: Path, written_ns: int) -> SceneOutcome:
     found = outcome.read(path)
     return replace(found, models=tuple(replace(row, name=CALLED.get(row.name, row.name)) for row in found.models))
 
 
-def _scenes_title(name: str) -> str | None:
-    own = scenes_of(name)
-    return own and f"yours: {own.name}, {own.scenes:,} scenes"
-
-
-SCENE_TITLES = Titles(SCENES, _scenes_title)
+SCENES = Shelf({"scenes": "drawn scenes"}, _read_scenes, lambda own: f"{own.name}, {own.scenes:,} scenes")
 
 
 def scene_set(found: SceneOutcome, side_px: int) -> BoxSet:

@@ -28,7 +28,6 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
-from vizkit.views.evaluate import recorded
 from vizkit.views.evaluate.measured import (
     HELPS,
     OTHERS,
@@ -41,7 +40,7 @@ from vizkit.views.evaluate.measured import (
     reported,
     row_of,
 )
-from vizkit.views.evaluate.recorded import SETS, TITLES, outcome_of, pictures_of
+from vizkit.views.evaluate.recorded import PICTURES, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -53,13 +52,13 @@ AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
 def offered(of: Sequence[Subject], view: "Results") -> list[str]:
     """Of the recorded ones those that know the chosen models before the others."""
     chosen = of[0].chosen if of else ()
-    known = sorted(SETS, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
-    return recorded.offered(known, outcome_of, of, view.evaluated)
+    known = sorted(PICTURES, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
+    return PICTURES.offered(of, view.evaluated, known)
 
 
 def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
     """Of the chosen models, where at least two of them took part, else of all."""
-    found = outcome_of(view.evaluated or offered(of, view)[0])
+    found = PICTURES.find(view.evaluated or offered(of, view)[0])
     if found is None:
         raise NotApplicable("This result cannot be read any more; evaluate again.")
     chosen = of[0].chosen if of else ()
@@ -96,7 +95,7 @@ class Results(View):
         "On which the models were judged: recorded with the models that come with vizkit, or evaluated by you.",
         listed=True,
         follows=True,
-        words=TITLES,
+        words=PICTURES,
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
@@ -225,7 +224,7 @@ class Results(View):
 
 
 def url_of(digest: str, row: int, name: str) -> str:
-    found = outcome_of(name)
+    found = PICTURES.find(name)
     made = thumbnail(pictures_of(found), row) if found else None
     return f"data:image/jpeg;base64,{made.code}" if made else ""
 
