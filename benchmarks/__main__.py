@@ -1,9 +1,10 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [played] [training] [truth]
 [architectures] [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
 hour, `models` writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one
-beside those that enlarge, `detection_queries` one beside those that find; `python -m benchmarks faults [--pictures
-300 …]`, `folders [--folders 300]` (those of transformers alone), `detection [--plain RUN]`, `gpu [--device
-cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run alone."""
+beside those that enlarge, `detection_queries` one beside those that find, `scenes` and `texts` one each beside the
+recorded evaluations; `python -m benchmarks faults [--pictures 300 …]`, `folders [--folders 300]` (those of transformers
+alone), `detection [--plain RUN]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run
+alone."""
 
 import platform
 import sys
@@ -24,9 +25,9 @@ PARTS = (
     "evaluation",
 )
 PARTS += ("sessions",)
-ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries")  # only by name
+ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries", "scenes", "texts")  # only by name
 FOLDERS = {"faults": "testing", "mutants": "testing"} | dict.fromkeys(
-    ("alignment", "super_resolution", "detection_queries"), "bundled"
+    ("alignment", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"
 )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MORE = 2**16  # bytes that a disk with any room takes
 
@@ -39,6 +44,23 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def write_record(path: Path, facts: Mapping[str, object], arrays: Mapping[str, "np.ndarray"]) -> None:
+    """Facts, as JSON, and arrays as one NPZ."""
+    import numpy as np
+
+    every: Any = {**arrays, "facts": np.array(json.dumps(facts, ensure_ascii=False))}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, lambda file: np.savez_compressed(file, **every))
+
+
+def read_record(path: Path) -> "tuple[dict[str, Any], dict[str, np.ndarray]]":
+    """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
+    import numpy as np
+
+    with np.load(path, allow_pickle=False) as arrays:
+        return json.loads(str(arrays["facts"])), {name: arrays[name] for name in arrays.files}
 
 
 def is_left(name: str) -> bool:

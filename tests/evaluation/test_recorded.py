@@ -9,13 +9,24 @@ import vizkit
 from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.pictures import open_pictures
+from vizkit.evaluation.scenes.boxes import measure
+from vizkit.models.detection.opening import BUNDLED, open_detector
+from vizkit.models.sequences import open_sequence
+from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
+from vizkit.traces import NotApplicable
+from vizkit.training.sequences.answers import answered
+from vizkit.training.sequences.answers import read as read_texts
 from vizkit.views import bundled
-from vizkit.views.evaluate.recorded import RECORDED, SETS, outcome_of
+from vizkit.views.blocks import Chart, Said
+from vizkit.views.evaluate import texts
+from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, scene_set
 from vizkit.views.evaluate.results import Results
+from vizkit.views.evaluate.texts import Texts, both
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     """If this fails: `python -m vizkit evaluate insects --images 1000 --model … -o insects.npz` records it anew."""
     found = read(RECORDED / f"{name}.npz")
@@ -29,8 +40,48 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
             assert (result["test_accuracy"], result["test_images"]) == (pytest.approx(judged.right.mean()), 359)
 
 
+def test_the_recorded_boxes_are_of_these_scenes_and_weights():
+    """If this fails: `python -m benchmarks scenes` records them anew."""
+    found = SCENES.find("scenes")
+    assert scene_set(found, 64).name == "scenes"
+    assert (RECORDED / "scenes.npz").stat().st_size < 300_000
+    (row,) = found.models
+    assert weights_digest(open_detector("bundled:scenes_detr").model) == row.weights
+    assert measure(row.said, found.there, len(found.labels), found.scenes) == row.measures
+    measured = json.loads((BUNDLED / "scenes_detr" / "measured.json").read_text())["whole"]
+    assert row.measures.faultless.value == measured["faultless"]
+    for name in ("ap", "ap50", "ap75"):
+        assert getattr(row.measures, name).value == pytest.approx(measured["precision"][name], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(read_texts(RECORDED / "texts.npz")))
+def test_the_recorded_answers_to_texts_are_those_of_the_test(name):
+    """If this fails: `python -m benchmarks texts` records them anew."""
+    found = read_texts(RECORDED / "texts.npz")[name]
+    result = json.loads((SEQUENCES / name / "result.json").read_text())
+    whole, words = both(found)
+    assert (whole.value, len(found.wrong)) == (result["test_accuracy"], result["test_images"])
+    assert words.value == pytest.approx(result["test_answers_right"], abs=1e-9)
+    assert len(found.worst) == min(12, (found.wrong > 0).sum())
+    again = answered(open_sequence(f"bundled:{name}"), 130)
+    for part in ("length", "asked", "wrong"):
+        np.testing.assert_array_equal(getattr(again, part), getattr(found, part)[:130])
+    if not name.endswith("bert"):  # who writes a text wholly right has made no mistake on the way
+        assert all(true != own for _, true, own in found.worst)
+
+
+def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
+    monkeypatch.setattr(texts, "trained_texts", lambda: {"mine": str(SEQUENCES / "copy_rnn")})
+    blocks = [*flat(Texts(model="mine").show(Subject(no_model, no_picture())))]
+    assert next(block.text for block in blocks if isinstance(block, Said)).startswith("mine answers 81 of 2,000 texts")
+    (chart, *_) = [block for block in blocks if isinstance(block, Chart)]
+    assert "RNN, repeats letters 4.0% and 34.4%" in chart.alt
+    with pytest.raises(NotApplicable, match="not here"):
+        list(Texts(model="yours").show(Subject(no_model, no_picture())))
+
+
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
-    whole = outcome_of("digits")
+    whole = PICTURES.find("digits")
     two = whole.among([0, 3])
     assert [row.name for row in two.models] == ["ViT", "Dual-scale"]
     (pair,) = two.pairs
@@ -48,5 +99,5 @@ def test_the_models_of_the_sidebar_decide_what_is_shown_first():
     assert Results().title(of) == "7 models on 359 pictures of digits"
     of.chosen = ["bundled:digits_cnn", "bundled:digits_mlp"]
     assert Results().title(of) == "2 models on 359 pictures of digits"
-    assert outcome_of("../digits") is None
-    assert outcome_of("0" * 64) is None
+    assert PICTURES.find("../digits") is None
+    assert PICTURES.find("0" * 64) is None

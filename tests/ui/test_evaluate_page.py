@@ -275,3 +275,51 @@ def test_progress_in_words():
     assert data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
     assert data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
     assert data.progress(status, "stopping")[1].startswith("Stopping")
+
+
+# ---- detectors -------------------------------------------------------------------------------------------------------
+def test_detectors_from_the_button_to_their_scenes():
+    test = sound(opened("evaluate", evaluate_view="Detectors", eval_scenes_data="scenes", eval_scenes_images="6"))
+    assert "6 scenes" in texts(test)
+    assert "vizkit evaluate scenes --model=bundled:scenes_detr --images=6" in test.code[0].value
+    test = sound(test.button(key="eval_scenes_start").click().run())
+    assert test.selectbox(key="evaluated_scenes").options == ["yours: scenes, 6 scenes", "drawn scenes"]
+    assert "of 6 scenes" in texts(test)
+    test = sound(test.selectbox(key="evaluated_scenes").select_index(1).run())
+    assert "582 of 1,000 scenes" in texts(test)
+    test = sound(test.selectbox(key="eval_mistake").select("missed").run())
+    assert "have the mistake “missed”" in texts(test)
+
+
+def test_a_model_of_texts_is_measured_anew_by_a_click():
+    test = sound(opened("evaluate", evaluate_view="Sequences", eval_sequence="RNN, repeats letters"))
+    assert "RNN, repeats letters answers 81 of 2,000 texts wholly right" in texts(test)
+    assert "Recorded" in texts(test)
+    (button,) = [each for each in test.button if each.label == "Measure anew"]
+    button.click().run()
+    for _ in range(200):
+        if "Measured here" in texts(test):
+            break
+        time.sleep(0.1)
+        test.run()
+    assert "Measured here" in texts(sound(test))
+    assert "answers 81 of 2,000 texts wholly right" in texts(test)
+
+
+def test_a_detector_s_work_says_how_far_it_is_and_stops_when_told(tmp_path, monkeypatch):
+    from vizkit.evaluation.scenes import judging
+
+    job, told = JobFolder(tmp_path / "job"), []
+    given = ["evaluate", "scenes", "--images", "60", "--model", "bundled:scenes_detr", "--folder", str(job.path)]
+    inner = judging.found
+
+    def stopped(answers):
+        told.append(job.status)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return inner(answers)
+
+    monkeypatch.setattr(judging, "found", stopped)
+    assert main([*given, "--device", "cpu"]) == 130
+    assert told[0]["state"] == "preparing"
+    assert (job.status["state"], job.status["message"]) == ("stopped", "Stopped; the next start begins again.")
+    assert not job.done

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.detection.evaluating import evaluate_boxes, find_things
+from vizkit.commands.detection.evaluating import deliver, find_things, opened, refuse_boxes
 from vizkit.commands.options import AS_IT_IS, Opening, Request, several_processes
 from vizkit.commands.output import aligned, refuse_output, typed, writing_to
 from vizkit.commands.train import end_with
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".csv", ".npz")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
+AGAIN = "the next start begins again"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
 MOST_WORKERS = 8  # beside a GPU
@@ -44,31 +45,34 @@ def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> 
         data: A folder or zip of class folders, insects, digits …; for models that find things scenes, or a folder with
             annotations.json (COCO).
     """
-    if find_things(request.model):
-        return evaluate_boxes(data, request, opening.device)
-    refuse_output(request.output, SUFFIXES)
-    refuse_output(request.pictures, (".csv",))
+    finding = find_things(request.model)
+    if finding:
+        refuse_boxes(request)
+    else:
+        refuse_output(request.output, SUFFIXES)
+        refuse_output(request.pictures, (".csv",))
 
     job = JobFolder(request.folder) if request.folder else None
     if request.end_with:
         end_with(request.end_with)
-    with terminable(), _alone(job):
+    goes_on = AGAIN if finding else GOES_ON
+    with terminable(), _alone(job, goes_on):
         try:
-            _run(data, request, opening, job)
+            (_run_boxes if finding else _run)(data, request, opening, job)
         except KeyboardInterrupt:
             if job:
-                job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
+                job.say(state="stopped", message=f"Stopped; {goes_on}.")
             raise
 
 
 @contextmanager
-def _alone(job: "JobFolder | None") -> "Iterator[None]":
+def _alone(job: "JobFolder | None", goes_on: str) -> "Iterator[None]":
     """In the folder of a page: no other evaluation beside this one, and every error in its status."""
     if job is None:
         yield
         return
     job.path.mkdir(parents=True, exist_ok=True)
-    with job.locked(), job.reporting(GOES_ON, SMALLER):
+    with job.locked(), job.reporting(goes_on, SMALLER):
         yield
 
 
@@ -77,38 +81,62 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     tell.prepare("Opening the pictures and the models.")
     accelerator = several_processes(opening.device)
     opening = opening.on(accelerator)
-    import torch
-
-    from vizkit.evaluation.answers import StoppedError
     from vizkit.evaluation.outcome import evaluate_all
 
-    if request.threads:
-        torch.set_num_threads(request.threads)
+    _use(request.threads)
     models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
-    images, opened = _pictures(data, request, models)
+    images, how = _pictures(data, request, models)
     workers = workers_for(models, len(images)) if request.workers is None else request.workers
-    with interruptible() as stop_requested:
-        try:
-            outcome = evaluate_all(
-                models,
-                images,
-                opened,
-                workers=workers,
-                tell=tell.of(len(models)),
-                so_far=_keeper(job),
-                stopping=stop_requested.is_set,
-                accelerator=accelerator,
-            )
-        except StoppedError:
-            tell.close()
-            if accelerator is None or accelerator.is_main_process:
-                print("Stopped; the same command goes on from here.", file=sys.stderr)
-            raise KeyboardInterrupt from None
-    tell.close()
+    with _stoppable(tell, "the same command goes on from here", accelerator) as stopping:
+        outcome = evaluate_all(
+            models,
+            images,
+            how,
+            workers=workers,
+            tell=tell.of(len(models)),
+            so_far=_keeper(job),
+            stopping=stopping,
+            accelerator=accelerator,
+        )
     if outcome is not None:
         finish(request, outcome, images, job)
     if accelerator is not None:
         accelerator.end_training()
+
+
+def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
+    tell = Teller(job, request.quiet or job is not None, "scene")
+    tell.prepare("Opening the scenes and the models.")
+    from vizkit.evaluation.scenes.judging import judge
+
+    _use(request.threads)
+    detectors, scenes, how = opened(data, request, opening.device)
+    with _stoppable(tell, AGAIN) as stopping:
+        outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
+    deliver(request, outcome, job)
+
+
+def _use(threads: int) -> None:
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _stoppable(tell: "Teller", goes_on: str, accelerator: Any = None) -> "Iterator[Callable[[], bool]]":
+    """Whether somebody wants it to stop, for work that raises StoppedError then."""
+    from vizkit.evaluation.answers import StoppedError
+
+    with interruptible() as stop_requested:
+        try:
+            yield stop_requested.is_set
+        except StoppedError:
+            if accelerator is None or accelerator.is_main_process:
+                print(f"Stopped; {goes_on}.", file=sys.stderr)
+            raise KeyboardInterrupt from None
+        finally:
+            tell.close()
 
 
 def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
@@ -116,14 +144,14 @@ def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[Ima
     from vizkit.evaluation.pictures import open_pictures
 
     size_px = max(side for each in models for side in each.preprocessing.size_hw)
-    opened = {
+    how = {
         "data": data,
         "split": request.split,
         "images": request.images,
         "size_px": min(512, max(32, size_px)),
         "seed": request.seed,
     }
-    return open_pictures(**opened), opened
+    return open_pictures(**how), how
 
 
 def workers_for(models: "list[Loaded]", images: int) -> int:
@@ -138,12 +166,12 @@ def workers_for(models: "list[Loaded]", images: int) -> int:
 class Teller:
     """A progress bar in the terminal, or the status of a page's folder."""
 
-    def __init__(self, job: Any, quiet: bool) -> None:
+    def __init__(self, job: Any, quiet: bool, unit: str = "image") -> None:
         self.job, self.reported_at, self.bar = job, 0.0, None
         if not quiet and int(os.environ.get("RANK", "0")) == 0:
             from tqdm import tqdm
 
-            self.bar = tqdm(unit="image", disable=None, dynamic_ncols=True)
+            self.bar = tqdm(unit=unit, disable=None, dynamic_ncols=True)
 
     def prepare(self, message: str) -> None:
         if self.job:

@@ -27,6 +27,7 @@ __all__ = [
     "judge",
     "mean_interval",
     "measure",
+    "ratio_interval",
     "reliability",
     "share_interval",
 ]
@@ -169,6 +170,18 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return Interval(float(values.mean(dtype=np.float64)), float(bounds.low), float(bounds.high))
+
+
+def ratio_interval(sums: Float[np.ndarray, "example 2"], seed: int = 0, draws: int = 1000) -> Interval:
+    """The sum of the first column ÷ that of the second, a row an example, with its percentile bootstrap interval."""
+    drawn = np.random.default_rng(seed).integers(len(sums), size=(draws, len(sums)))
+    value, some = (_ratio(each) for each in (sums.sum(0), sums[drawn].sum(1)))
+    low, high = np.percentile(some, [2.5, 97.5])
+    return Interval(float(value), float(low), float(high))
+
+
+def _ratio(sums: Float[np.ndarray, "*draw 2"]) -> Any:
+    return sums[..., 0] / np.maximum(sums[..., 1], 1e-12)
 
 
 def reliability(judged: Judged) -> tuple[Bin, ...]:

@@ -3,7 +3,6 @@
 Kept as one file, so that a page reads it without torch and at once.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,7 @@ from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
 from vizkit.evaluation.paired import Pair, among, compare
-from vizkit.writing import write
+from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -249,20 +248,17 @@ def save(outcome: Outcome, path: Path) -> None:
     facts["outputs"] = [judged.outputs for judged in outcome.judged]
     arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
     arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
-    arrays["facts"] = np.array(json.dumps(facts, ensure_ascii=False))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, lambda whole: np.savez_compressed(whole, **arrays))
+    write_record(path, facts, arrays)
 
 
 def read(path: Path) -> Outcome:
     """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
-    with np.load(path, allow_pickle=False) as arrays:
-        facts = json.loads(str(arrays["facts"]))
-        judged = tuple(
-            Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
-            for i, outputs in enumerate(facts["outputs"])
-        )
-        rows, places = arrays["rows"], tuple(arrays["places"].tolist())
+    facts, arrays = read_record(path)
+    judged = tuple(
+        Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
+        for i, outputs in enumerate(facts["outputs"])
+    )
+    rows, places = arrays["rows"], tuple(arrays["places"].tolist())
     return Outcome(
         facts["opened"],
         facts["name"],

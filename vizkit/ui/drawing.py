@@ -269,7 +269,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(),
+    Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(*filter(None, [block.on])),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
     Download: lambda to, block: to.files.update({block.label: block.make}),

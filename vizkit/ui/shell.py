@@ -41,7 +41,7 @@ PAGES = {
     ],
     "Compare": [
         ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
-        ("evaluate", "Evaluate", "Models on a set of pictures, beside published results."),
+        ("evaluate", "Evaluate", "Models on pictures, scenes and texts, beside published results."),
     ],
     "Train": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),

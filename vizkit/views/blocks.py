@@ -304,9 +304,11 @@ class Folded(Block):
 
 
 class Process(Block, eq=True):
-    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name."""
+    """What runs on the server for minutes, started and stopped there alone: a module of `ui.widgets` by its name, which
+    may be told what it works on."""
 
     name: str
+    on: str = ""
 
 
 class Proof(Block):

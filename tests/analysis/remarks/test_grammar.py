@@ -47,6 +47,7 @@ from vizkit.analysis.remarks import (
 )
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
 from vizkit.traces import Attention, Check, Tokens, Trace
 
@@ -418,6 +419,17 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     evaluation.leader: lambda: (
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
+    ),
+    evaluation.detector: lambda: (
+        evaluation.detector("DETR", ap, right, scenes, {kind: count, "right": 0})
+        for right, scenes in ((0, 1), (1, 1), (0, 8), (1, 8), (8, 8), (998, 1000))
+        for ap in (0.637, float("nan"))
+        for kind, count in product((*KINDS[1:], "missed"), (0, 1, 2, 1200))
+    ),
+    evaluation.texts: lambda: (
+        evaluation.texts("RNN", right, count, share)
+        for right, count in ((0, 1), (1, 1), (0, 8), (1, 8), (8, 8), (21, 2000))
+        for share in SHARES
     ),
     evaluation.accuracy_for_cost: lambda: (
         evaluation.accuracy_for_cost(

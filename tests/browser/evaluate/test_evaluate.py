@@ -104,3 +104,29 @@ def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
     expect(phone.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before
     ready(phone)
     fits(phone)
+
+
+def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
+    page.set_default_timeout(LONG_MS)
+    page.goto(f"{server}/evaluate?evaluate_view=Detectors&eval_scenes_data=scenes&eval_scenes_images=12")
+    page.get_by_role("button", name="Evaluate: 1 model").click()
+    expect(page.get_by_text("of 12 scenes have a mistake")).to_be_visible(timeout=LONG_MS)
+    ready(page)
+    strip = page.get_by_role("button", name=re.compile(r"^scene \d+$"))
+    name = strip.nth(1).get_attribute("aria-label")
+    strip.nth(1).click()
+    expect(page.get_by_text(f"Said of {name}", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"eval_scene={name.split()[1]}\b"))
+    ready(page)
+
+    bar = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").first.locator(".barlayer .point").nth(2)
+    bar.scroll_into_view_if_needed()
+    box = bar.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
+    expect(page.locator(".hoverlayer .hovertext").first).to_be_visible()
+    page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
+    expect(page).to_have_url(re.compile("eval_mistake=said"))
+    expect(page.get_by_text("have the mistake “said twice”")).to_be_visible()
+    ready(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    fits(page)

@@ -134,7 +134,7 @@ def test_what_cannot_be_evaluated_gets_a_sentence(folder, tmp_path, capsys):
     for options, word in (
         (["--model", run], "no class in common"),
         (["--model", run, "--model", "bundled:digits_vit"], "apart"),
-        (["--model", run, "-o", str(tmp_path / "out.html")], ".json or .csv"),
+        (["--model", run, "-o", str(tmp_path / "out.html")], ".json or .csv or .npz"),
         (["--model", run, "--pictures", str(tmp_path / "out.csv")], "leave it out"),
         (["--model", run, "--images", "0"], "--images. Must be > 0"),
     ):

@@ -8,9 +8,12 @@ from benchmarks.detection import page
 from tests.models.detection.small import small_detector
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.evaluation.answers import StoppedError
+from vizkit.evaluation.scenes.boxes import measure as measured_again
 from vizkit.evaluation.scenes.judging import judge, things_in
 from vizkit.evaluation.scenes.looking import densities, looking
 from vizkit.evaluation.scenes.measured import measure
+from vizkit.evaluation.scenes.outcome import read, save
 from vizkit.models.networks.detr import Answers
 
 BOXES = [[0, 0, 32, 32], [32, 32, 64, 64]]
@@ -48,10 +51,31 @@ def test_who_knows_the_answers_makes_no_mistake(monkeypatch):
     scenes = [scene([0, 1], 0), scene([], 1), scene([2], 2)]
     detector = small_detector()
     knowing(detector, monkeypatch, scenes)
-    judged = judge(detector, box_set(("ant", "bee", "wasp"), *scenes))
-    assert (judged.precision.ap, judged.precision.ap50) == (1.0, 1.0)
-    assert (judged.faultless, judged.scenes, judged.things) == (1.0, 3, (1, 1, 1))
-    assert judged.notes == ("one was left out.",)
+    outcome = judge([detector], box_set(("ant", "bee", "wasp"), *scenes), {})
+    (row,) = outcome.models
+    assert (row.measures.ap.value, row.measures.ap50.value) == (1.0, 1.0)
+    assert (row.measures.faultless.value, outcome.scenes, outcome.things) == (1.0, 3, [1, 1, 1])
+    assert outcome.notes == ("one was left out.",)
+
+
+def test_what_is_kept_is_what_was_judged(tmp_path):
+    """Every box of every model, in one file; what is measured of them again is the same."""
+    scenes, told = box_set(("ant", "bee", "wasp"), scene([0, 1], 0), scene([], 1), scene([2], 2)), []
+    outcome = judge(
+        [small_detector(), small_detector(seed=1)], scenes, {"name": "toy"}, lambda *said: told.append(said[:4])
+    )
+    save(outcome, tmp_path / "outcome.npz")
+    again = read(tmp_path / "outcome.npz")
+    assert [row.name for row in again.models] == ["small", "small (2)"]
+    assert told == [(0, "small", 3, 3), (1, "small (2)", 3, 3)]
+    for row, other in zip(outcome.models, again.models, strict=True):
+        assert row.measures == other.measures == measured_again(other.said, again.there, 3, 3)
+        for name in ("scene", "labels", "boxes_cxcywh", "scores"):
+            np.testing.assert_array_equal(getattr(row.said, name), getattr(other.said, name))
+        assert len(row.said) == 3 * 6  # queries
+    assert list(tmp_path.iterdir()) == [tmp_path / "outcome.npz"]
+    with pytest.raises(StoppedError):
+        judge([small_detector()], scenes, {}, stopping=lambda: True)
 
 
 def test_classes_are_the_same_where_their_names_are(monkeypatch):
@@ -59,13 +83,13 @@ def test_classes_are_the_same_where_their_names_are(monkeypatch):
     detector = small_detector()
     knowing(detector, monkeypatch, scenes)
     named = box_set(("ant", "bee", "moth"), *scenes)  # the model says "wasp" where the data says "moth"
-    judged = judge(detector, named)
-    assert judged.precision.by_label == (1.0, 1.0, 0.0)
-    assert judged.faultless == 0.5
-    assert any("does not know moth" in note for note in judged.notes)
-    assert any("wasp is not counted" in note for note in judged.notes)
+    outcome = judge([detector], named, {})
+    assert outcome.models[0].measures.by_label == (1.0, 1.0, 0.0)
+    assert outcome.models[0].measures.faultless.value == 0.5
+    assert any("does not know moth" in note for note in outcome.notes)
+    assert any("wasp is not counted" in note for note in outcome.notes)
     with pytest.raises(DatasetError, match="no class in common"):
-        judge(detector, box_set(("moth", "louse", "flea"), *scenes))
+        judge([detector], box_set(("moth", "louse", "flea"), *scenes), {})
 
 
 def test_attention_per_pixel_by_hand():
@@ -93,7 +117,9 @@ def test_all_is_measured_in_one_pass():
     detector = small_detector()
     data = box_set(("ant", "bee", "wasp"), *scenes)
     measured = measure(detector, data)
-    assert measured.whole.precision == judge(detector, data).precision  # recorded or not
+    (row,) = judge([detector], data, {}).models
+    assert measured.whole.precision.ap == pytest.approx(row.measures.ap.value, abs=1e-4)  # recorded or not
+    assert measured.whole.faultless == row.measures.faultless.value
     assert (measured.scenes, measured.things) == (3, (1, 1, 1))
     assert len(measured.looking) == len(detector.model.decoder)
     assert all(each.queries == 2 for each in measured.looking)

@@ -73,6 +73,33 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
+def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> str:
+    """Average precision, NaN where there is nothing to find; in how many scenes everything is found and nothing else
+    said; and the mistakes by kind, of which "missed" are things, all others boxes."""
+    known = "" if ap != ap else f"an AP of {ap:.3f} and "
+    words = f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({100 * faultless / scenes:.1f} %)"
+    kind = max(mistakes, key=lambda each: mistakes[each], default="")
+    if not kind or not mistakes[kind]:
+        return f"{words}."
+    nouns = ("thing is", "things are") if kind == "missed" else ("box is", "boxes are")
+    count = f"{mistakes[kind]:,} {nouns[mistakes[kind] != 1]} {IS.get(kind, kind)}"
+    return f"{words}; the most frequent mistake: {count}."
+
+
+IS = {
+    "wrong class": "of the wrong class",
+    "wrong class, badly placed": "wrong in class and place",
+}
+
+
+def texts(name: str, right: int, count: int, words: float) -> str:
+    """Of the texts those whose answer is wholly right, and of all words of the answers the share that is."""
+    share = f"{of_all(right, count, 'text')} wholly right ({100 * right / count:.1f} %)"
+    if right == count:
+        return f"{name} answers {share}."
+    return f"{name} answers {share}, and {percent(words)} of the single words."
+
+
 def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, quantity: str) -> str:
     """(name, cost, accuracy in per cent) of each: what the best one costs beside the one with the highest cost, as the
     axes are called."""

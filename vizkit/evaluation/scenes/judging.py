@@ -1,8 +1,8 @@
-"""A detector on many annotated pictures: average precision, and the share of pictures without any mistake."""
+"""Detectors on many annotated pictures: every box that they say, what is there, and how good they are."""
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,55 +11,66 @@ from torch import Tensor
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.evaluation.answer_cache import weights_digest
+from vizkit.evaluation.answers import StoppedError
+from vizkit.evaluation.outcome import titles
+from vizkit.evaluation.scenes.boxes import Boxes, measure
+from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
 from vizkit.image import prepare
-from vizkit.models.detection.found import Found, found
+from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things
 from vizkit.models.detection.opening import Detector
-from vizkit.models.detection.precision import Precision, all_right, precision
 
-__all__ = ["Judged", "batches", "judge", "things_in"]
+__all__ = ["batches", "judge", "things_in"]
 
 BATCH = 50
 MOST_NAMED = 5
+MOST_BOXES = 100  # of a class in a scene, the surest, as COCO has it
 Tell = Callable[[int], None]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """`faultless`: share of the scenes all of whose things are found (score ≥ .5, IoU ≥ .5) with nothing else said.
-    `labels` are those of the data, `things` how many of each there are. `notes`: sentences for the user."""
+def judge(
+    detectors: Sequence[Detector],
+    scenes: BoxSet,
+    opened: Mapping[str, Any],
+    tell: Callable[[int, str, int, int, float], None] = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> SceneOutcome:
+    """Classes are the same where their names are. What a model says of other classes than the data's is not counted:
+    nobody can tell whether it is right. `opened`: how the scenes were opened; `tell`: number and name of the model,
+    scenes, of how many, a second. DatasetError where no class is shared, or for a damaged picture; StoppedError."""
+    notes, judged, there = [*scenes.notes], list[Judged](), None
+    owns = [_classes(detector, scenes) for detector in detectors]
+    for number, (detector, name, (own, said)) in enumerate(
+        zip(detectors, titles([each.name for each in detectors]), owns, strict=True)
+    ):
+        begin, device = time.monotonic(), next(detector.model.parameters()).device
+        parts, truth = list[tuple[Things, Tensor]](), list[tuple[Things, Tensor]]()
+        with torch.inference_mode():
+            for pictures, pixels in batches(detector, scenes):
+                parts += [_among(each.things, each.scores, own) for each in found(detector.model(pixels.to(device)))]
+                truth += [(things, torch.ones(len(things.labels))) for things in map(things_in, pictures)]
+                per_s = len(truth) / max(1e-9, time.monotonic() - begin)
+                tell(number, name, len(truth), len(scenes), per_s)
+                if stopping():
+                    raise StoppedError
+        boxes, there = _boxes(parts), there or _boxes(truth)
+        seconds = time.monotonic() - begin
+        facts = detector.licence, detector.parameters, weights_digest(detector.model), seconds
+        judged.append(Judged(name, *facts, measure(boxes, there, len(scenes.labels), len(scenes)), boxes))
+        notes += said
+    assert there is not None
+    about = dict(opened), scenes.name, scenes.split, scenes.digest, scenes.labels, len(scenes)
+    return SceneOutcome(*about, tuple(dict.fromkeys(notes)), there, tuple(judged))
 
-    precision: Precision
-    faultless: float
-    scenes: int
-    labels: tuple[str, ...]
-    things: tuple[int, ...]
-    seconds: float
-    notes: tuple[str, ...] = ()
 
-
-def judge(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) -> Judged:
-    """Classes are the same where their names are. What the model says of other classes than the data's is not counted:
-    nobody can tell whether it is right. DatasetError where no class is shared, or for a damaged picture."""
-    own, notes = _classes(detector, scenes)
-    begin = time.monotonic()
-    detections, truth = [], []
-    device = next(detector.model.parameters()).device
-    with torch.inference_mode():
-        for pictures, pixels in batches(detector, scenes):
-            detections += [_among(each, own) for each in found(detector.model(pixels.to(device)))]
-            truth += [things_in(each) for each in pictures]
-            tell(len(truth))
-    right = sum(all_right(said, things) for said, things in zip(detections, truth, strict=True))
-    counts = torch.cat([each.labels for each in truth]).bincount(minlength=len(scenes.labels))
-    return Judged(
-        precision(detections, truth, len(scenes.labels)),
-        right / len(truth),
-        len(truth),
-        scenes.labels,
-        tuple(counts.tolist()),
-        time.monotonic() - begin,
-        (*scenes.notes, *notes),
+def _boxes(scenes: Sequence[tuple[Things, Tensor]]) -> Boxes:
+    boxes = torch.cat([things.boxes_cxcywh for things, _ in scenes]).cpu().numpy()
+    return Boxes(
+        np.repeat(np.arange(len(scenes)), [len(scores) for _, scores in scenes]),
+        torch.cat([things.labels for things, _ in scenes]).cpu().numpy(),
+        (boxes.clip(0, 1) * STEPS).round().astype(np.float32) / STEPS,
+        torch.cat([scores for _, scores in scenes]).float().cpu().numpy(),
     )
 
 
@@ -110,7 +121,8 @@ def _named(labels: tuple[str, ...] | list[str]) -> str:
     return ", ".join(label[:40] for label in labels[:MOST_NAMED]) + (" …" if len(labels) > MOST_NAMED else "")
 
 
-def _among(said: Found, own: Tensor) -> Found:
-    labels = own[said.things.labels.cpu()]
-    kept = labels >= 0
-    return Found(Things(labels[kept], said.things.boxes_cxcywh.cpu()[kept]), said.scores.cpu()[kept])
+def _among(said: Things, scores: Tensor, own: Tensor) -> tuple[Things, Tensor]:
+    """Of what is said, the surest first, what the data has a name for."""
+    labels = own[said.labels.cpu()]
+    kept = (labels >= 0) & ((labels[:, None] == labels).tril().sum(1) <= MOST_BOXES)
+    return Things(labels[kept], said.boxes_cxcywh.cpu()[kept]), scores.cpu()[kept]

@@ -8,11 +8,10 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from vizkit.analysis.detection.instances import own_and_others
+from vizkit.evaluation.measures import ratio_interval
 from vizkit.models.detection.matching import Pairs
 
 __all__ = ["Looking", "densities", "looking"]
-
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,6 @@ def looking(by_picture: Sequence[Float[np.ndarray, "_query 2"]], seed: int = 0) 
     if not pictures:
         raise ValueError("No picture has two things with masks, so that nothing can be compared.")
     sums, every = np.array([each.sum(0) for each in pictures]), np.concatenate(pictures)
-    draws = np.random.default_rng(seed).integers(len(sums), size=(RESAMPLES, len(sums)))
-    low, high = np.percentile(_ratio(sums[draws].sum(1)), [2.5, 97.5])
-    ratio = _ratio(sums.sum(0, keepdims=True)).item()
-    return Looking(ratio, float(low), float(high), float(np.median(_ratio(every))), len(every))
-
-
-def _ratio(sums: Float[np.ndarray, "*_batch 2"]) -> Float[np.ndarray, "*_batch"]:
-    return sums[..., 0] / np.maximum(sums[..., 1], 1e-12)
+    ratio = ratio_interval(sums, seed)
+    single = every[:, 0] / np.maximum(every[:, 1], 1e-12)
+    return Looking(ratio.value, ratio.low, ratio.high, float(np.median(single)), len(every))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool
 from torch import Tensor
@@ -19,6 +20,8 @@ from vizkit.models.detection.matching import Things
 __all__ = ["RIGHT_OVERLAP", "Found", "Precision", "all_right", "found", "precision", "which_right"]
 
 RIGHT_OVERLAP = 0.5
+OVERLAPS, RECALLS = np.linspace(0.5, 0.95, 10).tolist(), np.linspace(0, 1, 101).tolist()
+"""pycocotools' own. Those of torchmetrics are rounded to single precision, so that a recall of 3/5 is below .6."""
 SIDE = 1000.0  # torchmetrics reads boxes in pixels; the unit changes nothing but "small" and "large"
 
 
@@ -36,8 +39,9 @@ def precision(detections: Sequence[Found], truth: Sequence[Things], labels: int)
     """Over all pictures together. `labels`: how many classes there are."""
     from torchmetrics.detection import MeanAveragePrecision
 
-    metric = MeanAveragePrecision(box_format="cxcywh")
-    at_half = MeanAveragePrecision(box_format="cxcywh", class_metrics=True, iou_thresholds=[RIGHT_OVERLAP])
+    exact: Any = {"box_format": "cxcywh", "rec_thresholds": RECALLS}
+    metric = MeanAveragePrecision(iou_thresholds=OVERLAPS, **exact)
+    at_half = MeanAveragePrecision(class_metrics=True, iou_thresholds=[RIGHT_OVERLAP], **exact)
     for each in (metric, at_half):
         each.warn_on_many_detections = False
         each.update(

@@ -15,6 +15,7 @@ import streamlit as st
 
 from vizkit.datasets.image_set import digest_of
 from vizkit.datasets.opening import kind_of
+from vizkit.datasets.scenes.opening import ABOUT
 from vizkit.evaluation.job import JobFolder
 from vizkit.heads import HEADS
 from vizkit.ui.session import allowed, model_names
@@ -27,7 +28,8 @@ MOST_KEPT = 60  # folders of finished evaluations
 @dataclass(frozen=True)
 class Request:
     """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights;
-    `classes`: those typed for the models that read text; `head`: of those that do not say their own."""
+    `classes`: those typed for the models that read text; `head`: of those that do not say their own; `shown_by`: the
+    field of the view that shows what comes of it, by its name in the address."""
 
     data: str
     split: str
@@ -37,6 +39,7 @@ class Request:
     content: str
     classes: tuple[str, ...] = ()
     head: str = ""
+    shown_by: str = "evaluated"
 
     @property
     def job(self) -> JobFolder:
@@ -101,12 +104,27 @@ def request_for(
     if len(architectures) > 1:
         refused.append("Opened checkpoints of two architectures cannot be evaluated together; choose one of them.")
         models = [name for name in models if name not in {opened.path for opened in own.values()}]
-    if data and kind_of(data)[0] in ("folder", "archive"):
-        data = str(Path(data).expanduser().absolute())
+    data = absolute(data)
     content = digest_of(pictures_digest, weights)
     architecture = next(iter(architectures)) if len(architectures) == 1 else ""
     head = next(iter(heads)) if len(heads) == 1 else ""
     return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed, head), refused
+
+
+def absolute(data: str) -> str:
+    """Of a folder or a zip its path from the root; the name of a set as it is."""
+    return str(Path(data).expanduser().absolute()) if data and kind_of(data)[0] in ("folder", "archive") else data
+
+
+def request_for_scenes(
+    data: str, split: str, images: int, sources: list[str], scenes_digest: str
+) -> tuple[Request, list[str]]:
+    """Of detectors: "bundled:…", or the folder of a run."""
+    files = [Path(source) / "model.safetensors" for source in sources]
+    weights = [(file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.is_file()]
+    data = data if data in ABOUT else absolute(data)
+    content = digest_of(scenes_digest, weights)
+    return Request(data, split, images, tuple(sources), "", content, shown_by="evaluated_scenes"), []
 
 
 # ---- what came of it
@@ -119,14 +137,14 @@ def tell_of(request: Request) -> bool:
         return False
     st.session_state["_evaluated_last"] = stamp
     st.session_state["_evaluated"] = [name, *(other for other in known if other != name)]
-    st.session_state["_evaluated_new"] = name
+    st.session_state["_evaluated_new"] = request.shown_by, name
     return True
 
 
 def at_hand() -> list[str]:
     """The evaluations that this session has asked for, the latest first; a new one is chosen."""
-    if name := st.session_state.pop("_evaluated_new", ""):
-        st.session_state["evaluated"] = name
+    if new := st.session_state.pop("_evaluated_new", ()):
+        st.session_state[new[0]] = new[1]
     return st.session_state.get("_evaluated", [])
 
 
@@ -134,7 +152,7 @@ def at_hand() -> list[str]:
 class Evaluations(Runner):
     """Those that this server has started; at most one is at work."""
 
-    stopped = "Stopped; the next start goes on from what was answered."
+    stopped = "Stopped; what was answered of pictures is kept."
 
     def __init__(self, command: Callable[[Request], list[str]] = command, grace_s: float = GRACE_S) -> None:
         super().__init__(grace_s)

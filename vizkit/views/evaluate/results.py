@@ -39,7 +39,7 @@ from vizkit.views.evaluate.measured import (
     reported,
     row_of,
 )
-from vizkit.views.evaluate.recorded import SETS, Titles, outcome_of, pictures_of
+from vizkit.views.evaluate.recorded import PICTURES, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -49,17 +49,15 @@ AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
 def offered(of: Sequence[Subject], view: "Results") -> list[str]:
-    """One's own first, then the recorded ones, those that know the chosen models before the others."""
+    """Of the recorded ones those that know the chosen models before the others."""
     chosen = of[0].chosen if of else ()
-    recorded = sorted(SETS, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
-    linked = [view.evaluated] if view.evaluated and outcome_of(view.evaluated) else []
-    own = [name for name in (of[0].outcomes if of else ()) if outcome_of(name)]
-    return list(dict.fromkeys([*own, *recorded, *linked]))
+    known = sorted(PICTURES, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
+    return PICTURES.offered(of, view.evaluated, known)
 
 
 def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
     """Of the chosen models, where at least two of them took part, else of all."""
-    found = outcome_of(view.evaluated or offered(of, view)[0])
+    found = PICTURES.find(view.evaluated or offered(of, view)[0])
     if found is None:
         raise NotApplicable("This result cannot be read any more; evaluate again.")
     chosen = of[0].chosen if of else ()
@@ -95,7 +93,7 @@ class Results(View):
         "On which the models were judged: recorded with the models that come with vizkit, or evaluated by you.",
         listed=True,
         follows=True,
-        words=Titles(SETS),
+        words=PICTURES,
         key="evaluated",
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
@@ -146,7 +144,7 @@ class Results(View):
         found = outcome([of], self)
         names = [row.name for row in found.models]
         model = names.index(self.model or models([of], self)[0])
-        yield Process("processes.evaluation")
+        yield Process("processes.evaluation", "pictures")
         yield Said(best(found))
         yield side_by_side(
             (*accuracies(found), *matrix(found, model)), self.pictures(of, found, model), widths=(1, 1.1)
@@ -224,7 +222,7 @@ class Results(View):
 
 
 def url_of(digest: str, row: int, name: str) -> str:
-    found = outcome_of(name)
+    found = PICTURES.find(name)
     made = thumbnail(pictures_of(found), row) if found else None
     return f"data:image/jpeg;base64,{made.code}" if made else ""
 

@@ -1,18 +1,26 @@
-"""Models on a set of pictures: choose it, start and watch. What comes of it is the view that this stands in."""
+"""Models on pictures, or detectors on scenes: choose, start and watch. What comes of it is the view around this."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from vizkit.datasets.builtin import ABOUT
-from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
+from vizkit.datasets.image_set import SPLITS, DatasetError
+from vizkit.datasets.scenes.opening import ABOUT as SCENES
+from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
 from vizkit.ui.session.chosen import classes_of, sources, title
-from vizkit.ui.session.evaluations import Request, evaluations, request_for, tell_of
+from vizkit.ui.session.evaluations import Request, evaluations, request_for, request_for_scenes, tell_of
 from vizkit.ui.session.runner import ACTIVE, JobError
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
+from vizkit.views import bundled
+from vizkit.views.trained import trained_detectors
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
@@ -21,41 +29,67 @@ PREVIEW_PX = 112
 LOOK_EVERY_S = 1.0
 
 
-def draw() -> None:
+@dataclass(frozen=True)
+class Asked:
+    """What a form asks for. `key`: before those of its elements. `sets`: by name what they are; `archive`: whether a
+    zip will do. `goes_on`: what becomes of it when the page is left. `open`: (set, a few of its pictures, their
+    words)."""
+
+    key: str
+    things: str
+    line: str
+    sets: Mapping[str, str]
+    help: str
+    archive: bool
+    goes_on: str
+    open: Callable[[str, str, int], tuple[Any, list, list[str]]]
+    request: Callable[..., tuple[Request, list[str]]]
+
+
+def draw(on: str) -> None:
     """One line until it is opened, by a link or while it is at work."""
-    at_work = evaluations().at_work() is not None
-    asked = at_work or any(name in st.query_params for name in ("eval_data", "eval_split", "eval_images"))
+    asked, at_work = ASKED[on], evaluations().at_work() is not None
+    keys = (f"{asked.key}_{each}" for each in ("data", "split", "images"))
     line = st.expander(
-        "Evaluate models on other pictures, or your own models and pictures",
-        expanded=asked,
+        asked.line,
+        expanded=at_work or any(name in st.query_params for name in keys),
         icon=":material/play_arrow:",
-        key="eval_line",
+        key=f"{asked.key}_line",
         on_change="rerun",
     )
     if line.open:
         with line:
-            form(sources())
+            form(asked, sources() if on == "pictures" else detectors(asked))
 
 
-def form(models: list[str]) -> None:
-    data, split, images = choose()
-    image_set, pictures, words = preview(data, split, images)
+def detectors(asked: Asked) -> list[str]:
+    """Those that come with vizkit, and finished runs."""
+    shipped = sorted(folder.name for folder in (bundled.FOLDER / "detection").iterdir())
+    known = {name: f"bundled:{name}" for name in shipped} | trained_detectors()
+    chosen = st.multiselect("Models", known, shipped, key=f"{asked.key}_models", bind="query-params", max_selections=4)
+    return [known[name] for name in chosen if name in known]
+
+
+def form(asked: Asked, models: list[str]) -> None:
+    data, split, images = choose(asked)
+    image_set, pictures, words = preview(asked, data, split, images)
     if not models:
-        st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
+        st.info("Choose a model, for example a bundled one.", icon=":material/arrow_back:")
     if image_set is None:
         return
-    request, refused = request_for(data, split, images, models, image_set.digest)
+    request, refused = asked.request(data, split, images, models, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    show_few(image_set, pictures, words)
+    show_few(asked, image_set, pictures, words)
     for note in image_set.notes:
         st.caption(f":material/info: {plain(note)}")
     if not request.models:
         return
-    typed = {title(source): classes_of(source) for source in models}
-    chips({title(source): chip_of(source) for source in models if not typed[title(source)]})
-    chips({name: chip_of_typed(len(classes)) for name, classes in typed.items() if classes})
-    run(request)
+    if asked is ASKED["pictures"]:
+        typed = {title(source): classes_of(source) for source in models}
+        chips({title(source): chip_of(source) for source in models if not typed[title(source)]})
+        chips({name: chip_of_typed(len(classes)) for name, classes in typed.items() if classes})
+    run(asked, request)
     with st.expander("The same as a command", icon=":material/terminal:"):
         st.code(request.in_words(), language="bash", wrap_lines=True)
     if tell_of(request):
@@ -63,26 +97,25 @@ def form(models: list[str]) -> None:
 
 
 # ---- which pictures --------------------------------------------------------------------------------------------------
-def choose() -> tuple[str, str, int]:
+def choose(asked: Asked) -> tuple[str, str, int]:
     """The set's name or path, empty while a folder or file is still to be named; its part; at most how many pictures.
 
     An empty part leaves it to the data, 0 takes all pictures.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
-            "Pictures",
-            [*ABOUT, FOLDER, ARCHIVE],
-            key="eval_data",
+            asked.things.capitalize(),
+            [*asked.sets, FOLDER, *([ARCHIVE] if asked.archive else [])],
+            key=f"{asked.key}_data",
             bind="query-params",
             width=300,
-            help="What the models are judged on. Your own: a folder, or a zip of one, with a folder of pictures for "
-            "each class, called as the models call it.",
+            help=asked.help,
         )
-        data = folders.choose("eval_folder", 420) if chosen == FOLDER else chosen
+        data = folders.choose(f"{asked.key}_folder", 420) if chosen == FOLDER else str(chosen)
         split = st.selectbox(
             "Part",
             [USUAL, *SPLITS],
-            key="eval_split",
+            key=f"{asked.key}_split",
             bind="query-params",
             width=190,
             help="As the data have it: the test part of built-in sets and of folders that have a test folder, every "
@@ -90,12 +123,12 @@ def choose() -> tuple[str, str, int]:
             "choose test: it has seen the rest.",
         )
         images = st.number_input(
-            "At most pictures",
+            f"At most {asked.things}",
             0,
             1_000_000,
             FIRST_IMAGES,
             step=100,
-            key="eval_images",
+            key=f"{asked.key}_images",
             bind="query-params",
             width=190,
             help="0 takes all. With fewer, the classes keep their proportions, and intervals grow wider.",
@@ -103,46 +136,84 @@ def choose() -> tuple[str, str, int]:
     if chosen == ARCHIVE:
         data = uploads.choose_zip("eval_zip")
     elif chosen != FOLDER:
-        st.caption(ABOUT[chosen])
+        st.caption(asked.sets[str(chosen)])
     return data, "" if split == USUAL else str(split), int(images)
 
 
-def preview(data: str, split: str, images: int) -> tuple[ImageSet | None, list, list[str]]:
+def preview(asked: Asked, data: str, split: str, images: int) -> tuple[Any, list, list[str]]:
     """What is in it, a few of its pictures, and their labels. None, with its sentence, where it cannot be used."""
     if not data:
         st.caption("Choose a folder, or give a file, to see what is in it.")
         return None, [], []
-    if not data_choice.may_open(data, "Open it", "eval_open"):
+    if not data_choice.may_open(data, "Open it", f"{asked.key}_open"):
         return None, [], []
     try:
-        with st.spinner("Opening the pictures …"):
-            image_set, pictures, words = opened(data, split, images, data_choice.changed(data))
+        with st.spinner(f"Opening the {asked.things} …"):
+            image_set, pictures, words = opened(asked.things, data, split, images, data_choice.changed(data))
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
         return None, [], []
     return image_set, pictures, words
 
 
-def show_few(image_set: ImageSet, pictures: list, words: list[str]) -> None:
-    st.markdown(f"**{len(image_set):,} pictures** of **{len(image_set.labels)} classes**")
+def show_few(asked: Asked, image_set: Any, pictures: list, words: list[str]) -> None:
+    st.markdown(f"**{len(image_set):,} {asked.things}** of **{len(image_set.labels)} classes**")
     data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
-def opened(data: str, split: str, images: int, changed_ns: int) -> tuple[ImageSet, list, list[str]]:
+def opened(things: str, data: str, split: str, images: int, changed_ns: int) -> tuple[Any, list, list[str]]:
+    return ASKED[things].open(data, split, images)
+
+
+def _pictures(data: str, split: str, images: int) -> tuple[Any, list, list[str]]:
     image_set = open_pictures(data, split, images=images or None, size_px=PREVIEW_PX)
     return image_set, *data_choice.chosen_pictures(image_set)
 
 
+def _scenes(data: str, split: str, images: int) -> tuple[Any, list, list[str]]:
+    scenes = open_boxes(data, split or "test", count=images or None, size_px=PREVIEW_PX)
+    few = [scenes[row] for row in range(min(data_choice.SHOWN, len(scenes)))]
+    counts = [f"{len(each.labels)} thing{'' if len(each.labels) == 1 else 's'}" for each in few]
+    return scenes, [data_choice.square(each.picture) for each in few], counts
+
+
+OWN = "What the models are judged on. Your own: a folder"
+ASKED = {
+    "pictures": Asked(
+        "eval",
+        "pictures",
+        "Evaluate models on other pictures, or your own models and pictures",
+        ABOUT,
+        f"{OWN}, or a zip of one, with a folder of pictures for each class, called as the models call it.",
+        True,
+        "It goes on when you leave this page. What was answered is not computed again.",
+        _pictures,
+        request_for,
+    ),
+    "scenes": Asked(
+        "eval_scenes",
+        "scenes",
+        "Evaluate detectors on other scenes, or your own detectors and scenes",
+        SCENES,
+        f"{OWN} with annotations.json (COCO), whose classes are called as the models call them.",
+        False,
+        "It goes on when you leave this page.",
+        _scenes,
+        request_for_scenes,
+    ),
+}
+
+
 # ---- start, watch ----------------------------------------------------------------------------------------------------
-def run(request: Request) -> None:
+def run(asked: Asked, request: Request) -> None:
     """The button, or what is at work; drawn again every second until it ends."""
     state = evaluations().state(request.job)
     if state in ACTIVE:
         if request.job.outcome is not None:
             done = len(list(request.job.path.glob("first*")))
             st.caption(f"{done} of {len(request.models)} models so far, below; the others follow as they are done.")
-        watch(request)
+        watch(asked, request)
         return
     status = request.job.status
     if state == "failed":
@@ -161,18 +232,18 @@ def run(request: Request) -> None:
                 f"{words}: {count}",
                 type="primary",
                 icon=":material/play_arrow:",
-                key="eval_start",
+                key=f"{asked.key}_start",
                 on_click=start,
                 args=(request,),
                 disabled=other is not None or not allowed.jobs(),
-                help="It goes on when you leave this page. What was answered is not computed again.",
+                help=asked.goes_on,
             )
         if other is not None:
             st.caption("Another evaluation is at work on this machine.")
             st.button(
                 "Stop the other",
                 icon=":material/stop:",
-                key="eval_stop_other",
+                key=f"{asked.key}_stop_other",
                 on_click=evaluations().stop,
                 args=(other,),
                 disabled=not allowed.jobs(),
@@ -190,7 +261,7 @@ def start(request: Request) -> None:
         st.session_state["_eval_refused"] = str(error)
 
 
-def watch(request: Request) -> None:
+def watch(asked: Asked, request: Request) -> None:
     """Also draws the page again when another model is done."""
     drawn = request.job.outcome
 
@@ -199,14 +270,14 @@ def watch(request: Request) -> None:
         state = evaluations().state(request.job)
         if state not in ACTIVE or request.job.outcome != drawn:
             st.rerun()
-        share, words = progress(request.job.status, state)
+        share, words = progress(request.job.status, state, asked.things)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(share, words, width="stretch")
             if evaluations().own(request.job):
                 st.button(
                     "Stop",
                     icon=":material/stop:",
-                    key="eval_stop",
+                    key=f"{asked.key}_stop",
                     on_click=evaluations().stop,
                     args=(request.job,),
                     disabled=state == "stopping" or not allowed.jobs(),
@@ -216,7 +287,7 @@ def watch(request: Request) -> None:
     live()
 
 
-def progress(status: dict, state: str) -> tuple[float, str]:
+def progress(status: dict, state: str, things: str = "pictures") -> tuple[float, str]:
     """The share of all answers, and where that is in words."""
     if state == "stopping":
         return 0.0, "Stopping after this batch …"
@@ -225,5 +296,5 @@ def progress(status: dict, state: str) -> tuple[float, str]:
     share = (status["model"] + status["done"] / status["total"]) / status["models"]
     if share >= 1:
         return 1.0, "All is answered; counting and testing …"
-    speed = f" · {status['images_per_s']:,.0f} pictures a second" if status.get("images_per_s") else ""
-    return min(1.0, share), f"{plain(status['name'])}: {status['done']:,} of {status['total']:,} pictures{speed}"
+    speed = f" · {status['images_per_s']:,.0f} {things} a second" if status.get("images_per_s") else ""
+    return min(1.0, share), f"{plain(status['name'])}: {status['done']:,} of {status['total']:,} {things}{speed}"

@@ -1,0 +1,23 @@
+"""What the bundled models of texts answer to two thousand unseen texts.
+
+`python -m benchmarks texts` writes texts.npz beside the other recorded evaluations; the page Evaluate opens on it.
+"""
+
+from vizkit.views.bundled import FOLDER
+
+TO = FOLDER / "experiments" / "evaluation" / "texts.npz"
+
+
+def run() -> None:
+    from vizkit.models.sequences import bundled_sequences, open_sequence
+    from vizkit.training.sequences.answers import answered, save
+
+    found = {name: answered(open_sequence(f"bundled:{name}")) for name in bundled_sequences()}
+    save(found, TO)
+    for name, each in found.items():
+        print(f"{name}: {(each.wrong == 0).mean():.2%} of {len(each.wrong):,} texts right")
+    print(f"{TO.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,31 @@
+"""Precision against recall, a line for each class and their mean."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.figure.charts import curves
+from vizkit.figure.palette import OTHERS
+from vizkit.figure.template import literal
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["precision_recall"]
+
+Curve = Float[np.ndarray, "_recall"]
+
+
+def precision_recall(
+    recall: Curve, lines: Mapping[str, Curve], colours: Sequence[str], mean: tuple[str, Curve]
+) -> "go.Figure":
+    """Shares from 0 to 1. The mean, by its name, is grey and thick."""
+    every = {mean[0]: mean[1], **lines}
+    figure = curves({name: (recall, line) for name, line in every.items()}, "recall", "precision")
+    for name, colour in zip(every, [OTHERS, *colours], strict=True):
+        line = {"color": colour, "width": 5 if name == mean[0] else 1.5}
+        figure.update_traces(line=line, selector={"name": literal(name)})
+    figure.update_xaxes(range=[0, 1.01])
+    return figure.update_yaxes(range=[0, 1.02])

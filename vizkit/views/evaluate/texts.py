@@ -1,0 +1,168 @@
+"""Sequences: how often models of texts are right, whole texts and single words, by length, and where they are wrong."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool
+
+from vizkit.analysis.remarks.evaluation import texts as remark
+from vizkit.evaluation.measures import Interval, ratio_interval, share_interval
+from vizkit.figure.charts import paired_bars
+from vizkit.traces import NotApplicable
+from vizkit.training.sequences.answers import TEXTS, TextAnswers, read
+from vizkit.views.blocks import Block, Chart, Heading, Job, Later, Line, Numbers, Said, Table, side_by_side
+from vizkit.views.controls import choice
+from vizkit.views.evaluate.measured import ends
+from vizkit.views.evaluate.recorded import RECORDED
+from vizkit.views.sequences.known import BERT, BUNDLED, GPT, TRANSLATING, trained_texts
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+COPYING = {"RNN": "copy_rnn", "LSTM": "copy_lstm", "LSTM + attention": "copy_lstm_attention"}
+MODELS = {name: BUNDLED[name] for name in (*TRANSLATING[::-1], GPT, BERT)}
+MODELS |= {f"{name}, repeats letters": each for name, each in (COPYING | {"Transformer": "copy_transformer"}).items()}
+DATA = {
+    "dates": "dates to be written as numbers",
+    "copy": "letters to be repeated",
+    "reverse": "letters said backwards",
+}
+WHOLE, WORDS, GROUPS = "texts wholly right", "words right", 8
+
+
+def names(of: Sequence[Subject]) -> list[str]:
+    return [*MODELS, *trained_texts()]
+
+
+@dataclass(frozen=True)
+class Texts(View):
+    """How many texts a model answers wholly right, and where it is wrong."""
+
+    model: str | None = choice(
+        "Model", names, "One that comes with vizkit, or a finished run.", listed=True, key="eval_sequence", runs=True
+    )
+
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "A text is wholly right where every word of its answer is; a word is right where it is the likeliest one after "
+        "the true words before it, for a model of hidden words where it is the likeliest at its place. The texts have "
+        "no part in any training. The tables show what a model writes by itself, after its own words. Intervals: "
+        "bootstrap over the texts, 95 times in 100.",
+        r"\text{wholly right} = \tfrac1N \sum_i \prod_t [\hat y_{it} = y_{it}], \qquad "
+        r"\text{words right} = \frac{\sum_i \sum_t [\hat y_{it} = y_{it}]}{\sum_i T_i}",
+        "how a model does on texts of another kind, nor how much it would differ if it were trained again.",
+        "Sutskever et al. 2014; Efron & Tibshirani 1993 (bootstrap)",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"{self.name} on {TEXTS:,} unseen texts"
+
+    @property
+    def name(self) -> str:
+        return self.model or next(iter(MODELS))
+
+    def show(self, of: Subject) -> Iterator[Block]:
+        source, written = source_of(self.name)
+        job = Job(("answers to texts", source, written), f"{self.name} answers {TEXTS:,} texts", partial(run, source))
+        shipped = recorded().get(MODELS.get(self.name, ""))
+        button = "Measure anew" if shipped else f"Measure on {TEXTS:,} unseen texts"
+
+        def show(found: Mapping[Any, TextAnswers]) -> Iterator[Block]:
+            answers = found.get(job.key, shipped)
+            return self.found(answers, anew=job.key in found) if answers else iter(())
+
+        yield Later(of, (job,), show, button, only_asked=shipped is not None)
+
+    def found(self, answers: TextAnswers, *, anew: bool) -> Iterator[Block]:
+        right, (whole, words) = answers.wrong == 0, both(answers)
+        yield Said(remark(self.name, int(right.sum()), len(right), words.value).words)
+        yield side_by_side(*self.charts(answers))
+        yield from mistakes(answers)
+        when = "Measured here" if anew else "Recorded, as it comes with vizkit"
+        yield Line(f"{when}: {len(right):,} test texts, {DATA[answers.data]}.")
+        yield Numbers(
+            lambda: {
+                "length": answers.length,
+                "asked": answers.asked,
+                "wrong": answers.wrong,
+                "whole": ends(whole),
+                "words": ends(words),
+                "worst": np.array(answers.worst, np.str_).reshape(-1, 3),
+            }
+        )
+
+    def charts(self, answers: TextAnswers) -> Iterator[Block]:
+        """Beside the other models of the same texts, then by length."""
+        others = {name: recorded()[each] for name, each in MODELS.items() if recorded()[each].data == answers.data}
+        every = {self.name: answers} | {name: each for name, each in others.items() if name != self.name}
+        yield compared({name: both(each) for name, each in every.items()}, "Right answers of models of the same texts")
+        groups = [group for group in np.array_split(np.unique(answers.length), GROUPS) if len(group)]
+        spans = {
+            f"{group[0]}" if len(group) == 1 else f"{group[0]} to {group[-1]}": np.isin(answers.length, group)
+            for group in groups
+        }
+        by_length = {f"{span} words": both(answers, own) for span, own in spans.items()}
+        yield compared(by_length, f"{self.name}: right answers by the length of the text")
+
+
+def both(answers: TextAnswers, own: Bool[np.ndarray, " text"] | None = None) -> tuple[Interval, Interval]:
+    """Of all texts, or of its `own`: the share that is wholly right, and that of the words."""
+    kept = slice(None) if own is None else own
+    wrong, asked = answers.wrong[kept], answers.asked[kept]
+    return share_interval(wrong == 0), ratio_interval(np.stack([asked - wrong, asked], 1).astype(np.float64))
+
+
+def compared(rows: Mapping[str, tuple[Interval, Interval]], title: str) -> Chart:
+    shares = {
+        kind: 100 * np.array([ends(each[place]) for each in rows.values()]) for place, kind in enumerate((WHOLE, WORDS))
+    }
+    figure = paired_bars([*rows], {kind: values[:, 0].tolist() for kind, values in shares.items()}, "%")
+    for kind, values in shares.items():
+        more, less = (values[:, 2] - values[:, 0]).tolist(), (values[:, 0] - values[:, 1]).tolist()
+        figure.update_traces(
+            error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False}, selector={"name": kind}
+        )
+    figure.update_xaxes(range=[0, 101])
+    said = ", ".join(f"{name} {whole.value:.1%} and {words.value:.1%}" for name, (whole, words) in rows.items())
+    return Chart(figure, f"{title}, {WHOLE} and {WORDS}: {said}", f"{title}, with 95 % intervals")
+
+
+def mistakes(answers: TextAnswers) -> Iterator[Block]:
+    wrong = int((answers.wrong > 0).sum())
+    if not wrong:
+        yield Heading("No answer is wrong")
+        return
+    yield Heading(f"The worst of {wrong:,} wrong answers" if wrong > 1 else "The only wrong answer")
+    rows = tuple({"Text": text, "Right answer": true, "Its answer": own} for text, true, own in answers.worst)
+    yield Table(rows, "Texts, what is right, and what the model says")
+
+
+# ---- the models ------------------------------------------------------------------------------------------------------
+@cache
+def recorded() -> dict[str, TextAnswers]:
+    return read(RECORDED / "texts.npz")
+
+
+def source_of(name: str) -> tuple[str, int]:
+    """A model by its name, and when its weights were written. NotApplicable where it is not here."""
+    if name in MODELS:
+        return f"bundled:{MODELS[name]}", 0
+    try:
+        source = trained_texts()[name]
+        return source, (Path(source) / "model.safetensors").stat().st_mtime_ns
+    except (KeyError, OSError):
+        raise NotApplicable(f"{name} is not here: choose another model.") from None
+
+
+def run(source: str, progress: Any) -> TextAnswers:
+    from vizkit.models import ModelError
+    from vizkit.models.sequences import open_sequence
+    from vizkit.training.sequences.answers import answered
+
+    try:
+        return answered(open_sequence(source), progress=progress)
+    except ModelError as sentence:
+        raise NotApplicable(str(sentence)) from None
