@@ -1,7 +1,6 @@
 """Detectors: how good they are at finding things in scenes, and where they are wrong."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -70,7 +69,6 @@ def labels(of: Sequence[Subject], view: "Detectors") -> list[str]:
     return [ALL, *outcome(of, view).labels]
 
 
-@dataclass(frozen=True)
 class Detectors(View):
     """How good detectors are at finding things in scenes, and where they are wrong."""
 
@@ -129,7 +127,7 @@ class Detectors(View):
         kinds = {kind: count for kind, count in counts.items() if kind != "right"}
         curve = of.made(curves_of, name, place)
         yield Process("processes.evaluation", "scenes")
-        yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds).words)
+        yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds))
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
         yield side_by_side(left, self.charts(found, kinds, curve), widths=(1.2, 1))

@@ -1,7 +1,6 @@
 """Sequences: how often models of texts are right, whole texts and single words, by length, and where they are wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,7 +36,6 @@ def names(of: Sequence[Subject]) -> list[str]:
     return [*MODELS, *trained_texts()]
 
 
-@dataclass(frozen=True)
 class Texts(View):
     """How many texts a model answers wholly right, and where it is wrong."""
 
@@ -78,7 +76,7 @@ class Texts(View):
 
     def found(self, answers: TextAnswers, *, anew: bool) -> Iterator[Block]:
         right, (whole, words) = answers.wrong == 0, both(answers)
-        yield Said(remark(self.name, int(right.sum()), len(right), words.value).words)
+        yield Said(remark(self.name, int(right.sum()), len(right), words.value))
         yield side_by_side(*self.charts(answers))
         yield from mistakes(answers)
         when = "Measured here" if anew else "Recorded, as it comes with vizkit"
