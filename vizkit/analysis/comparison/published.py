@@ -5,9 +5,13 @@ STUDY: fine-tuning on photographs of aquatic insects; no citation of it is known
 multiply–adds.
 """
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,17 @@ class Table:
     citation: str
     measured: str
     does_not_show: str
+
+
+def _rows(kind: type[T], table: str) -> tuple[T, ...]:
+    """The lines of a table in papers/, whose columns are the fields of this kind; what was not reported is empty."""
+
+    def read(text: str, of: Any) -> Any:
+        return text if of is str else int(text) if of is int else float(text) if text else None
+
+    with Path(__file__).with_name("papers").joinpath(f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    return tuple(kind(**{each.name: read(line[each.name], each.type) for each in fields(kind)}) for line in lines)  # pyright: ignore[reportArgumentType]
 
 
 # ---- ImageNet-1K -----------------------------------------------------------------------------------------------------
@@ -46,17 +61,7 @@ IMAGENET_TABLE = Table(
     "what today's recipes reach, what the same network does on other images, or how fast it is on your device: ViT's "
     "numbers there are of its first recipe, and a V100 is not your device.",
 )
-IMAGENET = (
-    Classifier("ViT-B/16", "ViT", "vit_base_patch16_384", 384, 86e6, 55.4e9, 85.9, 77.9),
-    Classifier("ViT-L/16", "ViT", "vit_large_patch16_384", 384, 307e6, 190.7e9, 27.3, 76.5),
-    Classifier("DeiT-S", "DeiT", "deit_small_patch16_224", 224, 22e6, 4.6e9, 940.4, 79.8),
-    Classifier("DeiT-B", "DeiT", "deit_base_patch16_224", 224, 86e6, 17.5e9, 292.3, 81.8),
-    Classifier("DeiT-B", "DeiT", "deit_base_patch16_384", 384, 86e6, 55.4e9, 85.9, 83.1),
-    Classifier("Swin-T", "Swin", "swin_tiny_patch4_window7_224", 224, 29e6, 4.5e9, 755.2, 81.3),
-    Classifier("Swin-S", "Swin", "swin_small_patch4_window7_224", 224, 50e6, 8.7e9, 436.9, 83.0),
-    Classifier("Swin-B", "Swin", "swin_base_patch4_window7_224", 224, 88e6, 15.4e9, 278.1, 83.5),
-    Classifier("Swin-B", "Swin", "swin_base_patch4_window12_384", 384, 88e6, 47.0e9, 84.7, 84.5),
-)
+IMAGENET = _rows(Classifier, "imagenet")
 
 
 # ---- ViT against CNNs ------------------------------------------------------------------------------------------------
@@ -89,13 +94,7 @@ TRANSFER_TABLE = Table(
     "what any of them learns from few images: with ImageNet alone the same ViTs stay below ResNets of their size "
     "(figure 3 of the paper). Core-days depend on the machine and on how well the code uses it.",
 )
-TRANSFER = (
-    Transfer("ViT-H/14", "ViT", "JFT-300M", 88.55, 90.72, 99.50, 94.55, 97.56, 99.68, 77.63, 2_500),
-    Transfer("ViT-L/16", "ViT", "JFT-300M", 87.76, 90.54, 99.42, 93.90, 97.32, 99.74, 76.28, 680),
-    Transfer("ViT-L/16", "ViT", "ImageNet-21k", 85.30, 88.62, 99.15, 93.25, 94.67, 99.61, 72.72, 230),
-    Transfer("BiT-L", "CNN", "JFT-300M", 87.54, 90.54, 99.37, 93.51, 96.62, 99.63, 76.29, 9_900),
-    Transfer("Noisy Student", "CNN", "JFT-300M", 88.5, 90.55, None, None, None, None, None, 12_300),
-)
+TRANSFER = _rows(Transfer, "transfer")
 
 
 # ---- detection -------------------------------------------------------------------------------------------------------
@@ -126,14 +125,7 @@ DETECTION_TABLE = Table(
     "how long each must be trained: DETR took 500 epochs. The mean hides that DETR is behind on small objects: read "
     "AP small.",
 )
-DETECTION = (
-    Detector("Faster R-CNN-FPN+", "Faster R-CNN", 180, 26, 42e6, 42.0, 62.1, 45.5, 26.6, 45.4, 53.4),
-    Detector("Faster R-CNN-R101-FPN+", "Faster R-CNN", 246, 20, 60e6, 44.0, 63.9, 47.8, 27.2, 48.1, 56.0),
-    Detector("DETR", "DETR", 86, 28, 41e6, 42.0, 62.4, 44.2, 20.5, 45.8, 61.1),
-    Detector("DETR-DC5", "DETR", 187, 12, 41e6, 43.3, 63.1, 45.9, 22.5, 47.3, 61.1),
-    Detector("DETR-R101", "DETR", 152, 20, 60e6, 43.5, 63.8, 46.4, 21.9, 48.0, 61.8),
-    Detector("DETR-DC5-R101", "DETR", 253, 10, 60e6, 44.9, 64.7, 47.7, 23.7, 49.5, 62.3),
-)
+DETECTION = _rows(Detector, "detection")
 
 
 # ---- a study to repeat -----------------------------------------------------------------------------------------------
@@ -155,7 +147,6 @@ class FineTuned:
     recipe: str
 
 
-_FROZEN = "ImageNet weights, frozen, new head"
 STUDY_TABLE = Table(
     "Aquatic insects: frozen features against training from scratch",
     "a study of 100 classes of aquatic insects whose author, year and DOI are not on record here, so that nobody can "
@@ -165,15 +156,10 @@ STUDY_TABLE = Table(
     "whether a difference between two pre-trained models would hold with another seed: each line is one run. The "
     "photographs are not the drawn insects of this app.",
 )
-STUDY = (
-    FineTuned("ViT-B/16", "ViT", _FROZEN, "Adam", 3e-3, 60, 15, 97.23, 97.35, "vit-frozen"),
-    FineTuned("ViT-B/16", "ViT", "from scratch", "SGD", 3e-3, 100, 20, 86.52, 87.19, "vit-scratch"),
-    FineTuned("Swin-B", "Swin", _FROZEN, "Adam", 3e-3, 100, 15, 98.23, 98.14, "swin-frozen"),
-    FineTuned("DeiT-B", "DeiT", _FROZEN, "Adam", 3e-3, 60, 15, 96.55, 96.89, "deit-frozen"),
-)
+STUDY = _rows(FineTuned, "study")
 
 Row = Classifier | Transfer | Detector | FineTuned
-AnyRow = TypeVar("AnyRow", Classifier, Transfer, Detector, FineTuned, Row)
+AnyRow = TypeVar("AnyRow", bound=Row)
 
 
 def families(rows: Sequence[Row]) -> list[str]:

@@ -102,10 +102,11 @@ def iso(date: datetime.date) -> tuple[str, ...]:
 
 def write(date: datetime.date, spelling: str) -> Written:
     """A date in one of `SPELLINGS`."""
-    parts = SPELLINGS[spelling](date)
     words, roles = [], []
-    for role, text in parts:
-        tokens = _TOKEN.findall(text)
+    for part in _FORM.split(spelling):
+        role, form = _FORMS.get(part, ("", lambda _, same=part: same))
+        text = form(date)
+        tokens = _TOKEN.findall(text.zfill(2) if role and "/" in spelling else text)
         words += tokens
         roles += [role] * len(tokens)
     return Written(tuple(words), tuple(roles))
@@ -114,9 +115,6 @@ def write(date: datetime.date, spelling: str) -> Written:
 def random_date(rng: random.Random) -> datetime.date:
     """Any day from 1900 to 2099."""
     return FIRST + datetime.timedelta(rng.randrange((LAST - FIRST).days + 1))
-
-
-Part = tuple[Role, str]
 
 
 def _suffix(number: int) -> str:
@@ -147,75 +145,40 @@ def _year_in_words(year: int) -> str:
     return f"{_below_hundred(century)} {'oh ' if rest < 10 else ''}{_below_hundred(rest)}"
 
 
-def _year(date: datetime.date) -> Part:
-    return ("year", str(date.year))
-
-
-def _month(date: datetime.date, short: bool = False) -> Part:
-    return ("month", (MONTHS_SHORT if short else MONTHS)[date.month - 1])
-
-
-def _weekday(date: datetime.date, short: bool = False) -> Part:
-    return ("weekday", (WEEKDAYS_SHORT if short else WEEKDAYS)[date.weekday()])
-
-
-def _st(date: datetime.date) -> list[Part]:
-    return [("day", str(date.day)), ("", _suffix(date.day))]
-
-
-SPELLINGS: dict[str, Callable[[datetime.date], list[Part]]] = {
-    "21 november 2026": lambda d: [("day", str(d.day)), _month(d), _year(d)],
-    "21 nov 2026": lambda d: [("day", str(d.day)), _month(d, True), _year(d)],
-    "november 21, 2026": lambda d: [_month(d), ("day", str(d.day)), ("", ","), _year(d)],
-    "november 21st, 2026": lambda d: [_month(d), *_st(d), ("", ","), _year(d)],
-    "21st november 2026": lambda d: [*_st(d), _month(d), _year(d)],
-    "the 21st of november, 2026": lambda d: [("", "the"), *_st(d), ("", "of"), _month(d), ("", ","), _year(d)],
-    "on the 21st of november in the year 2026": lambda d: [
-        ("", "on the"),
-        *_st(d),
-        ("", "of"),
-        _month(d),
-        ("", "in the year"),
-        _year(d),
-    ],
-    "saturday, 21 november 2026": lambda d: [_weekday(d), ("", ","), ("day", str(d.day)), _month(d), _year(d)],
-    "sat, nov 21, 2026": lambda d: [
-        _weekday(d, True),
-        ("", ","),
-        _month(d, True),
-        ("day", str(d.day)),
-        ("", ","),
-        _year(d),
-    ],
-    "21.11.2026": lambda d: [("day", str(d.day)), ("", "."), ("month", str(d.month)), ("", "."), _year(d)],
-    "21/11/2026": lambda d: [("day", f"{d.day:02d}"), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), _year(d)],
-    "2026/11/21": lambda d: [_year(d), ("", "/"), ("month", f"{d.month:02d}"), ("", "/"), ("day", f"{d.day:02d}")],
-    "2026, november 21": lambda d: [_year(d), ("", ","), _month(d), ("day", str(d.day))],
-    "in 2026 on the 21st of november": lambda d: [("", "in"), _year(d), ("", "on the"), *_st(d), ("", "of"), _month(d)],
-    "the twenty-first of november 2026": lambda d: [
-        ("", "the"),
-        ("day", _ordinal(d.day)),
-        ("", "of"),
-        _month(d),
-        _year(d),
-    ],
-    "november twenty-first, twenty twenty-six": lambda d: [
-        _month(d),
-        ("day", _ordinal(d.day)),
-        ("", ","),
-        ("year", _year_in_words(d.year)),
-    ],
-    "saturday the twenty-first of november, twenty twenty-six": lambda d: [
-        _weekday(d),
-        ("", "the"),
-        ("day", _ordinal(d.day)),
-        ("", "of"),
-        _month(d),
-        ("", ","),
-        ("year", _year_in_words(d.year)),
-    ],
+SPELLINGS = (
+    "21 november 2026",
+    "21 nov 2026",
+    "november 21, 2026",
+    "november 21st, 2026",
+    "21st november 2026",
+    "the 21st of november, 2026",
+    "on the 21st of november in the year 2026",
+    "saturday, 21 november 2026",
+    "sat, nov 21, 2026",
+    "21.11.2026",
+    "21/11/2026",
+    "2026/11/21",
+    "2026, november 21",
+    "in 2026 on the 21st of november",
+    "the twenty-first of november 2026",
+    "november twenty-first, twenty twenty-six",
+    "saturday the twenty-first of november, twenty twenty-six",
+)
+"""Each as it writes 21 November 2026. Numbers with points and slashes are day, month, year."""
+_FORMS: dict[str, tuple[Role, Callable[[datetime.date], str]]] = {
+    "twenty twenty-six": ("year", lambda date: _year_in_words(date.year)),
+    "2026": ("year", lambda date: str(date.year)),
+    "november": ("month", lambda date: MONTHS[date.month - 1]),
+    "nov": ("month", lambda date: MONTHS_SHORT[date.month - 1]),
+    "11": ("month", lambda date: str(date.month)),
+    "saturday": ("weekday", lambda date: WEEKDAYS[date.weekday()]),
+    "sat": ("weekday", lambda date: WEEKDAYS_SHORT[date.weekday()]),
+    "twenty-first": ("day", lambda date: _ordinal(date.day)),
+    "21": ("day", lambda date: str(date.day)),
+    "st": ("", lambda date: _suffix(date.day)),
 }
-"""Each under what it makes of 21 November 2026. Numbers with points and slashes are day, month, year."""
+"""What stands for each of them in another date; longer ones first. Between slashes days and months have two digits."""
+_FORM = re.compile(f"({'|'.join(_FORMS)})")
 
 EXAMPLES = (
     "the 21st of November, 2026",

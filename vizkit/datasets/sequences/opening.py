@@ -101,7 +101,7 @@ def _date(of: PairSet, rng: random.Random) -> Pair:
         date: datetime.date = dates.random_date(rng)
         if _part_of(date.isoformat()) == of.split:
             break
-    written = dates.write(date, rng.choice(tuple(dates.SPELLINGS)))
+    written = dates.write(date, rng.choice(dates.SPELLINGS))
     return Pair(written.words, dates.iso(date), written.roles)
 
 
