@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import RLock
 from typing import Any
 
@@ -13,7 +13,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, bytes_of, measured, refuse_over_budget, refuse_unfit, sketch
 from vizkit.settings import settings
 
-__all__ = ["Size", "by", "create", "known", "misfit", "plan", "refuse_stretched_positions"]
+__all__ = ["Size", "by", "create", "known", "misfit", "norm_of", "plan", "refuse_stretched_positions"]
 
 Size = tuple[int, int]
 _BUILDING = RLock()  # one model at a time, for all sessions together: while it is made it takes its memory twice
@@ -70,6 +70,13 @@ def create(
     if size_hw:
         _refuse_cut_patches(model, size_hw, title)
     return model
+
+
+def norm_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The option of a timm model whose LayerNorms have another ε than its architecture, as `training.runs.saving`
+    writes it into config.json: {} where it says nothing."""
+    eps = config.get("norm_eps")
+    return {"norm_layer": partial(nn.LayerNorm, eps=eps)} if isinstance(eps, float) and 0 < eps < 1 else {}
 
 
 def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:
