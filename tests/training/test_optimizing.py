@@ -57,12 +57,15 @@ def test_all_blocks_and_more_than_there_are_learn(blocks):
     assert learning(model) == everything
 
 
-def test_a_model_that_does_not_name_its_blocks_learns_as_a_whole_or_not_at_all():
-    model = nn.Linear(2, 2)
+def test_a_model_that_does_not_name_its_blocks_learns_as_a_whole_or_its_head_alone():
+    model = Toy()
+    model.group_matcher = None  # type: ignore[method-assign]
     choose_trainable(model, -1)
-    assert learning(model) == {"weight", "bias"}
+    assert learning(model) == {name for name, _ in model.named_parameters()}
     with pytest.raises(RecipeError, match="does not name its blocks"):
-        choose_trainable(model, 0)
+        choose_trainable(model, 1)
+    choose_trainable(model, 0)
+    assert learning(model) == weights_of("head")
 
 
 def test_only_modules_that_are_frozen_as_a_whole_stay_in_evaluation():

@@ -1,5 +1,7 @@
 """Fine-tuning: what a trained model keeps, what becomes new, and that it helps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import timm.data
@@ -16,6 +18,7 @@ from vizkit.training.architectures import build
 from vizkit.training.loop import train
 from vizkit.training.optimizing import choose_trainable
 from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 
 OTHERS = ("ant", "bee", "wasp")
@@ -77,6 +80,41 @@ def test_a_file_of_weights_begins_as_it_was_opened_with_its_own_size(tmp_path):
         build(recipe, OTHERS)
     named = recipe.but({"model_args": {"architecture": "vit_tiny_patch16_224", **sizes}})
     assert torch.equal(build(named, OTHERS).eval().forward_features(pixels), own.model.forward_features(pixels))
+
+
+def test_the_preprocessing_that_a_model_was_opened_with_is_kept(tmp_path):
+    """A folder of transformers has an image processor of its own; timm's architecture has another one."""
+    needs = Preprocessing((32, 32), (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), 0.9, "squash", "bicubic")
+    saving.save_opened(tmp_path, replace(vizkit.load("bundled:digits_vit", device="cpu"), preprocessing=needs))
+    assert vizkit.load(tmp_path, device="cpu").preprocessing == needs
+    begun = build(Recipe(model=str(tmp_path)), OTHERS)
+    assert Preprocessing.from_config(timm.data.resolve_model_data_config(begun)) == needs
+
+
+@pytest.mark.parametrize(
+    "case", ["vit", "vit, features", "deit", "beit", "dinov2, registers", "clip", "swin", "convnext"]
+)
+def test_a_folder_of_transformers_that_timm_makes_goes_on_from_its_weights(tmp_path, case):
+    library = pytest.importorskip("tests.models.test_transformers")
+    kind, options, _ = library.CASES[case]
+    library.made(kind, options).save_pretrained(tmp_path / "theirs")
+    own = vizkit.load(tmp_path / "theirs", device="cpu")
+    begun = build(Recipe(model=str(tmp_path / "theirs")), OTHERS).eval()
+    pixels = torch.rand(1, 3, *own.preprocessing.size_hw)
+    with torch.no_grad():  # else torch takes another kernel
+        assert torch.equal(begun.forward_features(pixels), own.model.forward_features(pixels))
+        saving.save_best(RunFolder(tmp_path), begun, OTHERS)
+        again = vizkit.load(tmp_path, device="cpu")  # with the ε of its norms
+        assert torch.equal(again.model(pixels), begun(pixels))
+    assert again.preprocessing == own.preprocessing
+
+
+def test_a_model_of_transformers_own_code_is_refused(tmp_path):
+    library = pytest.importorskip("tests.models.test_transformers")
+    kind, options, _ = library.CASES["pvt"]
+    library.made(kind, options).save_pretrained(tmp_path)
+    with pytest.raises(RecipeError, match=r"runs by the code of another library than timm, .* choose timm's model"):
+        build(Recipe(model=str(tmp_path)), OTHERS)
 
 
 # ---- learning --------------------------------------------------------------------------------------------------------

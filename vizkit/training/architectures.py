@@ -16,7 +16,7 @@ from torch import nn
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.networks.timm_protocol import StageByStage
 from vizkit.models.sources import checkpoint
-from vizkit.models.sources.creating import create, known
+from vizkit.models.sources.creating import create, known, norm_of
 from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.loading import bundled_folder, load, published_weights
 from vizkit.models.sources.sizing import sketch
@@ -131,7 +131,8 @@ def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ..
         refuse_other_task(title, config["architecture"])
         known(config["architecture"])
         size_hw = (side, side) if side else None
-        model: Any = create(f"local-dir:{folder}", size_hw, title, pretrained=True, **arguments)
+        options = {"pretrained": True, **norm_of(config), **arguments}
+        model: Any = create(f"local-dir:{folder}", size_hw, title, **options)
         kept = keeps_head(classes_in(folder), labels) and config.get("head", "softmax") == "softmax"
     if not kept:
         model.reset_classifier(len(labels))  # timm keeps the head of as many other classes

@@ -20,13 +20,15 @@ def choose_trainable(model: nn.Module, blocks: int) -> None:
     """Freeze all but the head and the last `blocks` blocks; -1 freezes nothing. Frozen norms keep their statistics."""
     if blocks < 0:
         return
-    matcher, learn = getattr(model, "group_matcher", None), head_names(model)
-    if matcher is None:
-        raise RecipeError("This model does not name its blocks; train all of it.")
-    groups: dict = group_parameters(model, matcher(coarse=False))
-    body = [group for _, group in sorted(groups.items()) if not set(group) & learn]
-    for group in body[len(body) - min(blocks, len(body)) :]:
-        learn |= set(group)
+    learn = head_names(model)
+    if blocks:
+        matcher = getattr(model, "group_matcher", None)
+        if matcher is None:
+            raise RecipeError("This model does not name its blocks; train all of it, or the head alone.")
+        groups: dict = group_parameters(model, matcher(coarse=False))
+        body = [group for _, group in sorted(groups.items()) if not set(group) & learn]
+        for group in body[len(body) - min(blocks, len(body)) :]:
+            learn |= set(group)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name in learn)
 

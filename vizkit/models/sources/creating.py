@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import RLock
 from typing import Any
 
@@ -68,6 +68,13 @@ def create(
     if size_hw:
         _refuse_cut_patches(model, size_hw, title)
     return model
+
+
+def norm_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The option of a timm model whose LayerNorms have another ε than its architecture, as `training.runs.saving`
+    writes it into config.json: {} where it says nothing."""
+    eps = config.get("norm_eps")
+    return {"norm_layer": partial(nn.LayerNorm, eps=eps)} if isinstance(eps, float) and 0 < eps < 1 else {}
 
 
 def plan(name: str, size_hw: Size | None, title: str, **options: Any) -> nn.Module | None:

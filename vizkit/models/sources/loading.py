@@ -9,7 +9,7 @@ import torch
 from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.networks.sequence_models import NETWORKS
 from vizkit.models.sources import checkpoint, hub
-from vizkit.models.sources.creating import Size, by, create, known, plan, refuse_stretched_positions
+from vizkit.models.sources.creating import Size, by, create, known, norm_of, plan, refuse_stretched_positions
 from vizkit.models.sources.fitting import fitting
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
@@ -20,7 +20,7 @@ from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, fr
 from vizkit.models.sources.transformers_weights import has_weights
 from vizkit.models.sources.zero_shot import with_classes
 
-__all__ = ["BUNDLED", "TORCHVISION", "bundled_names", "load", "published_weights"]
+__all__ = ["BUNDLED", "TORCHVISION", "bundled_folder", "bundled_names", "load", "published_weights"]
 
 BUNDLED = Path(__file__).parents[2] / "bundled"
 
@@ -177,7 +177,8 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         raise ModelError(f"{title} reads texts, not pictures; `vizkit.models.sequences.open_sequence` opens it.")
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
-    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", pretrained=pretrained)
+    options = {"pretrained": pretrained, **norm_of(config)}
+    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", **options)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
         # timm would then have left the head untrained, without a word.
         raise ModelError(f"The config.json of {title} gives two different numbers of classes.")

@@ -5,13 +5,14 @@ import platform
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
-from timm.models._hub import save_config_for_hf
+from timm.models._hub import get_model_args, save_config_for_hf
 from torch import nn
 
 from vizkit.models.sources.loaded import Loaded
@@ -39,9 +40,15 @@ def save_best(
     `head`: what the outputs are, by its name in `vizkit.heads`; `data`: timm's words of its preprocessing, where that
     is not the model's own."""
     save_weights(run, model)
-    more = {"label_names": list(labels), "head": head}
-    # timm says str and opens a Path; older releases take nothing else.
-    write(run.path / "config.json", lambda path: save_config_for_hf(model, path, more, data_config=data))  # pyright: ignore[reportArgumentType]
+    more: dict[str, Any] = {"label_names": list(labels), "head": head}
+    norm = get_model_args(model).get("norm_layer")
+    if isinstance(norm, partial) and norm.func is nn.LayerNorm:  # as `creating.norm_of` reads it again
+        more |= {"model_args": {"norm_layer": "layernorm"}, "norm_eps": norm.keywords["eps"]}
+
+    def config(path: Path) -> None:
+        save_config_for_hf(model, str(path), more, data_config=data)
+
+    write(run.path / "config.json", config)
 
 
 def save_opened(folder: Path, loaded: Loaded) -> None:
@@ -52,19 +59,26 @@ def save_opened(folder: Path, loaded: Loaded) -> None:
     needs = loaded.preprocessing
     data = {key: getattr(needs, key) for key in ("mean", "std", "crop_pct", "crop_mode", "interpolation")}
     data["input_size"] = (needs.channels, *needs.size_hw)
+    if not hasattr(loaded.model, "pretrained_cfg"):
+        refuse_foreign(loaded.name)
     try:
         save_best(RunFolder(folder), loaded.model, loaded.labels, loaded.head.name, data)
     except (AttributeError, ValueError, RuntimeError):
-        refuse_foreign(loaded.name)
+        raise RecipeError(
+            f"{loaded.name} was opened with parts that no run folder can hold; it can be looked at, not trained."
+        ) from None
 
 
 def save_weights(run: RunFolder, model: nn.Module) -> None:
     """model.safetensors alone."""
+    # Of two names of one tensor (a token that has its usual name too) safetensors takes one.
+    kept = {id(value): name for name, value in reversed(model.state_dict(keep_vars=True).items())}.values()
     if not all(value.is_contiguous() for value in model.state_dict().values()):  # channels last: safetensors refuses
         model = copy.deepcopy(model).to(memory_format=torch.contiguous_format)
 
     def weights(path: Path) -> None:
-        safetensors.torch.save_file(model.state_dict(), path, {"format": "pt"})
+        state = model.state_dict()
+        safetensors.torch.save_file({name: state[name] for name in state if name in kept}, path, {"format": "pt"})
         path.chmod(0o644)  # safetensors closes its files to others
 
     write(run.path / "model.safetensors", weights)
