@@ -123,7 +123,7 @@ def test_kinds_of_mistakes_by_hand():
         "right",
         "wrong class",
         "badly placed",
-        "wrong class, badly placed",
+        "wrong class and place",
         "out of nothing",
     ]
     assert (found.found.tolist(), found.missed.tolist()) == ([True, *[False] * 4], [False, False, False, True, True])

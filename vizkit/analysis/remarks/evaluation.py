@@ -88,7 +88,7 @@ def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mappin
 
 IS = {
     "wrong class": "of the wrong class",
-    "wrong class, badly placed": "wrong in class and place",
+    "wrong class and place": "wrong in class and place",
 }
 
 

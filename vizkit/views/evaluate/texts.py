@@ -1,12 +1,11 @@
 """Sequences: how often models of texts are right, whole texts and single words, by length, and where they are wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool
 
 from vizkit.analysis.remarks.evaluation import texts as remark
 from vizkit.evaluation.measures import Interval, ratio_interval, share_interval
@@ -98,18 +97,18 @@ class Texts(View):
         every = {self.name: answers} | {name: each for name, each in others.items() if name != self.name}
         yield compared({name: both(each) for name, each in every.items()}, "Right answers of models of the same texts")
         groups = [group for group in np.array_split(np.unique(answers.length), GROUPS) if len(group)]
-        spans = {
-            f"{group[0]}" if len(group) == 1 else f"{group[0]} to {group[-1]}": np.isin(answers.length, group)
-            for group in groups
+        spans = [(int(group[0]), int(group[-1])) for group in groups]
+        by_length = {
+            f"{low}{'' if low == high else f' to {high}'} words": both(answers, low, high) for low, high in spans
         }
-        by_length = {f"{span} words": both(answers, own) for span, own in spans.items()}
         yield compared(by_length, f"{self.name}: right answers by the length of the text")
 
 
-def both(answers: TextAnswers, own: Bool[np.ndarray, " text"] | None = None) -> tuple[Interval, Interval]:
-    """Of all texts, or of its `own`: the share that is wholly right, and that of the words."""
-    kept = slice(None) if own is None else own
-    wrong, asked = answers.wrong[kept], answers.asked[kept]
+@lru_cache(maxsize=256)
+def both(answers: TextAnswers, low: int = 0, high: int = 10**6) -> tuple[Interval, Interval]:
+    """Of the texts of `low` to `high` words: the share that is wholly right, and that of the words."""
+    own = (low <= answers.length) & (answers.length <= high)
+    wrong, asked = answers.wrong[own], answers.asked[own]
     return share_interval(wrong == 0), ratio_interval(np.stack([asked - wrong, asked], 1).astype(np.float64))
 
 
