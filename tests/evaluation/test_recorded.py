@@ -4,12 +4,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 import vizkit
+from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.scenes.boxes import measure
+from vizkit.evaluation.scenes.judging import judge
+from vizkit.models import pixels_of
 from vizkit.models.detection.opening import BUNDLED, open_detector
 from vizkit.models.sequences import open_sequence
 from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
@@ -24,6 +28,33 @@ from vizkit.views.evaluate.results import Results
 from vizkit.views.evaluate.texts import Texts, both
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
+
+FIRST = 24
+
+
+@pytest.mark.parametrize("name", ["insects", "insects_hard"])
+def test_insects_are_drawn_as_they_were_judged(name):
+    """If this fails others are drawn: raise `vizkit.datasets.insects.EDITION` and record the evaluations anew."""
+    found = read(RECORDED / f"{name}.npz")
+    pictures = open_pictures(**found.opened)
+    row, judged = found.models[0], found.judged[0]
+    loaded = vizkit.load(f"bundled:{row.name}", device="cpu")
+    seen = torch.cat([pixels_of(loaded, pictures[index][0]) for index in range(FIRST)])
+    with torch.no_grad():
+        sure, answer = loaded.model(seen).softmax(1).max(1)
+    assert answer.tolist() == judged.answer[:FIRST].tolist()
+    np.testing.assert_allclose(sure, judged.probability[:FIRST], atol=1e-3)
+
+
+def test_scenes_are_drawn_as_they_were_judged():
+    """The same."""
+    found = SCENES.find("scenes")
+    opened = dict(found.opened) | {"count": 6}
+    fresh = judge([open_detector("bundled:scenes_detr")], open_boxes(**opened), opened)
+    for mine, theirs in ((fresh.there, found.there), (fresh.models[0].said, found.models[0].said)):
+        mine, theirs = (each.where((each.scene < 6) & (each.scores > 0.5)) for each in (mine, theirs))
+        np.testing.assert_array_equal(mine.labels, theirs.labels)
+        np.testing.assert_allclose(mine.boxes_cxcywh, theirs.boxes_cxcywh, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -1,6 +1,5 @@
 """Sets of pictures with boxes: drawn scenes by name, people's own in COCO's format from a folder."""
 
-from functools import cache
 from pathlib import Path
 
 from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
@@ -22,6 +21,7 @@ def open_boxes(name: str, split: str, *, count: int | None = None, size_px: int 
 
 
 def _drawn(split: str, count: int, size_px: int, seed: int) -> BoxSet:
+    from vizkit.datasets.insects import EDITION
     from vizkit.datasets.scenes.drawing import LABELS, SIZES_PX, draw_scene
 
     if not SIZES_PX[0] <= size_px <= SIZES_PX[1]:
@@ -33,13 +33,5 @@ def _drawn(split: str, count: int, size_px: int, seed: int) -> BoxSet:
         scene = draw_scene(index, split=split, seed=seed, size_px=size_px)
         return Annotated(scene.picture, scene.boxes_xyxy, scene.labels, scene.instances)
 
-    digest = digest_of("scenes", split, count, size_px, seed, _drawing_code())
+    digest = digest_of("scenes", split, count, size_px, seed, EDITION)
     return BoxSet("scenes", split, LABELS, count, read, digest)
-
-
-@cache
-def _drawing_code() -> str:
-    """A digest of the code that draws: other code draws other scenes, which no cache should confuse."""
-    here = Path(__file__).parents[1]
-    files = sorted([*(here / "insects").glob("*.py"), *(here / "scenes").glob("*.py")])
-    return digest_of(*(content for file in files for content in (file.name, file.read_bytes())))
