@@ -93,7 +93,7 @@ def detected(device):
     traced = trace_picture(detector, large, Answer(0, 1))
     found = [one.score for one in detect(detector, large, 0.0)]
     scenes = open_boxes("scenes", "test", count=2)
-    said = judge(detector, scenes), habits(detector, scenes, 0.5).scores
+    said = judge([detector], scenes, {}), habits(detector, scenes, 0.5).scores
     return (
         traced.attention[-1].gradient,
         torch.tensor(found),
