@@ -133,7 +133,7 @@ def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     assert {key.partition(".")[0] + "." for key in changed} == set(heads)
     assert opened.labels == tuple(f"turned {digit}" for digit in range(10))
     assert opened.preprocessing == vizkit.load(f"bundled:{name}", device="cpu").preprocessing
-    assert f"trained on from bundled:{name}, its head alone, on" in (run.path / "card.md").read_text()
+    assert f"trained on from bundled:{name}, its head alone on" in (run.path / "card.md").read_text()
 
 
 def test_fine_tuning_beats_chance_and_learning_from_scratch_in_as_many_steps(turned, tmp_path):

@@ -128,7 +128,7 @@ def test_saturation():
 
 
 def test_words_for_numbers():
-    shares = {0.0: "0 %", 0.001: "less than 1 %", 0.33: "33 %", 0.996: "more than 99 %", 1.0: "100 %"}
+    shares = {-1e-8: "0 %", 0.0: "0 %", 0.001: "less than 1 %", 0.33: "33 %", 0.996: "more than 99 %", 1.0: "100 %"}
     assert {share: percent(share) for share in shares} == shares
     assert [counted(n, "picture") for n in (0, 1, 1200)] == ["0 pictures", "1 picture", "1,200 pictures"]
     assert [of_all(n, 3, "head") for n in (0, 1, 3)] == ["none of 3 heads", "1 of 3 heads", "all 3 heads"]

@@ -10,7 +10,7 @@ def percent(share: float) -> str:
         return "less than 1 %"
     if 0.995 <= share < 1 - 1e-6:
         return "more than 99 %"
-    return f"{100 * share:.0f} %"
+    return f"{100 * (share if share < -1e-6 else max(share, 0.0)):.0f} %"  # rounding leaves −1e-8 of nothing
 
 
 def begun(words: str) -> str:

@@ -67,7 +67,7 @@ def begins(recipe: Recipe) -> str:
     """Where the weights came from before the first step."""
     if begins_elsewhere(recipe.model):
         part = ", its head alone" if recipe.train_blocks == 0 else ""
-        return f"on from {portable(recipe).model}{part},"
+        return f"on from {portable(recipe).model}{part}"
     return "from published weights" if recipe.pretrained else "from scratch"
 
 
