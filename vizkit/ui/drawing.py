@@ -155,7 +155,7 @@ def _picture(to: Drawing, block: Picture) -> None:
 def _metrics(to: Drawing, block: Metrics) -> None:
     with st.container(horizontal=True):
         for what, number, more in block.items:
-            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off", height="stretch")
+            st.metric(plain(what), plain(number), more or None, "off", border=True, delta_arrow="off")
 
 
 def _bars(to: Drawing, block: Bars) -> None:
