@@ -1,8 +1,8 @@
 """Which tests to run for what has been changed: `make test-quick`.
 
-Those that name a changed module, those that were changed themselves, the rules of imports, and of a changed view its
-contract. Of what the contract of all views names, such as their controls, the contract of one view. All others run in
-`make test`.
+Those that name a changed module or another changed file, or its folder; those that were changed themselves; the rules
+of imports; of a changed view its contract. Of what the contract of all views names, such as their controls, the
+contract of one view. All others run in `make test`.
 """
 
 import re
@@ -36,17 +36,26 @@ def imports(text: str, module: str) -> bool:
     )
 
 
+def names(text: str, file: Path) -> bool:
+    """Whether a test names a file that is no module, or its folder as the parts of a path."""
+    folder = file.parent.parts
+    return file.name in text or (bool(folder) and " / ".join(f'"{part}"' for part in folder) in text)
+
+
 def touched(files: list[str]) -> list[str]:
     """The tests for these files, as pytest takes them."""
     code = [Path(file) for file in files if file.endswith(".py")]
     modules = [
         ".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in code if file.parts[0] == "vizkit"
     ]
+    others = [Path(file) for file in files if not file.endswith(".py")]
     texts = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     found = [
         path.relative_to(ROOT).as_posix()
         for path, text in texts.items()
-        if path.relative_to(ROOT) in code or any(imports(text, module) for module in modules)
+        if path.relative_to(ROOT) in code
+        or any(imports(text, module) for module in modules)
+        or any(names(text, file) for file in others)
     ]
     views = [name for name, entry in VIEWS.items() if f"vizkit.views.{entry.module.partition(':')[0]}" in modules]
     if CONTRACT in found and CONTRACT not in files:
@@ -59,14 +68,13 @@ def touched(files: list[str]) -> list[str]:
 
 def contract_of(view: str) -> list[str]:
     """Its tests of all views for this one, and those of the rules themselves."""
-    from tests.views.contract import MODELS
+    from tests.views.contract import subjects_of
 
     text = (ROOT / CONTRACT).read_text(encoding="utf-8")
     of = {
         "view": [f"[{view}]"],
         "view, data": [f"[{view}]"],
-        "view, name": [f"[{view}-{model}]" for model in MODELS],
-        "view, name, data": [f"[digits_vit-{view}]"],
+        "view, name": [f"[{view}-{model}]" for model in subjects_of(VIEWS[view])],
     }
     tests = re.findall(r"^def (test_\w+)\((.*)\):", text, re.MULTILINE)
     return [f"{CONTRACT}::{name}{case}" for name, given in tests for case in of.get(given, [""])]
