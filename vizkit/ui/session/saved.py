@@ -18,8 +18,7 @@ from vizkit.ui.session.chosen import MARK, bare, classes_of, digest_of, whole_im
 from vizkit.ui.session.remembered import remembered, shelf
 from vizkit.ui.session.shown import Shown, cursor, title
 from vizkit.ui.session.uploads import give_texts
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.views.subject import OfModel, Subject, no_model, no_picture
 
 if TYPE_CHECKING:
     from vizkit.models import Keep
