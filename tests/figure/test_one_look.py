@@ -14,13 +14,13 @@ import pytest
 
 from vizkit import figure as package
 from vizkit.figure import palette
+from vizkit.figure.charts import literal, template
 from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
 from vizkit.figure.patch_cells import STEPS
 from vizkit.figure.sequences.repeated import Repeated
-from vizkit.figure.template import literal, template
 from vizkit.figure.training.learning_curves import Curve
 from vizkit.models.sequences.generating import Hypothesis
 

@@ -8,11 +8,10 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import Overlay, Plate, Words
+from vizkit.figure.saved.plate import Overlay, Plate, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_marks, top_lines
 from vizkit.figure.saved.svg import svg
-from vizkit.figure.saved.text import clean, fitting, font, wrapped
 
 GREY = np.full((40, 60, 3), 100, np.uint8)
 HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + "n" * 200

@@ -10,11 +10,10 @@ from tests.hosts.toy import HEAT, RGB, Toy, subject
 from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, heat_map
-from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words
+from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words, font
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
-from vizkit.figure.saved.text import font
 from vizkit.hosts.column import DRAWN
 from vizkit.hosts.paper import numbers, plate
 from vizkit.hosts.paper import sheet as paper_sheet

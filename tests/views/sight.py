@@ -9,9 +9,8 @@ import numpy as np
 
 from tests.views.contract import Seen, given
 from vizkit.figure.palette import CLASSES
-from vizkit.figure.saved.plate import Plate, Words
+from vizkit.figure.saved.plate import Plate, Words, clean
 from vizkit.figure.saved.single import Captions
-from vizkit.figure.saved.text import clean
 from vizkit.hosts.column import Column
 from vizkit.hosts.paper import sheet
 from vizkit.hosts.stage import stage

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from vizkit.figure.charts import framed, laid_out, lying, squared
+from vizkit.figure.charts import framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -119,8 +119,8 @@ class Showing:
         return plate(self.view, self.subjects, self._captions())
 
     def _captions(self) -> "Captions":
+        from vizkit.figure.saved.plate import clean
         from vizkit.figure.saved.single import Captions
-        from vizkit.figure.saved.text import clean
 
         lines = [f"Model: {each['name']}{'' if each['trained'] else UNTRAINED}" for each in self.meta["models"]]
         lines += [f"Picture: {image}"] if (image := self.subjects[0].image) else []

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from vizkit.figure.palette import OPACITIES
-from vizkit.figure.saved.plate import Plate
+from vizkit.figure.saved.plate import Plate, clean
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions
 from vizkit.figure.saved.svg import svg
-from vizkit.figure.saved.text import clean
 from vizkit.hosts import paper
 from vizkit.report.item import Item, complete, written
 from vizkit.views.controls import checked

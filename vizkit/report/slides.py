@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from vizkit.figure.saved.text import clean
+from vizkit.figure.saved.plate import clean
 from vizkit.report.document import Report
 from vizkit.report.making import Made, made
 from vizkit.views.subject import Subject

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -335,3 +336,10 @@ def proven(trace: "Trace") -> "Trace":
     if trace.check.refused:
         raise TraceError(trace.check.refused)
     return trace
+
+
+@dataclass(frozen=True)
+class OfModel:
+    """A key of what depends on the model alone, whatever the picture is."""
+
+    what: Hashable

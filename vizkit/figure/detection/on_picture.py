@@ -11,8 +11,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
 from vizkit.figure.saved.panels import meet
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
-from vizkit.figure.saved.text import fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.image import data_url
 
 RGB = UInt8[np.ndarray, "_row _column 3"]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.figure.charts import framed, laid_out, squared
+from vizkit.figure.charts import framed, laid_out, literal, squared
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import heat_map, lying
+from vizkit.figure.charts import heat_map, literal, lying
 from vizkit.figure.class_bars import distinct
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

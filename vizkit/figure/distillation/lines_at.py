@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, rule
-from vizkit.figure.template import literal
+from vizkit.figure.charts import laid_out, literal, rule
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

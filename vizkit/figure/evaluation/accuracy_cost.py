@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

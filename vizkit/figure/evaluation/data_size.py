@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from numpy import ndarray
 
-from vizkit.figure.charts import laid_out, rule
+from vizkit.figure.charts import laid_out, literal, rule
 from vizkit.figure.palette import CLASSES, faint
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

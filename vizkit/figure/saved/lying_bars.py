@@ -6,9 +6,8 @@ from math import ceil, log10
 import numpy as np
 
 from vizkit.figure.saved.panel import INKS, Line, Panel
-from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words
+from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words, clean, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
-from vizkit.figure.saved.text import clean, font, wrapped
 
 THICK, GAP, NUMBER = 11.0, 5.0, 42.0  # of a bar, between names, and the room for a number at an end
 NAMES = 0.4  # of the width, at most

@@ -7,9 +7,8 @@ import numpy as np
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
 from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, scale_bar
-from vizkit.figure.saved.text import clean, fitting, font, wrapped
 from vizkit.geometry import Box
 
 __all__ = ["Line", "Numbers", "Panel", "chart_marks", "meet", "panel_of"]

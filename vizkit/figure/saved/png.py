@@ -7,8 +7,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from vizkit.figure.overlay import overlay
-from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words
-from vizkit.figure.saved.text import font
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words, font
 from vizkit.figure.vector import SMALL_PX
 
 TIMES, MOST_TIMES = 2, 4  # pixels a point; more where the photograph has them

@@ -8,8 +8,7 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.overlay import times_of
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED, colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words
-from vizkit.figure.saved.text import clean, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words, clean, font, wrapped
 from vizkit.geometry import Box
 
 WIDTH, MARGIN = 480.0, 14.0

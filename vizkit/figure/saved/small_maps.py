@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import SCALE, SIGNED
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, number_words, scale_bar
-from vizkit.figure.saved.text import wrapped
 from vizkit.geometry import Box
 
 GAP, LINE = 8.0, SMALL * 1.25

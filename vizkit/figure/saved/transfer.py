@@ -8,8 +8,7 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
-from vizkit.figure.saved.text import fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
-from vizkit.figure.saved.text import fitting
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, inked, on_white
 
 ROW, SIZE, FAINT = 15.0, 9.0, 0.03

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

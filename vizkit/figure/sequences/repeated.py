@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, rule
+from vizkit.figure.charts import laid_out, literal, rule
 from vizkit.figure.palette import CLASSES
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

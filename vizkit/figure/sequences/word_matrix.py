@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from vizkit.figure.palette import CLASSES, faint
-from vizkit.figure.saved.plate import INK, Mark, Raster, Words
-from vizkit.figure.saved.text import fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, Mark, Raster, Words, fitting, font, wrapped
 
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.figure.saved.panels import meet
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

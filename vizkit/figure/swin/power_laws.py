@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import curves, rule
+from vizkit.figure.charts import curves, literal, rule
 from vizkit.figure.palette import CLASSES
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

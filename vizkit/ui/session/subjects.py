@@ -15,8 +15,7 @@ from vizkit.ui.device import DEVICE
 from vizkit.ui.session import models
 from vizkit.ui.session.chosen import cursor, title, whole_image
 from vizkit.ui.session.remembered import shelf
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.views.subject import OfModel, Subject, no_model, no_picture
 
 if TYPE_CHECKING:
     from vizkit.image import RGB

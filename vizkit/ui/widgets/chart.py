@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.figure.template import CONFIG
+from vizkit.figure.charts import CONFIG
 from vizkit.ui.canvas import hear
 from vizkit.views.rules import Rule, T, record, several
 

@@ -5,8 +5,7 @@ from functools import partial
 from vizkit.analysis.attention.walkthrough import SENTENCE, causal, of_words
 from vizkit.analysis.remarks.attention import masked
 from vizkit.analysis.remarks.remark import percent
-from vizkit.figure.charts import heat_map
-from vizkit.figure.template import literal
+from vizkit.figure.charts import heat_map, literal
 from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Said, first_said
 from vizkit.views.controls import switch, text
 from vizkit.views.subject import Subject

@@ -23,8 +23,7 @@ from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Ta
 from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 from vizkit.writing import csv_rows
 

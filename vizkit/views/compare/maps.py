@@ -29,9 +29,8 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.compare.images import OfImages, every_model, first_answer, known
 from vizkit.views.controls import again, choice, head, layer
-from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.decision import Decision
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
 if TYPE_CHECKING:

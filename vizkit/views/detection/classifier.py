@@ -14,9 +14,8 @@ from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
-from vizkit.views.of_model import OfModel
 from vizkit.views.rules import whole
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:

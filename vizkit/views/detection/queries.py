@@ -10,8 +10,7 @@ from vizkit.figure.detection.query_habits import sizes
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import detector, number
 from vizkit.views.detection.scene import BUNDLED, last_query, opened, shipped
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Line, Paper
 from vizkit.views.controls import choice, detector, number
 from vizkit.views.detection import OF, PICTURE, SCENE
-from vizkit.views.of_model import OfModel
 from vizkit.views.rules import whole
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,8 +13,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Numbers, Said, Table
 from vizkit.views.detection.boxes import least_score
 from vizkit.views.detection.scene import Given, OfScene
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:

@@ -53,8 +53,7 @@ from vizkit.views.intervene.heads_known import (
     values_of,
 )
 from vizkit.views.intervene.switches import Switches
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 from vizkit.writing import csv_of
 

@@ -11,8 +11,7 @@ from vizkit.analysis.attention.pruning import Pruning
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 
 SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "heads"
 IMAGES = 200

@@ -14,8 +14,7 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import subject_called
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "similarity"

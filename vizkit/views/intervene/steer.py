@@ -20,8 +20,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Job, Later, Line, Map, Numbers, Part, Said
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.intervene.changed import compared, of_layer
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from vizkit.image import RGB
 from vizkit.image import digest_of as digest_of_picture
 from vizkit.scoring import case_of, pictures
 from vizkit.views.blocks import Blocks, Folded, Job, Later, Line, Said
-from vizkit.views.of_model import OfModel
 from vizkit.views.relevance.scores_table import best_first, caveats, scores_table
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 
 if TYPE_CHECKING:
     from vizkit.analysis.trust.scores import Measure, Score

@@ -11,8 +11,7 @@ import numpy as np
 
 from vizkit.analysis.remarks import masks
 from vizkit.datasets.sequences import gaps
-from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words
-from vizkit.figure.saved.text import fitting, font
+from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words, fitting, font
 from vizkit.figure.sequences.arcs import chance
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, WordMatrix, on_white
 from vizkit.traces import NotApplicable

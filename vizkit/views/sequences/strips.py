@@ -10,8 +10,7 @@ import numpy as np
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Words
-from vizkit.figure.saved.text import fitting, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Words, fitting, wrapped
 from vizkit.figure.sequences.word_matrix import MASKED, ORANGE, on_white, short
 from vizkit.views.blocks import Block, Blocks, Canvas, Columns, Line, Numbers, Paper, Picture, Said
 from vizkit.views.rules import Rule, whole

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vizkit.datasets.pairs.drawn import RGB, Pair
-from vizkit.views.of_model import OfModel
-from vizkit.views.subject import Subject
+from vizkit.views.subject import OfModel, Subject
 
 if TYPE_CHECKING:
     from vizkit.evaluation.super_resolution import Quality
