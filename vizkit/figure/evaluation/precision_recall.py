@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import curves
+from vizkit.figure.charts import curves, literal
 from vizkit.figure.palette import OTHERS
-from vizkit.figure.template import literal
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
