@@ -8,6 +8,8 @@ import numpy as np
 from vizkit.datasets.insects.outline import hull, leaf, oval, strip
 from vizkit.datasets.insects.specimen import Specimen
 
+__all__ = ["backswimmer", "diving_beetle", "water_scorpion", "water_strider"]
+
 
 def diving_beetle(one: Specimen) -> None:
     """A smooth broad oval with a seam between the wing covers; hind legs are oars that point back."""

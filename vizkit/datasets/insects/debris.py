@@ -10,6 +10,8 @@ from vizkit.datasets.insects.outline import leaf, oval, smooth, strip
 from vizkit.datasets.insects.palette import colour, hue
 from vizkit.datasets.insects.pose import SUBPIXEL, fixed
 
+__all__ = ["Thing", "bubbles", "cover", "paint", "silhouette", "thing"]
+
 Tint = Float[np.ndarray, "3"]
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+__all__ = ["DIFFICULTIES", "Difficulty"]
+
 
 @dataclass(frozen=True)
 class Difficulty:

@@ -9,6 +9,8 @@ from vizkit.datasets.insects.outline import leaf, oval, strip
 from vizkit.datasets.insects.palette import colour, hue
 from vizkit.datasets.insects.pose import SUBPIXEL, fixed
 
+__all__ = ["bed"]
+
 SIDE = 128  # the bed is painted on this grid and enlarged, so that it is the same at every size
 KINDS = ("sand", "mud", "gravel", "stones", "litter", "weed", "open water")
 

@@ -5,6 +5,8 @@ import numpy as np
 from vizkit.datasets.insects.outline import hull, leaf, oval, strip, thread
 from vizkit.datasets.insects.specimen import Specimen
 
+__all__ = ["alderfly", "caddisfly", "midge", "mosquito"]
+
 
 def caddisfly(one: Specimen) -> None:
     """A tube of grains or of plant pieces; the head, the plates behind it and six legs look out in front."""

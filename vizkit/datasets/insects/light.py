@@ -7,6 +7,8 @@ import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
+__all__ = ["camera", "cloud", "mix", "multiply", "relief", "ripples", "shadow", "shine", "veil"]
+
 Picture = UInt8[np.ndarray, "height width 3"]
 Mask = UInt8[np.ndarray, "height width"]
 _SOFT = 128  # pixels; shadows and roundness are soft, so this grid is fine enough for them at any size

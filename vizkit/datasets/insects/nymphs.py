@@ -5,6 +5,8 @@ import numpy as np
 from vizkit.datasets.insects.outline import hull, leaf
 from vizkit.datasets.insects.specimen import Specimen
 
+__all__ = ["damselfly", "dragonfly", "mayfly", "stonefly"]
+
 
 def mayfly(one: Specimen) -> None:
     """Seven pairs of gill plates along the abdomen and three long tails."""

@@ -6,6 +6,8 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float
 
+__all__ = ["hull", "hulls", "leaf", "oval", "smooth", "strip", "strips", "thread"]
+
 Points = Float[np.ndarray, "point 2"]
 
 

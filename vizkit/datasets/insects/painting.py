@@ -7,6 +7,8 @@ from jaxtyping import UInt8
 from vizkit.datasets.insects.light import cloud
 from vizkit.datasets.insects.pose import SUBPIXEL, Posed
 
+__all__ = ["layers", "mottled"]
+
 RIM = 24  # shades by which the outline of a piece is darker than the piece
 Layer = UInt8[np.ndarray, "height width"]
 

@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
+__all__ = ["apart", "colour", "hue", "shades"]
+
 _LUMA = np.array([0.299, 0.587, 0.114])
 HUES = np.array(
     [

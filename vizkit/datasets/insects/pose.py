@@ -9,6 +9,8 @@ from jaxtyping import Float, UInt8
 from vizkit.datasets.insects.difficulty import Difficulty
 from vizkit.datasets.insects.specimen import Piece, Specimen
 
+__all__ = ["SUBPIXEL", "Posed", "fixed", "pose", "raster"]
+
 SUBPIXEL = 4  # OpenCV's drawing takes coordinates in 1/16 pixel
 USUAL_SHARE = 0.085  # of the frame that an animal of middle extent fills
 RASTER = 96  # pixels; what depends on areas is measured on this grid, whatever the size of the picture

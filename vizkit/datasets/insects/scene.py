@@ -14,6 +14,8 @@ from vizkit.datasets.insects.palette import apart, colour, hue, shades
 from vizkit.datasets.insects.pose import Posed, pose, raster
 from vizkit.datasets.insects.specimen import PARTS, Specimen
 
+__all__ = ["Streams", "paint"]
+
 _TRIES = 4  # for a thing that covers some of the animal, but not too much
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from vizkit.datasets.insects import bugs, larvae, nymphs
 from vizkit.datasets.insects.specimen import Specimen
 
+__all__ = ["DECIDING", "LABELS", "SPECIES"]
+
 SPECIES: dict[str, Callable[[Specimen], None]] = {
     "mayfly nymph": nymphs.mayfly,
     "stonefly nymph": nymphs.stonefly,

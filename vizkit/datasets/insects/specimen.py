@@ -8,6 +8,8 @@ import numpy as np
 
 from vizkit.datasets.insects.outline import hull, hulls, leaf, oval, smooth, strip, strips
 
+__all__ = ["PARTS", "Piece", "Specimen"]
+
 PARTS = ("head", "thorax", "abdomen", "legs", "tails", "gills", "wing pads", "case", "antennae")
 # Shades of the animal's own colour: 0 its darkest, 128 the colour itself, 255 its palest.
 SHADES = {

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+__all__ = ["Annotated", "BoxSet"]
+
 
 @dataclass(frozen=True)
 class Annotated:

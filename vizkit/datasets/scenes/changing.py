@@ -5,6 +5,8 @@ from PIL import Image
 
 from vizkit.datasets.scenes.annotated import Annotated
 
+__all__ = ["LEAST", "cropped", "resized"]
+
 LEAST = 0.3
 """Of a box's area, which has to lie in a crop: of less nobody can tell what it is."""
 

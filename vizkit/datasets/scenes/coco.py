@@ -25,6 +25,8 @@ from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.image import ImageError, open_image
 from vizkit.writing import write
 
+__all__ = ["FILE", "MOST_BYTES", "Problems", "open_coco", "read_annotations", "run_lengths", "write_coco"]
+
 FILE = "annotations.json"
 MOST_BYTES = 500_000_000
 MOST_LISTED = 20

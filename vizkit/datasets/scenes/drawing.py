@@ -19,6 +19,8 @@ from vizkit.datasets.insects.pose import Posed, pose
 from vizkit.datasets.insects.species import SPECIES
 from vizkit.datasets.insects.specimen import Specimen
 
+__all__ = ["LABELS", "MOST", "SIZES_PX", "Scene", "boxes_of", "draw_scene"]
+
 MOST = 5  # insects of a scene; as many scenes hold none as hold five
 SIZES_PX = (64, 1024)
 EXTENT = (0.3, 0.54)  # longer side of an insect, as a share of the frame
