@@ -10,8 +10,6 @@ from vizkit.models.sequences import SequenceModel, trace_pair
 from vizkit.models.sequences.tracing import is_cross
 from vizkit.traces import NotApplicable
 
-__all__ = ["measured_alignment"]
-
 
 def measured_alignment(model: SequenceModel, pairs: Iterable[Pair]) -> dict[str, Aligned]:
     """By role, of dates whose roles are known: the mean of all heads of all layers that look at the source, while the

@@ -27,8 +27,6 @@ from vizkit.evaluation.classes import EvaluationError
 from vizkit.models import Loaded
 from vizkit.writing import write
 
-__all__ = ["KEPT_BYTES", "AnswerCache", "Chunk", "key_of", "weights_digest"]
-
 VERSION = 1  # of what is written; another one finds nothing of this one
 KEPT_BYTES = 4 << 30  # of all answers together; those that were longest unused go first
 

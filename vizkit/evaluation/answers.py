@@ -25,7 +25,6 @@ from vizkit.shortage import memory_short
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["Answers", "StoppedError", "evaluate", "fill", "gathered"]
 
 CHUNK = {"cpu": 64, "cuda": 256}
 Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pictures a second since the start

@@ -18,8 +18,6 @@ from vizkit.image import RGB, seen_box
 from vizkit.models import Loaded, trace
 from vizkit.traces import NotApplicable
 
-__all__ = ["InBoxes", "in_boxes", "relevance_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class InBoxes:

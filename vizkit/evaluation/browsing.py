@@ -9,8 +9,6 @@ from jaxtyping import Bool, Int
 
 from vizkit.evaluation.measures import Judged
 
-__all__ = ["KINDS", "ORDERS", "Filter", "common_answers", "disagreement", "matching", "ordered", "paged"]
-
 ALL, MISTAKES, DISAGREE = KINDS = ("all", "mistakes", "models disagree")
 ORDERS: dict[str, Callable[[Judged], np.ndarray]] = {
     "hardest first": lambda judged: -judged.loss,

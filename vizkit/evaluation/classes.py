@@ -10,8 +10,6 @@ from vizkit.analysis.comparison.class_names import match
 from vizkit.datasets.image_set import ImageSet
 from vizkit.heads import SOFTMAX, Head
 
-__all__ = ["EvaluationError", "Known", "known"]
-
 MOST_NAMED = 4
 UNKNOWN = -1
 LONGEST = 300  # characters of a sentence: names come from strangers

@@ -13,25 +13,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-__all__ = [
-    "BINS",
-    "ROWS",
-    "Bin",
-    "ClassRow",
-    "Interval",
-    "Judged",
-    "Measures",
-    "calibration_error",
-    "confusion",
-    "hardest",
-    "judge",
-    "mean_interval",
-    "measure",
-    "ratio_interval",
-    "reliability",
-    "share_interval",
-]
-
 BINS = 15
 TOP = 5
 LEVEL = 0.95

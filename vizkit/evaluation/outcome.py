@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from vizkit.evaluation.answers import Answers
     from vizkit.models import Loaded
 
-__all__ = ["Outcome", "Row", "evaluate_all", "read", "save", "titles"]
 
 ARRAYS = ("answer", "label", "probability", "loss", "rank")
 Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name, pictures, of how many, a second

@@ -13,8 +13,6 @@ from jaxtyping import Bool
 
 from vizkit.evaluation.measures import Interval, mean_interval
 
-__all__ = ["Pair", "among", "compare", "holm", "mcnemar"]
-
 ALPHA = 0.05
 
 

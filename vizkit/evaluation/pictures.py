@@ -12,8 +12,6 @@ from vizkit.datasets.layout import Listing, list_folder
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.datasets.split_shares import fair_choice
 
-__all__ = ["EVERY", "open_pictures"]
-
 EVERY = "all pictures"
 
 

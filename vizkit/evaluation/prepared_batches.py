@@ -11,8 +11,6 @@ from torch.utils.data import DataLoader, Dataset
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.image import RGB, Preprocessing, prepare, unprepare
 
-__all__ = ["PreparedPictures", "eight_bit", "loader", "pixels_on"]
-
 Pixels = Float[Tensor, "image channel height width"]
 
 

@@ -12,8 +12,6 @@ from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.image import prepare
 from vizkit.models.detection.opening import Detector
 
-__all__ = ["Habits", "habits", "habits_from"]
-
 BATCH = 10
 DIGITS = 4
 COLUMNS = ("query", "label", "score", "x", "y", "width", "height")

@@ -16,8 +16,6 @@ from vizkit.evaluation.measures import BINS, confusion, hardest
 from vizkit.evaluation.outcome import Outcome, Row
 from vizkit.evaluation.report_pictures import confusion_table, environment, mistakes, thumbnail
 
-__all__ = ["csv_lines", "html", "models_csv", "pictures_csv", "write"]
-
 HARDEST = 12  # pictures a model
 EMPTY = "–"
 COLUMNS = (

@@ -16,7 +16,6 @@ from vizkit.datasets.image_set import DatasetError, ImageSet
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["confusion_table", "environment", "mistakes", "thumbnail"]
 
 SIDE_PX = 112  # of a small picture
 MOST_LABELS = 40  # a larger table is not read by anybody; its largest cells are listed

@@ -11,8 +11,6 @@ from vizkit.image import prepare
 from vizkit.models.probes.convolution.shifting import answers_when_moved
 from vizkit.models.sources.loaded import Loaded
 
-__all__ = ["when_moved"]
-
 BATCH = 64
 
 

@@ -12,8 +12,6 @@ from vizkit.models import Loaded
 from vizkit.models.probes.interventions.steering import class_directions
 from vizkit.models.probes.interventions.stream_edits import Directions
 
-__all__ = ["directions_of"]
-
 BATCH = 8
 
 

@@ -15,8 +15,6 @@ from vizkit.evaluation.measures import Interval, mean_interval
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR
 
-__all__ = ["Level", "Quality", "by_level", "gain_of", "quality_of"]
-
 BATCH = 20
 Pixels = Float[Tensor, "_picture 3 _row _column"]
 

@@ -26,8 +26,6 @@ from vizkit.training.runs import saving
 from vizkit.training.runs.naming import safe_name
 from vizkit.training.tuning import begins_elsewhere, classes_in, keeps_head, refuse_other_task, refuse_untrained
 
-__all__ = ["OURS", "begun", "build", "ours", "parse_args", "sketched"]
-
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
 # Two scales and fewer and fewer tokens, against a plain ViT of fine and one of coarse patches: all else is equal.

@@ -6,8 +6,6 @@ from torch import Tensor
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["hard_loss", "mixed_loss", "soft_loss", "soft_targets"]
-
 Logits = Float[Tensor, "image label"]
 
 

@@ -14,8 +14,6 @@ from torch.utils.data import Dataset
 from vizkit.image import Preprocessing
 from vizkit.training.pictures.batches import in_order, loader, normalised
 
-__all__ = ["IGNORED", "Score", "counted", "evaluate", "zeros"]
-
 BATCH = 128
 IGNORED = -100
 """A label that does not count: beyond the end of a shorter text, say. `torch.nn.functional.cross_entropy`'s own."""

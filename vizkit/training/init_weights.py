@@ -12,8 +12,6 @@ from timm.layers import PatchEmbed
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
-__all__ = ["narrow"]
-
 
 def narrow(model: nn.Module) -> None:
     """Draw the initial weights anew: mimetic for a plain ViT, by fan-in for the rest (Swin)."""

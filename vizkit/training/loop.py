@@ -24,8 +24,6 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import merit
 from vizkit.training.updates import Updates
 
-__all__ = ["Loop", "train"]
-
 SAY_EVERY_S = 0.5
 
 

@@ -11,8 +11,6 @@ from torch import Tensor, nn
 
 from vizkit.training.recipe import Recipe, RecipeError
 
-__all__ = ["choose_trainable", "epochs_since_best", "head_names", "optimizer_of", "plateaus", "rate", "set_training"]
-
 _ORTHOGONALISE = muon.zeropower_via_newtonschulz
 
 

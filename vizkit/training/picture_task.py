@@ -25,8 +25,6 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import card, saving
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["PictureTask", "picture_task"]
-
 SAMPLES = 12
 
 LUMINANCE = (0.299, 0.587, 0.114)

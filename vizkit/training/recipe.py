@@ -11,8 +11,6 @@ from dataclasses import Field, asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["NAMED", "Recipe", "RecipeError", "named"]
-
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 SCHEDULES = ("cosine", "plateau", "constant")
 DISTILLATIONS = ("none", "soft", "hard")

@@ -10,8 +10,6 @@ from vizkit.training.sequences.task import sequence_task
 from vizkit.training.super_resolution.task import enlarging_task
 from vizkit.training.task import Task
 
-__all__ = ["set_up"]
-
 
 def set_up(recipe: Recipe, device: torch.device) -> Task:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""

@@ -2,8 +2,6 @@
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["MIRRORS", "SUITED", "suited"]
-
 SUITED = ("model", "images", "flip", "square_px")
 """The fields that `suited` looks at."""
 MIRRORS = ". Digits and your own pictures begin without: a mirrored digit, letter or sign is another one or none"

@@ -18,8 +18,6 @@ from vizkit.training.evaluating import Score
 from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["Examples", "Task"]
-
 
 @runtime_checkable
 class Examples(Protocol):

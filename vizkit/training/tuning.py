@@ -7,19 +7,6 @@ from pathlib import Path
 
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 
-__all__ = [
-    "PROBE",
-    "TUNE",
-    "TUNING",
-    "begins_elsewhere",
-    "classes_in",
-    "head_words",
-    "keeps_head",
-    "refuse_foreign",
-    "refuse_other_task",
-    "refuse_untrained",
-]
-
 WEIGHTS = re.compile(r"\.(safetensors|pt|pth|bin|ckpt|tar)$", re.IGNORECASE)
 """The names of files of weights."""
 TUNE, PROBE = "fine-tune", "linear-probe"

@@ -18,8 +18,6 @@ from vizkit.training.pictures.batches import Batches, seed_of
 from vizkit.training.recipe import Recipe
 from vizkit.training.task import Task
 
-__all__ = ["Updates"]
-
 
 class Updates:
     """The model that learns, what changes it, and its moving average. `live`: wrapped where processes share it."""

@@ -13,8 +13,6 @@ from vizkit.datasets.opening import open_set
 from vizkit.image import prepare
 from vizkit.models import Loaded
 
-__all__ = ["FewPictures", "few_pictures"]
-
 
 @dataclass(frozen=True)
 class FewPictures:

@@ -16,7 +16,6 @@ from vizkit.traces import NotApplicable
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["behaviours_of", "means", "measured"]
 
 Means = dict[str, tuple[float, ...]]
 Values = Float[Tensor, "behaviour head"]

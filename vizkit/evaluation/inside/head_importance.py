@@ -17,7 +17,6 @@ from vizkit.traces import NotApplicable
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["ABLATIONS", "BATCH", "REFERENCES", "Ablation", "gathered", "heads_of", "means_of", "places_of"]
 
 Ablation = Literal["mean", "zero"]
 ABLATIONS: tuple[Ablation, ...] = ("mean", "zero")

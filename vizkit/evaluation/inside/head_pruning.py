@@ -21,7 +21,6 @@ from vizkit.models.recording.editing import Editing, Plan
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["Part", "pruned"]
 
 BATCH = 32
 SPLIT = "val"  # the order comes from test pictures

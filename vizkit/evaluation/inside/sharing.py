@@ -8,7 +8,6 @@ from vizkit.evaluation.answers import gathered
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-__all__ = ["mine", "together"]
 
 Piece = TypeVar("Piece")
 

@@ -13,8 +13,6 @@ from vizkit.evaluation.inside.few_pictures import FewPictures
 from vizkit.models import Loaded
 from vizkit.models.probes.block_outputs import block_outputs
 
-__all__ = ["BATCH", "Part", "Similarity", "gathered", "similarity"]
-
 BATCH = 32
 
 

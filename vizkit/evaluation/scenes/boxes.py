@@ -13,8 +13,6 @@ from jaxtyping import Bool, Float, Float32, Int
 
 from vizkit.evaluation.measures import Interval, share_interval
 
-__all__ = ["KINDS", "RECALLS", "SURE", "Boxes", "Measures", "Mistakes", "curves", "measure", "mistakes"]
-
 OVERLAPS, RECALLS = tuple(np.linspace(0.5, 0.95, 10).tolist()), np.linspace(0, 1, 101)
 RIGHT, NEAR, SURE = 0.5, 0.1, 0.5  # IoU of a thing that is found, and from which on a box has to do with it; score
 KINDS = ("right", "badly placed", "wrong class", "said twice", "out of nothing", "wrong class and place")

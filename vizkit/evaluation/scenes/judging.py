@@ -21,8 +21,6 @@ from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things
 from vizkit.models.detection.opening import Detector
 
-__all__ = ["batches", "judge", "things_in"]
-
 BATCH = 50
 MOST_NAMED = 5
 MOST_BOXES = 100  # of a class in a scene, the surest, as COCO has it

@@ -11,8 +11,6 @@ from vizkit.analysis.detection.instances import own_and_others
 from vizkit.evaluation.measures import ratio_interval
 from vizkit.models.detection.matching import Pairs
 
-__all__ = ["Looking", "densities", "looking"]
-
 
 @dataclass(frozen=True)
 class Looking:

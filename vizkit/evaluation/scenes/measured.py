@@ -19,8 +19,6 @@ from vizkit.models.detection.precision import Precision, all_right, precision
 from vizkit.models.networks.detr import Answers
 from vizkit.models.recording.recorder import Recorder
 
-__all__ = ["Measured", "Said", "measure"]
-
 SURE = 0.5
 
 

@@ -11,8 +11,6 @@ from vizkit.evaluation.measures import Interval
 from vizkit.evaluation.scenes.boxes import Boxes, Measures
 from vizkit.writing import read_record, write_record
 
-__all__ = ["STEPS", "Judged", "SceneOutcome", "read", "save"]
-
 FACTS = ("opened", "name", "part", "digest", "labels", "scenes", "notes")
 STEPS = 65_535  # boxes are kept to so many parts of the picture, and judged as they are kept
 

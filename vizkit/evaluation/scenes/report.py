@@ -7,8 +7,6 @@ from typing import Any
 from vizkit.evaluation.report import csv_lines
 from vizkit.evaluation.scenes.outcome import Judged, SceneOutcome
 
-__all__ = ["as_csv", "as_json"]
-
 SHARES = ("ap50", "ap", "ap75", "faultless")
 ENDS = ("", "_low", "_high")
 

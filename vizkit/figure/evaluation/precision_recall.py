@@ -12,7 +12,6 @@ from vizkit.figure.palette import OTHERS
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["precision_recall"]
 
 Curve = Float[np.ndarray, "_recall"]
 

@@ -14,8 +14,6 @@ from vizkit.image import Preprocessing
 from vizkit.models.detection.matching import Things
 from vizkit.training.pictures.batches import Key, fitted
 
-__all__ = ["NOTHING", "Scenes", "part", "shares", "things_of", "turned"]
-
 NOTHING = -1.0
 """The class of a row that stands for no thing: pictures with fewer things than the most of their batch."""
 

@@ -4,8 +4,6 @@ from vizkit.datasets.image_set import SPLITS, DatasetError
 from vizkit.datasets.scenes.opening import ABOUT, open_boxes
 from vizkit.training.recipe import Recipe
 
-__all__ = ["left_out"]
-
 
 def left_out(recipe: Recipe) -> list[str]:
     """Sentences; none for drawn scenes, for other tasks, and for data that cannot be opened: the run says that."""

@@ -32,8 +32,6 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["MaskTask", "mask_iou", "mask_loss", "mask_task"]
-
 OF = "bundled:scenes_detr"
 BATCH = 25
 Masks = Float[Tensor, "instance height width"]

@@ -13,8 +13,6 @@ from vizkit.models.detection.segmenting import FINEST, Segments
 from vizkit.training.detection.batches import NOTHING, shares, turned
 from vizkit.training.pictures.batches import Key
 
-__all__ = ["MaskedScenes", "masks_of"]
-
 BOX = 5  # class and box come first in a row, then its mask
 
 

@@ -2,8 +2,6 @@
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["DETECTING"]
-
 _SCENES = Recipe(
     data="scenes",
     images=12_000,

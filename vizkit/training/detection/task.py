@@ -32,8 +32,6 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["BACKBONE", "DetectingTask", "detecting_task"]
-
 BACKBONE = "bundled:insects_cnn"
 SIDE_PX = 160
 IDLE = (

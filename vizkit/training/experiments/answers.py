@@ -15,8 +15,6 @@ from vizkit.models.probes.two_heads import refuse_one_token, two_heads
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
-__all__ = ["BATCH", "BOTH", "CLASS", "DIST", "Answered", "ask"]
-
 BATCH = 64
 CLASS, DIST, BOTH, TEACHER = "class token", "distillation token", "both averaged", "teacher"
 Answers = Int[np.ndarray, " image"]

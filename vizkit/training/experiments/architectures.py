@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["SIZES", "VARIANTS", "Size", "Worth", "plan", "worths"]
-
 VARIANTS = {  # the end of a model's name in `architectures.OURS`
     "vit_coarse": "plain ViT, coarse patches",
     "vit_fine": "plain ViT, fine patches",

@@ -13,8 +13,6 @@ from typing import Any
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["BY", "METHODS", "SHIPPED", "TASKS", "Curve", "curves", "name_of", "outcomes", "plan"]
-
 SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "memory"
 TASKS = ("copy", "reverse")
 _BEGIN = Recipe(images=20_000, epochs=3, batch=64, lr=3e-3, warmup_epochs=0.5)

@@ -9,8 +9,6 @@ from vizkit.training.experiments.memory import BY, COUNT
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.lines import Lines
 
-__all__ = ["measure"]
-
 
 def measure(run: RunFolder) -> dict[str, list[float]]:
     """Shares of texts wholly right, along each of BY; kept in memory.json of the run."""

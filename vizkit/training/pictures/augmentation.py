@@ -23,8 +23,6 @@ from vizkit.training.distillation import soft_targets
 from vizkit.training.pictures.batches import Pixels, fitted, seed_of
 from vizkit.training.recipe import Recipe
 
-__all__ = ["Rows", "augmented", "batch_changes", "erase", "mixed", "picture_changes", "rand_augment"]
-
 Rows = Int[np.ndarray, " image"]
 Targets = Float[Tensor, "image label"]
 ERASED_AREA, ERASED_ASPECT, ATTEMPTS = (0.02, 1 / 3), (0.3, 1 / 0.3), 10  # timm's, after Zhong et al.

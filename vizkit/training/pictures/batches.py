@@ -22,8 +22,6 @@ from vizkit.datasets.image_set import ImageSet
 from vizkit.image import Preprocessing, prepare, unprepare
 from vizkit.training.recipe import Recipe, RecipeError
 
-__all__ = ["Batches", "Fitted", "Key", "Pixels", "drawn_from", "fitted", "in_order", "loader", "normalised", "seed_of"]
-
 Pixels = Float[Tensor, "image channel height width"]
 Key = tuple[int, int]  # index in the set, seed of its augmentation
 _GENERATORS = threading.RLock()

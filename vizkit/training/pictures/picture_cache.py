@@ -15,8 +15,6 @@ from vizkit.datasets.cache import cache_folder
 from vizkit.training.pictures.batches import Fitted, Key, in_order, loader
 from vizkit.writing import clear, write
 
-__all__ = ["MEMORY_BYTES", "in_memory"]
-
 MEMORY_BYTES = 2 << 30  # larger sets are read again in every epoch
 KEPT_BYTES = 4 << 30  # on disk, of all sets together
 A_DAY_S = 86_400.0  # longer than anybody writes a file

@@ -20,21 +20,6 @@ from vizkit.training.pictures.augmentation import picture_changes, rand_augment
 from vizkit.training.pictures.batches import drawn_from
 from vizkit.training.recipe import Recipe
 
-__all__ = [
-    "ABLATION",
-    "APPLIED",
-    "BASELINE",
-    "FAILED",
-    "Changed",
-    "Mixed",
-    "chances",
-    "erased",
-    "mixed",
-    "rand_augmented",
-    "skipped",
-]
-
-
 APPLIED = 0.5
 """The probability with which timm applies each operation that RandAugment has drawn."""
 

@@ -11,8 +11,6 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import best_of
 from vizkit.training.tuning import begins_elsewhere
 
-__all__ = ["card", "card_of_network"]
-
 CARD = """\
 # {name}
 

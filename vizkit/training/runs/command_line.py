@@ -9,8 +9,6 @@ from pathlib import Path
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["arguments", "changes", "command", "data_name", "model_name", "portable"]
-
 
 def command(recipe: Recipe, folder: str) -> str:
     """The command line that trains this recipe again."""

@@ -8,8 +8,6 @@ from typing import Any
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.command_line import data_name
 
-__all__ = ["X_AXES", "along", "differing", "smoothed", "steps_an_epoch"]
-
 X_AXES = ("epoch", "step", "minutes")
 PATHS = ("data", "model", "teacher")
 

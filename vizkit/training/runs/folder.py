@@ -23,8 +23,6 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.work_folder import WorkError, WorkFolder
 from vizkit.writing import is_left
 
-__all__ = ["RunFolder", "runs", "runs_root"]
-
 NUMBERS = ("epoch", "train_loss", "train_accuracy", "rate", "images_per_s", "val_loss", "val_accuracy", "seconds")
 """Of each line of the metrics."""
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ACCURACY", "Measure", "best_of", "measure_of", "merit"]
-
 
 @dataclass(frozen=True)
 class Measure:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from vizkit.training.tuning import WEIGHTS  # a folder of such a name would pass for a file
 
-__all__ = ["free_name", "safe_name"]
-
 LONGEST = 80
 _OTHER = re.compile(r"[^\w.-]+")
 

@@ -23,8 +23,6 @@ from vizkit.training.tuning import refuse_foreign
 from vizkit.work_folder import WorkError
 from vizkit.writing import write
 
-__all__ = ["board", "load_best", "load_state", "save_best", "save_opened", "save_state", "save_weights", "versions"]
-
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
 
 

@@ -13,7 +13,6 @@ from vizkit.writing import read_record, write_record
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
 
-__all__ = ["TEXTS", "TextAnswers", "answered", "read", "save"]
 
 TEXTS, BATCH, WORST = 2000, 128, 12
 COUNTS = ("length", "asked", "wrong")

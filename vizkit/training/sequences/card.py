@@ -6,8 +6,6 @@ from vizkit.training.evaluating import Score
 from vizkit.training.runs.card import card_of_network
 from vizkit.training.runs.folder import RunFolder
 
-__all__ = ["card"]
-
 CARD = """\
 # {name}
 

@@ -22,8 +22,6 @@ from vizkit.training.evaluating import IGNORED
 from vizkit.training.pictures.batches import Key
 from vizkit.vocabulary import ARROW, BEGIN, END, MASK, PAD, SPECIAL, Vocabulary
 
-__all__ = ["CHOSEN", "Lines", "hidden"]
-
 CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1
 """BERT's shares (Devlin et al. 2019, § 3.1): tokens to be guessed, and of these those shown as [MASK] or as any other
 token; the rest stays as it is."""

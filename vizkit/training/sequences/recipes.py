@@ -2,8 +2,6 @@
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["TEXTS"]
-
 _DATES = Recipe(data="dates", epochs=5, batch=128, lr=2e-3, warmup_epochs=1.0, licence="mit")
 
 TEXTS: dict[str, tuple[str, Recipe]] = {

@@ -21,8 +21,6 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.card import card
 from vizkit.training.sequences.lines import Lines
 
-__all__ = ["COUNTS", "SequenceTask", "sequence_task"]
-
 COUNTS = {"train": 40_000, "val": 1000, "test": 2000}
 """Pairs of each split; the recipe's `images` may choose another number of those to learn from."""
 OF_PICTURES = (

@@ -10,8 +10,6 @@ from torch.func import functional_call
 
 import vizkit
 
-__all__ = ["Adversary", "Critic", "Perceptual", "gradient_penalty"]
-
 FEATURES, DEPTH = "bundled:insects_cnn", 2
 """The paper takes VGG-19's; these are at hand without a network. After its stem the second of three stages, whose
 places are 8 pixels apart."""

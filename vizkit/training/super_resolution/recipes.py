@@ -2,8 +2,6 @@
 
 from vizkit.training.recipe import Recipe
 
-__all__ = ["ENLARGING"]
-
 _INSECTS = Recipe(
     epochs=6,
     images=800,

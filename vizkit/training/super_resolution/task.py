@@ -29,8 +29,6 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.super_resolution.card import card
 from vizkit.training.super_resolution.losses import Adversary, Perceptual
 
-__all__ = ["COUNTS", "EnlargingTask", "Shown", "enlarging_task"]
-
 COUNTS = {"train": 800, "val": 48, "test": 120}
 """Scenes of each split; the recipe's `images` may choose another number of those to learn from."""
 IDLE = (

@@ -6,8 +6,6 @@ from vizkit.models import Loaded
 from vizkit.models.probes.flow import Group, Shape, Step, changed_between, flow, tokens_in
 from vizkit.views.subject import Subject
 
-__all__ = ["amount", "between", "shape", "share", "steps_of", "tokens", "total"]
-
 
 def steps_of(of: Subject, loaded: Loaded | None = None) -> tuple[Step, ...]:
     """At the model's input size for this picture; of another model, `loaded`, on the same one."""

@@ -18,8 +18,6 @@ from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
-__all__ = ["PICTURES", "RECORDED", "SCENES", "pictures_of", "scene_set"]
-
 RECORDED = bundled.FOLDER / "experiments" / "evaluation"
 CALLED = {"scenes_detr": "DETR"}
 T = TypeVar("T")
