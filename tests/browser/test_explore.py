@@ -209,7 +209,7 @@ def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: 
     page.goto(f"{server}/explore?{MODELS}&image=digit+3")
     ready(page)
     click(page, 0.3, 0.8)
-    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="More", exact=True).click()
     pick(page, "scale", "shared")
     pick(page, "draw", "map only")
     page.keyboard.press("Escape")

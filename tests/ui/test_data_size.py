@@ -188,9 +188,9 @@ def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
 def test_what_is_said_of_the_runs(tmp_path):
     (study,) = studies(trained(tmp_path))
     few, many, hunger = findings(study)
-    assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few.words
-    assert "With 12,000 images the CNN (97 %) is not told apart from the MLP by one run of each" in many.words
-    assert hunger.words == (
+    assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few
+    assert "With 12,000 images the CNN (97 %) is not told apart from the MLP by one run of each" in many
+    assert hunger == (
         "What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000."
     )
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
@@ -206,9 +206,9 @@ def test_what_a_teacher_adds_is_paired_with_the_vit(tmp_path):
     assert (gain.mean, gain.seeds) == (pytest.approx(0.15), 3)
     assert gain.half == pytest.approx(1.96 * math.sqrt((0.75 * 0.25 + 0.6 * 0.4) / 2000), rel=1e-3)
     said = teacher_finding(study)
-    assert said.words.startswith("Of the gains whose interval leaves zero out the largest is 15.0 points")
-    assert "with 12,000 images a hard teacher of all pictures harms the most, −9.0 points" in said.words
-    assert said.words.endswith("with 100 images all intervals hold zero.")
+    assert said.startswith("Of the gains whose interval leaves zero out the largest is 15.0 points")
+    assert "with 12,000 images a hard teacher of all pictures harms the most, −9.0 points" in said
+    assert said.endswith("with 100 images all intervals hold zero.")
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------

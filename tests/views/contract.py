@@ -58,7 +58,12 @@ PICTURES = (
     MODELS
     | TRAINED
     | NO_MODEL
-    | {"digits_dual": "digit 3", "digits_gradual": "digit 3", "tnt_s_patch16_224": "mayfly nymph"}
+    | {
+        "digits_swin": "digit 3",
+        "digits_dual": "digit 3",
+        "digits_gradual": "digit 3",
+        "tnt_s_patch16_224": "mayfly nymph",
+    }
 )
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
@@ -91,7 +96,7 @@ def windows() -> nn.Module:
 
 
 OWN_MODULES = {"stranger": Stranger, "two_heads": two_heads, "windows": windows}
-BESIDE = {"windows": "two_heads"}
+BESIDE = {"windows": "two_heads", "digits_swin": "digits_vit"}
 """What a view of several models at once is given beside one of them."""
 
 

@@ -110,6 +110,6 @@ def test_a_phone_shows_the_picture_first(phone: Page, server: str):
     assert box is not None
     assert box["y"] < 0.55 * phone.viewport_size["height"]
     fits(phone)
-    phone.locator(MAIN).get_by_role("button", name="More").click()
+    phone.locator(MAIN).get_by_role("button", name="More", exact=True).click()
     expect(phone.get_by_text("Laid over the result")).to_be_visible()
     fits(phone)

@@ -104,9 +104,10 @@ def _recipe_picker() -> tuple[str, Recipe]:
     if filled != (task, name):
         st.session_state["_train_filled"] = (task, name)
         pictures = recipe.task == "classify"
+        begun = _begun(tuned if filled and filled[0] == TUNED else "") if task == TUNED else ""
         fields.fill(suited(recipe, str(st.session_state.get("train_data") or recipe.data)) if pictures else recipe)
-        if task == TUNED:
-            _begin_with(tuned if filled and filled[0] == TUNED else "")
+        if begun:
+            fields.put("model", begun)
         if task == TEACH:
             knows = "digits" if st.session_state.get("train_data") == "digits" else "insects"
             fields.put("teacher", f"bundled:{knows}_cnn")
@@ -115,14 +116,15 @@ def _recipe_picker() -> tuple[str, Recipe]:
     return task, recipe
 
 
-def _begin_with(tuned: object) -> None:
+def _begun(tuned: object) -> str:
     """The model that was chosen for it before, else the first of the other pages; and of what is built in, pictures
     that it does not know."""
-    begun = str(tuned or model.trained_models()[0])
-    fields.put("model", begun)
-    known = begun.removeprefix("bundled:").partition("_")[0]
-    if not tuned and st.session_state.get("train_data", "insects").partition(":")[0] == known:
-        st.session_state["train_data"] = "insects" if known == "digits" else "digits"
+    begun, data = str(tuned or model.trained_models()[0]), str(st.session_state.get("train_data") or "insects")
+    if not tuned:
+        known = begun.removeprefix("bundled:").partition("_")[0]
+        same = data.partition(":")[0] == known
+        st.session_state["train_data"] = ("insects" if known == "digits" else "digits") if same else data
+    return begun
 
 
 def _other_task(recipe: Recipe) -> None:
