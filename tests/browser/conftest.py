@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.browser.steps import PHONE_PX
 
@@ -121,10 +121,13 @@ def watched(tab: Page) -> Iterator[Page]:
     assert not errors, errors
 
 
+DESKTOP: ViewportSize = {"width": 1440, "height": 1000}
+
+
 # One tab for all journeys: a new one compiles Streamlit's and Plotly's scripts again, half of what a visit costs.
 @pytest.fixture(scope="session")
 def desktop(chromium: Browser) -> Page:
-    context = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
+    context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     return context.new_page()
 
 
@@ -136,7 +139,9 @@ def telephone(chromium: Browser) -> Page:
 
 @pytest.fixture
 def page(desktop: Page) -> Iterator[Page]:
-    """A desktop window."""
+    """A desktop window, as large as it was before a test that made it a small one."""
+    if desktop.viewport_size != DESKTOP:
+        desktop.set_viewport_size(DESKTOP)
     with watched(desktop) as tab:
         yield tab
 
