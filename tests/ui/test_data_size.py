@@ -190,9 +190,7 @@ def test_what_is_said_of_the_runs(tmp_path):
     few, many, hunger = findings(study)
     assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few
     assert "With 12,000 images the CNN (97 %) is not told apart from the MLP by one run of each" in many
-    assert hunger == (
-        "What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000."
-    )
+    assert hunger == ("What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000.")
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
     assert findings(alone) == []
     assert teacher_finding(alone) is None
