@@ -96,6 +96,13 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     assert "layer 2 of 6 · head 4 of 4" in texts(test)
 
 
+def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("vizkit.ui.drawing.digest_of", lambda rgb: pytest.fail("digested"))
+    test = opened("swin", models=SWIN, image="digit 3", swin_view="Stages")
+    assert not test.exception
+    assert components(test)
+
+
 def test_fewer_layers_and_heads_fall_back():
     test = opened(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
     assert test.slider(key="layer").value == 11
