@@ -10,7 +10,7 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
-from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, opened, texts
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, fine, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
@@ -97,10 +97,13 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("vizkit.ui.drawing.digest_of", lambda rgb: pytest.fail("digested"))
-    test = opened("swin", models=SWIN, image="digit 3", swin_view="Stages")
-    assert not test.exception
+    digested = []
+    monkeypatch.setattr("vizkit.ui.drawing.digest_of", lambda rgb: digested.append(rgb) or "a digest")
+    test = opened("compare", models=[VIT, SWIN], image="digit 3")
+    fine(test)
+    whole = test.session_state["_picture"].rgb
     assert components(test)
+    assert not any(rgb is whole for rgb in digested)
 
 
 def test_fewer_layers_and_heads_fall_back():
