@@ -51,7 +51,7 @@ def test_measuring_shows_progress_and_stops(page: Page, server: str):
     ready(page)
     expect(page.get_by_text("These times come with vizkit")).to_be_visible()
     page.get_by_role("button", name="Measure on this machine").click()
-    stop = page.get_by_role("button", name="Stop")
+    stop = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
     stop.click()
     expect(stop).to_have_count(0, timeout=60_000)
     expect(page.get_by_role("button", name="Measure on this machine")).to_be_visible()
