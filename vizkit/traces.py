@@ -5,10 +5,13 @@ the whole image), and two integer maps say which token every row and column is. 
 inner and outer attention, cross-attention and attention pooling need one structure and one set of analyses.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.check import LOGIT_TOLERANCE, OUTPUT_TOLERANCE, ROW_SUM_TOLERANCE, Check, tolerance
@@ -26,6 +29,8 @@ __all__ = [
     "TraceError",
     "dense",
     "query_row",
+    "refuse",
+    "refusals",
     "row_sum_error",
     "row_times",
     "tolerance",
@@ -37,6 +42,30 @@ PADDING = -1
 
 class NotApplicable(ValueError):  # noqa: N818  (not an error of the program: a sentence for the page)
     """A view has no meaning for this model; the message is one sentence for the user."""
+
+
+Refusal = tuple[Bool[Tensor, ""], str]
+_REFUSALS: ContextVar[list[Refusal] | None] = ContextVar("refusals", default=None)
+
+
+def refuse(wrong: Bool[Tensor, ""], sentence: str) -> None:
+    """NotApplicable with this sentence where `wrong` is true: what its numbers alone tell of a map."""
+    if (kept := _REFUSALS.get()) is not None:
+        kept.append((wrong, sentence))
+    elif bool(wrong):
+        raise NotApplicable(sentence)
+
+
+@contextmanager
+def refusals() -> Iterator[list[Refusal]]:
+    """What `refuse` would say, in order and without an end: of many pictures at once (`torch.vmap`) no single one can
+    stop the work for the others."""
+    kept: list[Refusal] = []
+    token = _REFUSALS.set(kept)
+    try:
+        yield kept
+    finally:
+        _REFUSALS.reset(token)
 
 
 class TraceError(ValueError):
@@ -215,8 +244,7 @@ def row_times(
     padded = torch.cat([row.float(), row.new_zeros(1, dtype=torch.float32)])  # PADDING picks the zero at the end
     spread = torch.einsum("gq,gqk->gk", padded[attention.query_ids], fused)
     out = row.new_zeros(keys + 1, dtype=torch.float32)
-    out.index_add_(0, attention.key_ids.flatten() % (keys + 1), spread.flatten())
-    return out[:-1]
+    return out.index_add(0, attention.key_ids.flatten() % (keys + 1), spread.flatten())[:-1]
 
 
 def query_row(attention: Attention, query_id: int) -> Float[Tensor, "head key"]:

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import Factor, Query, factors, start, stream, through
-from vizkit.traces import Attention, NotApplicable, Trace
+from vizkit.traces import Attention, NotApplicable, Trace, refuse
 
 ROUNDING = 1e-12
 """Mass that differs by less than this share of the largest differs by rounding only."""
@@ -52,6 +52,6 @@ def gained(
 ) -> Float[Tensor, "row column"]:
     """What attention changed; NotApplicable where it changed nothing."""
     gain = relevance - without
-    if not float(gain.abs().max()) > ROUNDING * float(without.abs().max()):  # so written, it refuses NaN too
-        raise NotApplicable(f"{method} gives nothing for this class here: nothing that attends speaks for it.")
+    speaks = gain.abs().max() > ROUNDING * without.abs().max()
+    refuse(~speaks, f"{method} gives nothing for this class here: nothing that attends speaks for it.")  # NaN too
     return gain

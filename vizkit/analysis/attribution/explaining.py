@@ -16,7 +16,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.layer_product import Query, read_by_head
 from vizkit.analysis.attribution.methods import METHODS, Given, Method
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cells_of, on_cells
-from vizkit.traces import NotApplicable, Trace
+from vizkit.traces import NotApplicable, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
@@ -138,11 +138,9 @@ def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Te
 
 def _checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
     """The map, unless there is nothing to see on it."""
-    if not bool(torch.isfinite(heat).all()):
-        raise NotApplicable(f"{title} gives values that are not numbers here, so no map is drawn.")
-    high, low = float(heat.max()), float(heat.min())
-    if high - low <= FLAT * max(abs(high), abs(low)):
-        raise NotApplicable(f"{title} gives the same value at every place here, so no map is drawn.")
+    refuse(~torch.isfinite(heat).all(), f"{title} gives values that are not numbers here, so no map is drawn.")
+    alike = heat.max() - heat.min() <= FLAT * heat.abs().max()
+    refuse(alike, f"{title} gives the same value at every place here, so no map is drawn.")
     return heat.detach().float().cpu()
 
 

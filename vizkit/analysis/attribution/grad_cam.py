@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.traces import Features, NotApplicable, Trace
+from vizkit.traces import Features, NotApplicable, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
@@ -119,11 +119,8 @@ def _on_places(features: Features) -> tuple[Float[Tensor, "row column channel"],
 def _speaking(signed: Float[Tensor, "row column"], method: str) -> Float[Tensor, "row column"]:
     """The positive part of a map; NotApplicable where nothing is left or all places are alike."""
     places = signed.clamp(min=0)
-    if not bool(torch.isfinite(places).all()):
-        raise NotApplicable(f"{method} gives nothing for this class here: the gradient is not a number.")
-    high, low = float(places.max()), float(places.min())
-    if high <= 0:
-        raise NotApplicable(f"{method} gives nothing for this class here: no place speaks for it.")
-    if high - low <= FLAT * high:
-        raise NotApplicable(f"{method} gives nothing for this class here: all places are alike.")
+    nothing, high, low = f"{method} gives nothing for this class here:", places.max(), places.min()
+    refuse(~torch.isfinite(places).all(), f"{nothing} the gradient is not a number.")
+    refuse(high <= 0, f"{nothing} no place speaks for it.")
+    refuse(high - low <= FLAT * high, f"{nothing} all places are alike.")
     return places

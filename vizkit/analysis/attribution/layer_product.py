@@ -8,9 +8,10 @@ keys of the same layer: merging and attention pooling have none.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from vizkit.geometry import id_of, name_of
@@ -45,11 +46,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class Mass:
-    """Some rows of the product so far: what lies on each token, and what padding took on the way."""
+    """Some rows of the product so far: what lies on each token, and what padding took on the way. `held`: the tokens
+    that can hold mass, as the windows alone say it."""
 
     rows: Float[Tensor, "row token"]
     padding: Float[Tensor, " row"]
     tokens: Tokens
+    held: Bool[Tensor, " token"] | None = None
 
 
 def stream(trace: Trace) -> list[Attention]:
@@ -162,7 +165,7 @@ def factors(
 
 def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass:
     """`rows` · Â_last ⋯ Â_first; the rows are over the queries of the last factor."""
-    mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query)
+    mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query, rows.any(0))
     for factor in reversed(factors):
         mass = times(mass, factor)
     return mass
@@ -172,24 +175,42 @@ def times(mass: Mass, factor: Factor) -> Mass:
     """Mass · Â. What lies on tokens that are no query in this layer stays where it is."""
     if not factor.share and not factor.normalise:  # the identity
         return mass
-    layer, rows = factor.layer, mass.rows
-    asks, own = same_token(mass.tokens, layer.query), same_token(layer.query, layer.key)
-    taken = rows.new_zeros(len(rows), len(layer.query) + 1)  # PADDING picks the last column, which stays zero
-    taken[:, asks[asks >= 0]] = rows[:, asks >= 0]
+    layer, rows, held = factor.layer, mass.rows, mass.held
+    asked, own = same_token(layer.query, mass.tokens), same_token(layer.query, layer.key)
+    held = rows.any(0) if held is None else held
+    taken, holding = picked(rows, asked, spare=1), picked(held, asked, spare=1)
     identity = torch.cat([(own >= 0) * factor.identity, torch.zeros(1)]).to(rows)
     share = torch.cat([torch.where(own >= 0, factor.share, 1.0), torch.zeros(1)]).to(rows)
     if factor.normalise:
         total = identity + share * row_sums(factor).to(rows)
         taken = torch.where(total > 0, taken / total.where(total > 0, torch.ones_like(total)), 0.0)
-    out = spread(taken * share, factor)
-    kept = (taken * identity)[:, :-1]
-    out[:, own[own >= 0]] += kept[:, own >= 0]
+    out = spread(taken * share, factor, holding)
+    own = same_token(layer.key, layer.query)
+    keys = out[:, :-1] + picked((taken * identity)[:, :-1], own)
     tokens = joined(layer, mass.tokens)
-    moved = rows.new_zeros(len(rows), len(tokens))
-    moved[:, same_token(layer.key, tokens)] += out[:, :-1]
-    stays = asks < 0
-    moved[:, same_token(mass.tokens, tokens)[stays]] += rows[:, stays]
-    return Mass(moved, mass.padding + out[:, -1], tokens)
+    to_key, before = same_token(tokens, layer.key), same_token(tokens, mass.tokens)
+    stays = (same_token(mass.tokens, layer.query) < 0).to(rows.device)
+    moved = picked(keys, to_key) + picked(rows * stays, before)
+    if not bool(held.all()):
+        reached = (reached_by(holding, layer) | picked(holding[:-1], own)).to(held.device)
+        held = picked(reached, to_key) | picked(held & stays, before)
+    else:
+        held = held.new_ones(len(tokens))
+    return Mass(moved, mass.padding + out[:, -1], tokens, held)
+
+
+def picked(values: Shaped[Tensor, "*row token"], ids: Int[Tensor, " id"], spare: int = 0) -> Shaped[Tensor, "*row _"]:
+    """What lies on the tokens `ids`, and nothing where an id is −1; `spare` columns of nothing more at the end."""
+    nothing = values.new_zeros(*values.shape[:-1], 1)
+    return torch.cat([values, nothing], -1)[..., torch.cat([ids, ids.new_full((spare,), -1)])]
+
+
+def reached_by(holding: Bool[Tensor, " query_or_padding"], layer: Attention) -> Bool[Tensor, " key"]:
+    """The keys of every group in which a query holds mass."""
+    groups = holding.cpu()[layer.query_ids.cpu()].any(1)
+    reached = torch.zeros(len(layer.key) + 1, dtype=torch.bool)
+    reached[layer.key_ids.cpu()[groups]] = True  # PADDING picks the last
+    return reached[:-1]
 
 
 def dense(factor: Factor) -> Float[Tensor, "query key"]:
@@ -213,31 +234,34 @@ def row_sums(factor: Factor) -> Float[Tensor, " query_or_padding"]:
     layer = factor.layer
     sums = torch.ones(len(layer.query) + 1)
     if factor.mixing is not None:
-        sums = sums.to(factor.mixing)
-        sums[layer.query_ids.flatten()] = factor.mixing.sum(-1).flatten()
-    sums[-1] = 0
-    return sums
+        sums = sums.to(factor.mixing).index_put((layer.query_ids.flatten(),), factor.mixing.sum(-1).flatten())
+    return torch.cat([sums[:-1], sums.new_zeros(1)])
 
 
-def spread(taken: Float[Tensor, "row query_or_padding"], factor: Factor) -> Float[Tensor, "row key_or_padding"]:
-    """`taken` · Ā, group by group; the last column collects what goes to padding."""
+def spread(
+    taken: Float[Tensor, "row query_or_padding"], factor: Factor, holding: Bool[Tensor, " query_or_padding"] | None = None
+) -> Float[Tensor, "row key_or_padding"]:
+    """`taken` · Ā, group by group; the last column collects what goes to padding. `holding`: the queries that can hold
+    something, those that do where it is left out."""
     layer, keys = factor.layer, len(factor.layer.key)
     grouped = taken[:, layer.query_ids].transpose(0, 1)  # group row query
     out = taken.new_zeros(len(taken), keys + 1)
-    nonzero = grouped[:, 0].nonzero(as_tuple=True) if factor.mixing is None and len(taken) == 1 else ()
-    if nonzero and FEW * len(nonzero[0]) < grouped.numel():  # one token's row, or one window: the rest is not even read
-        group, position = nonzero
+    single = factor.mixing is None and len(taken) == 1
+    asks = (taken.any(0) if holding is None else holding)[layer.query_ids] if single else None
+    if asks is not None and FEW * int(asks.sum()) < asks.numel():  # one token's row, or one window: only that is read
+        group, position = asks.nonzero(as_tuple=True)
         passed = layer.weights[group, :, position].to(taken.dtype).mean(1) * grouped[group, 0, position, None]
-        return out.index_add_(1, (layer.key_ids[group] % (keys + 1)).flatten(), passed.view(1, -1))
-    if nonzero:
+        return out.index_add(1, (layer.key_ids[group] % (keys + 1)).flatten(), passed.reshape(1, -1))
+    if single:
         heads = layer.weights.shape[1]
         weights = layer.weights.to(taken.dtype).flatten(1, 2)  # group head·query key
         passed = grouped.repeat(1, 1, heads) / heads @ weights
     else:
         passed = grouped @ (layer.weights.to(taken.dtype).mean(1) if factor.mixing is None else factor.mixing.to(taken))
-    return out.index_add_(1, layer.key_ids.flatten() % (keys + 1), passed.transpose(0, 1).flatten(1))
+    return out.index_add(1, layer.key_ids.flatten() % (keys + 1), passed.transpose(0, 1).flatten(1))
 
 
+@lru_cache(256)
 def same_token(source: Tokens, target: Tokens) -> Int[Tensor, " token"]:
     """For every id of `source` the id of the same token in `target`, −1 where there is none."""
     special = [target.special.index(name) if name in target.special else -1 for name in source.special]

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.traces import Attention, NotApplicable, Trace
+from vizkit.traces import Attention, NotApplicable, Trace, refuse
 
 
 def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
@@ -43,8 +43,9 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
-        by_id = torch.zeros(len(layer.key) + 1)  # PADDING picks the last
-        by_id.index_add_(0, layer.key_ids.flatten() % (len(layer.key) + 1), layer.score_gradient.float().flatten())
+        given = layer.score_gradient.float().flatten()
+        by_id = given.new_zeros(len(layer.key) + 1)  # PADDING picks the last
+        by_id = by_id.index_add(0, layer.key_ids.flatten() % len(by_id), given)
         maps.append(by_id[first:last].unflatten(0, layer.key.grid))
     rows, columns = (max(sides) for sides in zip(*(heat.shape for heat in maps), strict=True))
     # A token that stands for several places speaks for each of them.
@@ -68,7 +69,6 @@ def _checked(trace: Trace, start_layer: int) -> int:
 
 
 def _nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    high, low = float(places.max()), float(places.min())
-    if not high > low:  # so written, it refuses NaN too
-        raise NotApplicable("LeGrad gives nothing for this class here: all places are alike.")
+    differ = places.max() > places.min()
+    refuse(~differ, "LeGrad gives nothing for this class here: all places are alike.")  # NaN too
     return places

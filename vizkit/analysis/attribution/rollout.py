@@ -14,9 +14,19 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.analysis.attention.fusion import Fusion, fuse
-from vizkit.analysis.attribution.layer_product import Factor, Query, dense, factors, same_token, start, stream, through
+from vizkit.analysis.attribution.layer_product import (
+    Factor,
+    Mass,
+    Query,
+    dense,
+    factors,
+    same_token,
+    start,
+    stream,
+    through,
+)
 from vizkit.geometry import cell_of
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, refuse
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,23 @@ def rollout(
     Raises NotApplicable where the model has no such query, not everything was recorded, or its tokens change between
     layers in a way that attention does not tell; ValueError for numbers out of range.
     """
-    return shares(rollout_masses(trace, query, fusion, discard, start_layer, residual).grid)
+    mass = rollout_row(trace, query, fusion, discard, start_layer, residual)
+    assert mass.tokens.grid is not None
+    return shares(mass.rows[0, len(mass.tokens.special) :].unflatten(0, mass.tokens.grid))
+
+
+def rollout_row(
+    trace: Trace,
+    query: Query = "cls",
+    fusion: Fusion = "mean",
+    discard: float = 0.0,
+    start_layer: int = 0,
+    residual: float = 0.5,
+) -> Mass:
+    """As `rollout`, with nothing left out: what every token of the input has and what padding takes, together 1."""
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
+    end, row, _ = start([factor.layer for factor in ready], query)
+    return through(ready[: end + 1], row.float())
 
 
 def rollout_masses(
@@ -183,6 +209,5 @@ def _rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query:
 def shares(grid: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
     """Divided by its sum; NotApplicable where there is nothing to divide."""
     total = grid.sum()
-    if not float(total) > 0:
-        raise NotApplicable("Rollout gives nothing here: no place of the image reaches this token.")
+    refuse(~(total > 0), "Rollout gives nothing here: no place of the image reaches this token.")
     return grid / total
