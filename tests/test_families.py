@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import vizkit
 import vizkit.models.networks
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import FAMILIES, families, family_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.recording.kinds import kind
 from vizkit.models.sources.loaded import Loaded, described
@@ -139,7 +139,7 @@ def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
 
 
 def trace_of(loaded: Loaded, pixels: Tensor) -> Trace:
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    return families.trace(loaded, pixels)
 
 
 @cache

@@ -3,7 +3,7 @@
 Pages, commands and analyses ask the record and go by no name. Imports nothing heavy, so lists are quick.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -94,16 +94,20 @@ class Head:
         return f"{value:.1%}" if self.probable else f"{value:.4g}"
 
 
-def scorer(logits: "Tensor", target: int) -> "Callable[[Outputs], Tensor]":
-    """The number that is explained, as a function of outputs, (…, output) → (…).
+def scorer(logits: "Tensor", target: "int | Sequence[int]") -> "Callable[[Outputs], Tensor]":
+    """The number that is explained, as a function of outputs, (…, output) → (…). `target`: of several pictures,
+    (image, output), that of each.
 
     `logits`: of the picture itself, read for `ITSELF` only. For an output that output; for `ITSELF` the length of the
     embedding along its own direction, e(x) · e₀ / |e₀|. At the picture that is its length |e₀|, and its gradient that
     of the length; of a changed picture it is what is left of the embedding.
     """
-    if target != ITSELF:
+    if not isinstance(target, int) and ITSELF not in target:
+        places = range(len(target)), [*target]
+        return lambda outputs: outputs[places]
+    if isinstance(target, int) and target != ITSELF:
         return lambda outputs: outputs[..., target]
-    direction = logits.detach() / logits.detach().norm().clamp(min=1e-12)
+    direction = logits.detach() / logits.detach().norm(dim=-1, keepdim=True).clamp(min=1e-12)
     return lambda outputs: (outputs * direction).sum(-1)
 
 

@@ -229,14 +229,14 @@ def case_of(
     """One picture of a set, as `cases` gives them. `shuffled`: the model with random weights."""
     from vizkit.analysis.attribution.grad_cam import at_layer
     from vizkit.analysis.trust.scores import Case
-    from vizkit.models import family, pixels_of, trace
+    from vizkit.models import families, pixels_of, trace
     from vizkit.models.probes.model_functions import logits_of_batch
 
     picture, _ = images[index]
     target = loaded.head.target(logits_of_batch(loaded)(pixels_of(loaded, picture))[0])
 
     def trace_again(pixels: "Tensor") -> "Trace":
-        return at_layer(family(loaded.model).trace(loaded, pixels, target=target), layer)
+        return at_layer(families.trace(loaded, pixels, target=target), layer)
 
     return Case(
         at_layer(trace(loaded, picture, target=target), layer),

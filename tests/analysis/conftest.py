@@ -4,7 +4,7 @@ import pytest
 import timm
 import torch
 
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import families
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Trace
 
@@ -35,7 +35,7 @@ def image(seed: int, size_hw=SIZE) -> torch.Tensor:
 
 
 def traced(loaded, pixels, target=TARGET) -> Trace:
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, target=target)
+    return families.trace(loaded, pixels, target=target)
 
 
 @pytest.fixture(scope="session")

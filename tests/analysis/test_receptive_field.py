@@ -8,7 +8,7 @@ from torch import nn
 from vizkit.analysis.swin.receptive_field import holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.geometry import merging, window_ids
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import FAMILIES, families
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
@@ -149,7 +149,7 @@ def test_outside_the_field_every_gradient_is_exactly_zero_and_inside_none(which)
     name, size_hw, options = SWINS[which]
     loaded = small(name, size_hw, options)
     pixels = torch.randn(1, 3, *size_hw, dtype=torch.float64)
-    trace = FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    trace = families.trace(loaded, pixels)
     regions = regions_of(loaded, size_hw)
     partial = 0
     for point in ((0.02, 0.03), (0.5, 0.4), (0.97, 0.6), (0.4, 0.98)):
@@ -169,7 +169,7 @@ def test_torchvision_pads_first():
     model = SwinTransformer([4, 4], 8, depths=[2, 2], num_heads=[1, 2], window_size=[4, 4], num_classes=3)
     loaded = described("small", model.double().eval().requires_grad_(False), (72, 104), source="test")
     pixels = torch.randn(1, 3, 72, 104, dtype=torch.float64)
-    trace = FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    trace = families.trace(loaded, pixels)
     fields = receptive_fields(trace, regions_of(loaded, (72, 104)), (0.02, 0.97))
     assert trace.attention[0].query.grid == (18, 26)
     for field in fields:
@@ -183,7 +183,7 @@ def test_without_the_shift_nothing_crosses_a_border_within_a_stage():
     """The check can fail: these regions and ids are those of the wrong model."""
     name, size_hw, options = SWINS["v1"]
     loaded = small(name, size_hw, options)
-    trace = FAMILIES[family_of(loaded.model)].trace(loaded, torch.randn(1, 3, *size_hw, dtype=torch.float64))
+    trace = families.trace(loaded, torch.randn(1, 3, *size_hw, dtype=torch.float64))
     plain, shifted = receptive_fields(trace, regions_of(loaded, size_hw), (0.3, 0.3))[:2]
     assert plain.share == 1 / 16  # one window of 16
     assert shifted.share == 9 / 16  # the token is made of that window, whose rows and columns meet those on both sides

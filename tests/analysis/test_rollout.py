@@ -17,7 +17,7 @@ from vizkit.analysis.attribution.rollout import (
     rollout_products,
 )
 from vizkit.geometry import all_ids, merging
-from vizkit.models import FAMILIES, Keep, family_of
+from vizkit.models import Keep, families
 from vizkit.models.sources.loaded import described
 from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens, Trace
 
@@ -56,7 +56,7 @@ def traced(key: str, keep: Keep | None = None, target: int | None = None) -> Tra
         if path.endswith(("qkv.weight", ".q.weight", ".k.weight")):
             weight.mul_(6)
     loaded = described(name, model, size_hw, source="test")
-    return FAMILIES[family_of(model)].trace(loaded, pixels, target=target, keep=keep)
+    return families.trace(loaded, pixels, target=target, keep=keep)
 
 
 def by_loops(layers, residual=0.5, fuse=np.mean, start_layer=0) -> np.ndarray:

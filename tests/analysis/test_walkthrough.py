@@ -27,7 +27,7 @@ from vizkit.analysis.attention.walkthrough import (
     steps,
 )
 from vizkit.image import Preprocessing
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import families
 from vizkit.models.probes.parts import attention_parts
 from vizkit.models.recording.watching import Seen, fused
 from vizkit.models.sources.loaded import Loaded
@@ -335,7 +335,7 @@ def test_nothing_goes_past_an_attention_pool():
 def test_the_weights_and_ids_are_those_of_the_trace(which):
     loaded = LOADERS[which]()
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
-    trace = FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    trace = families.trace(loaded, pixels)
     for index, attention in enumerate(layers(trace)):
         for window in {0, len(attention.weights) // 2, len(attention.weights) - 1}:
             parts = attention_parts(loaded, pixels, index, window=window)

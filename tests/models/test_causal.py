@@ -12,7 +12,7 @@ from torchvision.models import swin_transformer
 
 import vizkit
 from vizkit.geometry import id_of, window_ids
-from vizkit.models import FAMILIES, Keep, family_of
+from vizkit.models import Keep, families
 from vizkit.models.families.swin import blocks, tokens_of
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import Attention, Trace, dense
@@ -29,7 +29,7 @@ def loaded_of(name: str, **options) -> Loaded:
 
 
 def trace_of(loaded: Loaded, pixels: Tensor, **options) -> Trace:
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, **options)
+    return families.trace(loaded, pixels, **options)
 
 
 # Swin ---------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import FAMILIES, families
 from vizkit.models.families import generic
 from vizkit.models.recording.counting import Counting
 from vizkit.models.sources.loaded import Loaded
@@ -285,5 +285,5 @@ def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
     loaded = loaded_of(module)
     monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0, 0)})
     monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
-    check = FAMILIES[family_of(loaded.model)].trace(loaded, pixels_of(module)).check
+    check = families.trace(loaded, pixels_of(module)).check
     assert check.layers_expected == check.layers_found

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.models.test_recording import HEADS, KEYS, Fused, MultiHead, Toy, Written, X
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import families
 from vizkit.models.families.translate import output_of
 from vizkit.models.recording import call, layer_output, weights
 from vizkit.models.recording import recorder as recording
@@ -371,7 +371,7 @@ def trace_of(loaded: Loaded, dtype: torch.dtype, **options) -> Trace:
     size_hw = (64, 96) if "swin" in loaded.name else (56, 56) if "eva" in loaded.name else (64, 64)
     size_hw = (128, 128) if "maxvit" in loaded.name or "levit" in loaded.name else size_hw
     pixels = torch.randn(1, 3, *size_hw, generator=torch.Generator().manual_seed(1)).to(dtype)
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, **options)
+    return families.trace(loaded, pixels, **options)
 
 
 @pytest.mark.parametrize(("dtype", "fused"), [(torch.float32, True), (torch.bfloat16, True), (torch.bfloat16, False)])
@@ -421,7 +421,7 @@ def test_a_failing_check_keeps_the_places_and_says_the_true_reason():
             if name.endswith("qkv.weight"):
                 weight *= sharpness
         pixels = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(1))
-        traces.append(FAMILIES["generic"].trace(described("davit_tiny", model, None, source="test"), pixels))
+        traces.append(families.trace(described("davit_tiny", model, None, source="test"), pixels))
     good, bad = traces
     assert good.check.passed
     assert not bad.check.passed
@@ -438,7 +438,7 @@ def test_features_that_end_in_another_prediction_are_refused_and_named(monkeypat
         model = timm.create_model("pvt_v2_b0", pretrained=False, depths=(1, 1, 1, 1)).eval().requires_grad_(False)
     loaded = described("pvt_v2_b0", model, None, source="test")
     monkeypatch.setattr(type(model), "forward_intermediates", lambda self, x: (self.forward_features(x) * 2, []))
-    trace = FAMILIES["generic"].trace(loaded, torch.randn(1, 3, 64, 96))
+    trace = families.trace(loaded, torch.randn(1, 3, 64, 96))
     assert trace.check.passed
     assert not trace.features
     assert "gives no feature maps that end in its own prediction" in trace.notes[0]

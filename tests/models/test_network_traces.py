@@ -16,7 +16,7 @@ from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
 from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.geometry import id_of, merging, pixel_box
-from vizkit.models import FAMILIES, Keep, ModelError, family_of
+from vizkit.models import Keep, ModelError, families
 from vizkit.models.families import dual_scale, gradual_reduction
 from vizkit.models.probes import positions
 from vizkit.models.probes.budget import keep_within, weights_bytes
@@ -56,7 +56,7 @@ def pixels_of(seed=1):
 
 
 def trace_of(loaded, pixels, **options):
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels, **options)
+    return families.trace(loaded, pixels, **options)
 
 
 def shown(loaded):

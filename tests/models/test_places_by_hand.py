@@ -304,7 +304,7 @@ def test_the_trace_of_a_small_swin():
     """5 × 7 tokens after 10 × 14, with the merging between."""
     loaded = random_model("swin_tiny_patch4_window7_224", **SMALL_SWIN)
     pixels = image(0, (40, 56))
-    found = swin.trace(loaded, pixels, target=1)
+    found = families.trace(loaded, pixels, target=1)
     paths = [f"layers.{stage}.blocks.{block}.attn" for stage, block in product(range(2), range(2))]
     assert [each.name for each in found.attention] == [*paths[:2], "merging 1", *paths[2:]]
     assert [each.learned for each in found.attention] == [True, True, False, True, True]
@@ -313,7 +313,7 @@ def test_the_trace_of_a_small_swin():
     assert [(each.name, each.tokens.grid) for each in found.features] == [("stage 1", (10, 14)), ("stage 2", (5, 7))]
     assert {each.tokens.grid for each in found.cam_features} == {(5, 7)}
     assert [each.name for each in found.layer_features] == paths
-    kept = swin.trace(loaded, pixels, keep=Keep(layers=(1,), rows=(0,), heads="mean", dtype=torch.float16))
+    kept = families.trace(loaded, pixels, keep=Keep(layers=(1,), rows=(0,), heads="mean", dtype=torch.float16))
     assert [(each.name, each.weights.dtype) for each in kept.attention if each.learned] == [(paths[1], torch.float16)]
     assert kept.attention[0].weights.shape[1:] == (1, 16, 16)  # all rows of a window, and the mean over heads
     assert {"swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"} <= {*swin.names()}
@@ -418,7 +418,7 @@ def test_the_trace_of_a_small_vit():
     """3 × 5 patches after a class token, in a picture that is wider than high."""
     loaded = random_model("test_vit", depth=2)
     pixels = image(0)
-    found = vit.trace(loaded, pixels, target=3)
+    found = families.trace(loaded, pixels, target=3)
     paths = ["blocks.0.attn", "blocks.1.attn"]
     assert [(each.name, each.key.grid) for each in found.attention] == [(path, (3, 5)) for path in paths]
     assert (found.target, found.check.layers_expected, found.check.passed) == (3, 2, True)
@@ -428,7 +428,7 @@ def test_the_trace_of_a_small_vit():
     assert {each.tokens.grid for each in found.cam_features} == {(3, 5)}
     assert [each.name for each in found.layer_features] == paths
     assert all(each.gradient is not None for each in found.layer_features)
-    kept = vit.trace(loaded, pixels, keep=Keep(layers=(1,), rows=(0,)))
+    kept = families.trace(loaded, pixels, keep=Keep(layers=(1,), rows=(0,)))
     assert [(each.name, each.weights.shape[-2:]) for each in kept.attention] == [(paths[1], (1, 16))]
     one = vit.layer_at(loaded.model, (48, 80), 1, call(paths[1], 1, 1, 16, 16))
     assert (one.name, one.query.grid, one.query.special) == (paths[1], (3, 5), ("cls",))
@@ -476,7 +476,7 @@ def test_a_layer_that_is_missing_is_told(monkeypatch, family, model: str, option
     count = family.expected(loaded.model)
     monkeypatch.setattr(family, "expected", lambda _: count + 1)
     with pytest.raises(TraceError, match=f"{count} of {count + 1} attention layers were recorded"):
-        family.trace(loaded, image(0, loaded.preprocessing.size_hw))
+        families.trace(loaded, image(0, loaded.preprocessing.size_hw))
 
 
 def test_what_families_say_of_themselves():

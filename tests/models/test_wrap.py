@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import vizkit
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.rollout import rollout
-from vizkit.models import ModelError, family_of, pixels_of
+from vizkit.models import ModelError, families, family_of, pixels_of
 from vizkit.models.families import generic, measured, swin, vit
 from vizkit.traces import TraceError
 
@@ -153,7 +153,7 @@ def test_measured_places_are_those_that_the_family_knows(name):
         assert placed.ids.tolist() == [list(range(len(tokens)))]
         assert len(placed.tokens.special) == len(tokens.special)
     else:
-        first = family.trace(
+        first = families.trace(
             vizkit.models.load(name, pretrained=False, image_size=size_hw), torch.zeros(1, 3, *size_hw)
         )
         assert placed.ids.tolist() == first.attention[0].query_ids.tolist()

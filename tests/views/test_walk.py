@@ -17,7 +17,7 @@ from vizkit.figure.saved.plate import Overlay, Words
 from vizkit.figure.saved.single import WIDTH, Captions
 from vizkit.geometry import id_at, name_of
 from vizkit.hosts.paper import plate
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import families
 from vizkit.models.probes.parts import attention_parts
 from vizkit.traces import NotApplicable
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
@@ -48,7 +48,7 @@ def weights_of(content: dict) -> tuple[np.ndarray, np.ndarray]:
 def case(which: str, window: int = 0):
     loaded = LOADERS[which]()
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
-    trace = FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    trace = families.trace(loaded, pixels)
     return attention_parts(loaded, pixels, 1, window=window), layers(trace)[1]
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 import vizkit.models.quick_import  # noqa: F401 # isort: skip - before all that imports timm
 from vizkit.image import prepare
+from vizkit.models import families
 from vizkit.models.changing import attention_places, changed_trace
 from vizkit.models.families import FAMILIES, family, family_of
 from vizkit.models.probes.interventions.stream_edits import Directions
@@ -72,7 +73,7 @@ def trace(
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
     try:
         if not changes:
-            return family(loaded.model).trace(loaded, pixels, target=target, keep=keep)
+            return families.trace(loaded, pixels, target=target, keep=keep)
         others = [pixels_of(loaded, other) for other in reference]
         return changed_trace(loaded, pixels, changes, others, directions, target=target, keep=keep)
     except (RuntimeError, MemoryError) as error:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.models.families import family
+from vizkit.models import families
 from vizkit.models.families.places import regions_of
 from vizkit.models.probes.importance.means import head_means
 from vizkit.models.probes.interventions.stream_edits import Directions, with_edits
@@ -37,7 +37,7 @@ def changed_trace(
     dropped = tuple(token for edit in edits if edit.kind == "drop" for token in edit.tokens)
     plan = Plan(edits, places, means=means, frozen=_frozen(loaded, pixels, edits, reference), dropped=dropped)
     with planned(plan):
-        changed = family(loaded.model).trace(twin, pixels, target=target, keep=keep)
+        changed = families.trace(twin, pixels, target=target, keep=keep)
     return replace(changed, notes=(f"Changed: {', '.join(map(str, edits))}.", *changed.notes))
 
 
@@ -61,7 +61,7 @@ def _frozen(
 
 def _weights(loaded: Loaded, images: Sequence[Tensor]) -> list[Tensor]:
     """Of every layer the mean over images of its attention weights."""
-    traces = [family(loaded.model).trace(loaded, pixels, target=None) for pixels in images]
+    traces = [families.trace(loaded, pixels, target=None) for pixels in images]
     layers = zip(*([layer.weights for layer in each.attention if layer.learned] for each in traces), strict=True)
     return [torch.stack(weights).mean(0) for weights in layers]
 
@@ -70,7 +70,7 @@ def attention_places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
     """The attention layers of the unchanged model at this input size, once."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
     if size_hw not in loaded.places:
-        plain = family(loaded.model).trace(loaded, pixels, target=None, keep=Keep(heads="mean"))
+        plain = families.trace(loaded, pixels, target=None, keep=Keep(heads="mean"))
         learned = [layer for layer in plain.attention if layer.learned]
         loaded.places[size_hw] = tuple(
             Place(len(a.key_ids), a.heads, a.key_ids, regions_of(loaded.model, a)) for a in learned

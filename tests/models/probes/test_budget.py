@@ -7,7 +7,7 @@ import torch
 from tests.models.test_counting import PIXELS, Model, made, softmax, written_out
 from tests.test_families import ZOO, first_trace, loaded_of
 from vizkit.image import Preprocessing
-from vizkit.models import FAMILIES, Keep, family_of
+from vizkit.models import Keep, families
 from vizkit.models.probes.budget import keep_within, weights_bytes
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.models.sources.loaded import Loaded, described
@@ -67,5 +67,5 @@ def test_above_the_limit_only_what_fits_is_kept():
     assert keep_within(vit, "cls", 10) == Keep(rows=(0, 1))
     mean = keep_within(other, (0.0, 0.0), 10)
     assert mean == Keep(heads="mean")
-    layer = FAMILIES[family_of(other.model)].trace(other, PIXELS, keep=mean).attention[0]
+    layer = families.trace(other, PIXELS, keep=mean).attention[0]
     assert (layer.weights.shape[1], layer.heads) == (1, 2)

@@ -20,7 +20,7 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.swin.power_laws import power_laws
 from vizkit.figure.swin.reach import block_colours, growth, reach
 from vizkit.figure.swin.window_map import window_map
-from vizkit.models import FAMILIES, family_of
+from vizkit.models import families
 from vizkit.models.probes import window_parts
 from vizkit.models.probes.attention_timing import Layer, attend, one_layer, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
@@ -70,7 +70,7 @@ def model(which: str) -> tuple[Loaded, torch.Tensor]:
 @cache
 def trace_of(which: str):
     loaded, pixels = model(which)
-    return FAMILIES[family_of(loaded.model)].trace(loaded, pixels)
+    return families.trace(loaded, pixels)
 
 
 @cache

@@ -71,10 +71,13 @@ def cam_layer(trace: Trace) -> Features:
     placed = [f for f in trace.cam_features if f.tokens.grid is not None and f.gradient is not None]
     if not placed:
         raise NotApplicable("Class activation maps need late features with known places; this model gives none.")
-    for features in placed:
+    *later, first = placed
+    for features in later:
         if bool(_on_places(features)[1].any()):
             return features
-    raise NotApplicable("Class activation maps give nothing for this class here: its logit has no gradient.")
+    none = ~_on_places(first)[1].any()
+    refuse(none, "Class activation maps give nothing for this class here: its logit has no gradient.")
+    return first
 
 
 def at_layer(trace: Trace, layer: str) -> Trace:

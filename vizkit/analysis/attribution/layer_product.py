@@ -239,7 +239,9 @@ def row_sums(factor: Factor) -> Float[Tensor, " query_or_padding"]:
 
 
 def spread(
-    taken: Float[Tensor, "row query_or_padding"], factor: Factor, holding: Bool[Tensor, " query_or_padding"] | None = None
+    taken: Float[Tensor, "row query_or_padding"],
+    factor: Factor,
+    holding: Bool[Tensor, " query_or_padding"] | None = None,
 ) -> Float[Tensor, "row key_or_padding"]:
     """`taken` · Ā, group by group; the last column collects what goes to padding. `holding`: the queries that can hold
     something, those that do where it is left out."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, by_layer
 from vizkit.evaluation.inside.few_pictures import few_pictures
 from vizkit.evaluation.inside.sharing import mine, together
-from vizkit.models import Loaded, family
+from vizkit.models import Loaded, families
 from vizkit.traces import NotApplicable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def behaviours_of(
 
 def measured(loaded: Loaded, pixels: Float[Tensor, "1 channel height width"]) -> Values:
     """Of one picture, all heads of all layers side by side."""
-    trace = family(loaded.model).trace(loaded, pixels)
+    trace = families.trace(loaded, pixels)
     heads = [torch.stack([layer[name] for name in BEHAVIOURS]) for layer in by_layer(trace, pixels[0])]
     if not heads:
         raise NotApplicable(f"{trace.no_attention}: there is no head to look at.")

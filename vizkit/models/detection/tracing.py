@@ -14,7 +14,7 @@ from vizkit.geometry import all_ids
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
 from vizkit.models.families.proven_places import proven
-from vizkit.models.families.translate import attention_of, finish
+from vizkit.models.families.translate import Translated, attention_of, finish
 from vizkit.models.networks.detr import DETR, Answers
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.forward import Pass, apart
@@ -90,7 +90,7 @@ def trace_layers(
     known = detector.proven.setdefault(self_attention, {})
     places = proven(several, pixels.detach(), recorder.calls, attention, known, single_keys=True)
     named = _Named(detector.name, ())
-    return finish(named, pixels, label, result, attention, features, planned, places=places), layers
+    return finish(named, pixels, label, result, Translated(attention, features, planned), places), layers
 
 
 def pixels_of(detector: Detector, rgb: RGB) -> Pixels:

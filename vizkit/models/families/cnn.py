@@ -1,14 +1,13 @@
 """Convolutional networks: the features of every stage at their places, and the attention that some of them have."""
 
-from torch import Tensor, nn
+from torch import nn
 
 from vizkit.models.families import generic
-from vizkit.models.families.translate import cam_features, features_of, finish, stage_features, step_of_stages
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated, cam_features, features_of, stage_features, step_of_stages
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home
-from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Tokens, Trace
+from vizkit.traces import Tokens
 
 TITLE, SAME_ROWS = "CNN", False
 MODULES = ("lenet", "alexnet", "vgg", "resnet", "resnetv2", "densenet", "mobilenetv3", "efficientnet", "regnet")
@@ -45,14 +44,13 @@ def stage_names(model: nn.Module, count: int) -> list[str]:
     return [f"stage {i + 1}" for i in range(count)]
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    result = forward(loaded, pixels, keep, target)
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     if result.calls:  # HaloNet, global context, CLIP's attention pooling, MobileNetV4's hybrids
-        return generic.translated(loaded, pixels, target, result)
+        return generic.translated(loaded, size_hw, result)
     features = []
     for name, values in zip(stage_names(loaded.model, len(result.maps)), result.maps, strict=True):
         grid = (values.shape[-2], values.shape[-1])
-        tokens = Tokens(name, (), grid, stride=pixels.shape[-1] / grid[1])
+        tokens = Tokens(name, (), grid, stride=size_hw[1] / grid[1])
         features.append(features_of(name, values, None, tokens))
     cam = cam_features(result, *(f.tokens for f in reversed(features)))
-    return finish(loaded, pixels, target, result, [], features, cam=cam, by_layer=stage_features(result, features))
+    return Translated([], features, cam=cam, by_layer=stage_features(result, features))

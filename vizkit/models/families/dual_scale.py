@@ -13,14 +13,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from vizkit.geometry import cell_of, id_of
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Attention, NotApplicable, Tokens, Trace
+from vizkit.traces import Attention, NotApplicable, Tokens
 
-TITLE, SAME_ROWS = "dual scale", True
+TITLE, SAME_ROWS, IN_TOKENS = "dual scale", True, True
 COARSE = "coarse patches"
 
 
@@ -56,13 +56,16 @@ def stream(model: Any, coarse: bool = False) -> Tokens:
     )
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+def kept(model: nn.Module, keep: Keep) -> Keep:
+    """The layers run on aligned rows."""
+    rows_of: list[int] = model.rows_of.tolist()  # pyright: ignore
+    if keep.rows is None:
+        return keep
+    return replace(keep, rows=tuple(rows_of[i] for i in keep.rows if 0 <= i < len(rows_of)) or (0,))
+
+
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     model: Any = loaded.model
-    keep = keep or Keep()
-    rows_of: list[int] = model.rows_of.tolist()
-    if keep.rows is not None:  # the layers run on aligned rows
-        keep = replace(keep, rows=tuple(rows_of[i] for i in keep.rows if 0 <= i < len(rows_of)) or (0,))
-    result = forward(loaded, pixels, keep, target, tokens=True)
     fine, coarse, ids = stream(model), stream(model, coarse=True), model.order[None].cpu()
     attention = []
     for call, is_coarse in zip(result.calls, _streams_of(model), strict=False):
@@ -82,7 +85,7 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         f"{model.ratio**2} times, at the cells of the fine patches inside it; rollout and relevance follow the fine "
         "stream, which alone gives the values."
     )
-    return finish(loaded, pixels, target, result, attention, features, expected(model), (note,), cam=cam)
+    return Translated(attention, features, expected(model), (note,), cam=cam)
 
 
 def _streams_of(model: Any) -> list[bool]:

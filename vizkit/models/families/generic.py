@@ -13,13 +13,13 @@ from vizkit.geometry import all_ids
 from vizkit.models.families.measured import Placed, given, measured
 from vizkit.models.families.outlook import OUTLOOK, by_place
 from vizkit.models.families.places import Grid, own_grid, places_of
-from vizkit.models.families.translate import AS_SOFTMAX, attention_of, cam_features, features_of, finish, names_of
+from vizkit.models.families.translate import AS_SOFTMAX, Translated, attention_of, cam_features, features_of, names_of
 from vizkit.models.families.vit import has, special_names
-from vizkit.models.recording.forward import Pass, forward
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home, kind
-from vizkit.models.recording.recorder import Call, Keep
+from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Attention, Tokens, Trace
+from vizkit.traces import Attention, Tokens
 
 TITLE, SAME_ROWS = "other", False
 
@@ -70,13 +70,8 @@ def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
     return None
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    return translated(loaded, pixels, target, forward(loaded, pixels, keep, target))
-
-
-def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass) -> Trace:
-    """The Trace of a pass through any model."""
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+    """What is known of a pass through any model."""
     tiers = _candidate_grids(loaded.model, result, size_hw)
     strange = home(loaded.model) == ""
     placed = _placed_by_pixels(loaded, result.calls, size_hw) if strange else None
@@ -101,7 +96,7 @@ def translated(loaded: Loaded, pixels: Tensor, target: int | None, result: Pass)
         notes += (f"{result.changed} of {len(result.calls)} layers change their weights after the softmax{AS_SOFTMAX}",)
     own = [a.key for a in reversed(attention)]  # the last layer's tokens first; a map has no special ones
     cam = cam_features(result, *own, *(f.tokens for f in reversed(features)))
-    return finish(loaded, pixels, target, result, attention, features, notes=notes, cam=cam)
+    return Translated(attention, features, notes=notes, cam=cam)
 
 
 def _placed_by_pixels(loaded: Loaded, calls: Sequence[Call], size_hw: Grid) -> Placed | None:

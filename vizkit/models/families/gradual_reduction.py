@@ -3,21 +3,21 @@ which stands for one rectangle of pixels. A reduction is traced as attention wit
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from vizkit.geometry import all_ids, merging
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features
+from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of, layer_features
 from vizkit.models.families.vit import layer, position_table, special_names
-from vizkit.models.recording.forward import forward
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Attention, Tokens, Trace
+from vizkit.traces import Attention, Tokens
 
 __all__ = ["position_table"]
 
 
-TITLE, SAME_ROWS = "gradual reduction", False  # a row is another token after each reduction
+TITLE, SAME_ROWS, IN_TOKENS = "gradual reduction", False, True  # a row is another token after each reduction
 
 
 def names() -> list[str]:
@@ -63,11 +63,14 @@ def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:
     return sets
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+def kept(model: nn.Module, keep: Keep) -> Keep:
+    """Tokens become fewer, so that a row is not the same token in every layer."""
+    return replace(keep, rows=None)
+
+
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     model: Any = loaded.model
-    keep = keep or Keep()
-    result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target, tokens=True)
-    sets = token_sets(model, (pixels.shape[-2], pixels.shape[-1]))
+    sets = token_sets(model, size_hw)
     attention: list[Attention] = []
     for i, (call, tokens, after) in enumerate(zip(result.calls, sets, sets[1:], strict=False)):
         if call.weights is not None:
@@ -81,17 +84,8 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         for i, (values, special, tokens) in enumerate(zip(result.maps, specials, sets, strict=False))
     ]
     cam = cam_features(result, sets[-1], sets[-2])
-    return finish(
-        loaded,
-        pixels,
-        target,
-        result,
-        attention,
-        features,
-        expected(model),
-        cam=cam,
-        by_layer=layer_features(result, attention),
-    )
+    by_layer = layer_features(result, attention)
+    return Translated(attention, features, expected(model), cam=cam, by_layer=by_layer)
 
 
 def reduction(block: int, before: Tokens, after: Tokens) -> Attention:

@@ -1,13 +1,12 @@
 """The MLP on pixels: no attention, and after its first layer no places."""
 
-from torch import Tensor, nn
+from torch import nn
 
-from vizkit.models.families.translate import finish
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home
-from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Tokens, Trace
+from vizkit.traces import Tokens
 
 TITLE, SAME_ROWS = "MLP", False
 
@@ -35,6 +34,6 @@ def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
     return None
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     """Logits alone: what its layers give lies nowhere in the image."""
-    return finish(loaded, pixels, target, forward(loaded, pixels, keep, target), [], [])
+    return Translated([], [])

@@ -2,19 +2,19 @@
 between the stages (Liu et al. 2021, § 3.2; Liu et al. 2022)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from torch import Tensor, nn
+from torch import nn
 
 from vizkit.geometry import merging, window_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of, layer_features
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home, is_torchvision
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Attention, Tokens, Trace
+from vizkit.traces import Attention, Tokens
 
-TITLE, SAME_ROWS = "Swin", False  # a window's rows are few, and all of them are kept
+TITLE, SAME_ROWS = "Swin", False
 CHANNELS_LAST = True
 """Its feature maps are (row, column, channel)."""
 
@@ -92,10 +92,13 @@ def placed(model: nn.Module, stage: Tokens, block: Block, call: Call) -> Attenti
     return attention_of(call, stage, stage, ids, ids, block.path)
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    keep = keep or Keep()
-    result = forward(loaded, pixels, Keep(keep.layers, None, keep.heads, keep.dtype), target)
-    tokens = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+def kept(model: nn.Module, keep: Keep) -> Keep:
+    """A window's rows are few, and all of them are kept."""
+    return replace(keep, rows=None)
+
+
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+    tokens = tokens_of(loaded.model, size_hw)
     planned = list(blocks(loaded.model, [t.grid for t in tokens if t.grid]))
     attention: list[Attention] = []
     for index, (block, call) in enumerate(zip(planned, result.calls, strict=False)):
@@ -107,14 +110,5 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         features_of(t.name, values, None, t) for t, values in zip(tokens, result.maps, strict=False) if result.maps
     ]
     cam = cam_features(result, tokens[-1], channels_last=True)
-    return finish(
-        loaded,
-        pixels,
-        target,
-        result,
-        attention,
-        features,
-        expected(loaded.model),
-        cam=cam,
-        by_layer=layer_features(result, attention),
-    )
+    by_layer = layer_features(result, attention)
+    return Translated(attention, features, expected(loaded.model), cam=cam, by_layer=by_layer)

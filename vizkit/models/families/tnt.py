@@ -1,14 +1,13 @@
 """Transformer in transformer (Han et al. 2021): words look at words inside each patch, patches at patches outside."""
 
-from torch import Tensor, nn
+from torch import nn
 
 from vizkit.geometry import all_ids, window_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home
-from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Tokens, Trace
+from vizkit.traces import Tokens
 
 TITLE, SAME_ROWS = "TNT", False
 
@@ -36,10 +35,9 @@ def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
     return None
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    result = forward(loaded, pixels, keep, target)
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     embed: nn.Module = loaded.model.pixel_embed  # pyright: ignore
-    height, width = pixels.shape[-2], pixels.shape[-1]
+    height, width = size_hw
     rows, columns = (int(n) for n in embed.dynamic_feat_size((height, width)))  # pyright: ignore
     words = int(embed.new_patch_size[0]), int(embed.new_patch_size[1])  # pyright: ignore
     sentences = Tokens("patches", ("cls",), (rows, columns), stride=width / columns)
@@ -58,4 +56,4 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
         for i, (values, special) in enumerate(zip(result.maps, result.specials, strict=True))
     ]
     cam = cam_features(result, sentences)
-    return finish(loaded, pixels, target, result, attention, features, expected(loaded.model), cam=cam)
+    return Translated(attention, features, expected(loaded.model), cam=cam)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -12,7 +12,7 @@ from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.families.proven_places import Places, proven
 from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import kind
-from vizkit.models.recording.layer_output import LOST, exceeds, worst
+from vizkit.models.recording.layer_output import LOST, Difference, exceeds, worst
 from vizkit.models.recording.plan import NOW
 from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loaded import Loaded
@@ -133,26 +133,34 @@ def stage_features(result: Pass, features: Sequence[Features]) -> list[Features]
     return [replace(seen, gradient=own) for seen, own in zip(features, flat, strict=True)]
 
 
+@dataclass(frozen=True)
+class Translated:
+    """What a family makes of a pass. `planned`: how many layers it knows the model to have, besides those that were
+    counted; `cam` and `by_layer` as in `Trace.cam_features` and `layer_features`."""
+
+    attention: Sequence[Attention]
+    features: Sequence[Features]
+    planned: int | None = None
+    notes: tuple[str, ...] = ()
+    cam: Sequence[Features] = ()
+    by_layer: Sequence[Features] = ()
+
+
 def finish(
     loaded: Named,
     pixels: Tensor,
     target: int | None,
     result: Pass,
-    attention: Sequence[Attention],
-    features: Sequence[Features],
-    planned: int | None = None,
-    notes: tuple[str, ...] = (),
-    cam: Sequence[Features] = (),
-    by_layer: Sequence[Features] = (),
+    made: Translated,
     places: Places | None = None,
 ) -> Trace:
     """The Trace with its proof; a check that failed says so first among the notes.
 
-    `planned`: how many layers the family knows the model to have, besides those that were counted. `places`: what is
-    proven of them, of what is no `Loaded`.
+    `places`: what is proven of them, of what is no `Loaded`.
 
     Attention moves to the CPU: there the analyses and pages read it.
     """
+    attention, planned = made.attention, made.planned
     expected = max((count for count in (planned, result.layers) if count is not None), default=None)
     if expected and not result.calls:
         raise TraceError(f"{loaded.name}: no attention was recorded, {expected} layers were expected.")
@@ -181,34 +189,40 @@ def finish(
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
         tuple(_attention_on_cpu(a) for a in attention),
-        tuple(_on_cpu(f) for f in features),
+        tuple(_on_cpu(f) for f in made.features),
         check,
         target,
-        (*([check.failure] if check.failure else []), *notes, *changes(result.calls), *loaded.notes),
-        tuple(_on_cpu(f) for f in cam),
+        (*([check.failure] if check.failure else []), *made.notes, *changes(result.calls), *loaded.notes),
+        tuple(_on_cpu(f) for f in made.cam),
         result.linear,
-        tuple(_on_cpu(f) for f in by_layer),
+        tuple(_on_cpu(f) for f in made.by_layer),
     )
 
 
 def output_of(calls: Sequence[Call], changed: int = 0) -> tuple[float | None, float]:
-    """`Check.output_error` and its tolerance, over all recorded layers; none where one could not be compared.
+    """`Check.output_error` and its tolerance, over all recorded layers; none where one could not be compared."""
+    compared = compared_in(calls, changed)
+    return worst(compared) if compared else (None, OUTPUT_TOLERANCE)
+
+
+def compared_in(calls: Sequence[Call], changed: int) -> list[Difference]:
+    """What was compared in all recorded layers; nothing where one could not be.
 
     `changed`: how many layers are known to change their weights on the way to the values, which a note says: so many
     may differ there.
     """
     kept = [call for call in calls if call.weights is not None]
     if not kept or not all(call.differences for call in kept):
-        return None, OUTPUT_TOLERANCE
+        return []
     compared = [difference for call in kept for difference in call.differences]
     astray = {id(call): call for call in kept if call.astray}
     right = [call.met for call in kept if call.met is not None and id(call) not in astray]
     if len({call.path for call in astray.values()}) <= changed:  # two maps that a layer blends are one change
-        return worst([*compared, *right])
+        return [*compared, *right]
     wrong = [call for call in astray.values() if call.met is not None or call.kernel != "softmax"]
     if not wrong:  # nobody saw what became of them
-        return None, OUTPUT_TOLERANCE
-    return worst([*compared, *right, *(call.met if call.met and exceeds(call.met) else LOST for call in wrong)])
+        return []
+    return [*compared, *right, *(call.met if call.met and exceeds(call.met) else LOST for call in wrong)]
 
 
 def rows_of(calls: Sequence[Call]) -> tuple[int, int]:

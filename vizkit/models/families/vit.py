@@ -9,15 +9,22 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
-from vizkit.models.families.translate import attention_of, cam_features, features_of, finish, layer_features, names_of
-from vizkit.models.recording.forward import Pass, forward
+from vizkit.models.families.translate import (
+    Translated,
+    attention_of,
+    cam_features,
+    features_of,
+    layer_features,
+    names_of,
+)
+from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import home, is_torchvision, kind
 from vizkit.models.recording.plan import kept_of
-from vizkit.models.recording.recorder import Call, Keep
+from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loading import Loaded
-from vizkit.traces import Attention, Features, Tokens, Trace
+from vizkit.traces import Attention, Features, Tokens
 
-TITLE, SAME_ROWS = "ViT", True
+TITLE, SAME_ROWS, IN_TOKENS = "ViT", True, True
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
 MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
 
@@ -39,23 +46,13 @@ def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "blocks")
 
 
-def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
-    result = forward(loaded, pixels, keep, target, tokens=True)
-    (tokens,) = tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+    (tokens,) = tokens_of(loaded.model, size_hw)
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
     seen, cam = features(result, tokens), cam_features(result, tokens)
-    return finish(
-        loaded,
-        pixels,
-        target,
-        result,
-        attention,
-        seen,
-        expected(loaded.model),
-        cam=cam,
-        by_layer=layer_features(result, attention),
-    )
+    by_layer = layer_features(result, attention)
+    return Translated(attention, seen, expected(loaded.model), cam=cam, by_layer=by_layer)
 
 
 def expected(model: nn.Module) -> int:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from vizkit.models.recording.layer_output import Difference, exceeds
 from vizkit.models.recording.weights import grouped
+from vizkit.traces import TraceError
 
 Kernel = Literal["fused", "mha", "softmax"]
 
@@ -32,7 +33,8 @@ class Keep:
 
 @dataclass
 class Call:
-    """One attention layer as it was called, of one image.
+    """One attention layer as it was called, of one image, or of several, `images`: then all that is kept has an axis of
+    images in front.
 
     `weights` are (group, head, query, key), None for a layer that is not kept. `module` is the innermost
     module that called, `path` its name in the model. `rows` are the query ids that were kept (None: all). `kernel`
@@ -62,6 +64,7 @@ class Call:
     places: slice = field(default_factory=lambda: slice(0))
     met: Difference | None = None
     version: int = 0
+    images: int | None = None
 
     @property
     def astray(self) -> bool:
@@ -82,7 +85,16 @@ class Call:
 
     def grouped(self, weights: Tensor) -> Tensor:
         """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
-        return grouped(weights, self.module, self.groups)
+        if self.images is None:
+            return grouped(weights, self.module, self.groups)
+        return torch.vmap(lambda one: grouped(one, self.module, self.groups))(by_image(weights, self.images))
+
+
+def by_image(tensor: Tensor, images: int) -> Tensor:
+    """An axis of images in front of what a layer gives for all of them, (image · any, …)."""
+    if tensor.shape[0] % images:
+        raise TraceError(f"A layer gives {tensor.shape[0]} matrices for {images} pictures at once.")
+    return tensor.unflatten(0, (images, -1))
 
 
 def version_of(tensor: Tensor) -> int:

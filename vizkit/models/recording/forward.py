@@ -1,6 +1,7 @@
 """One forward pass that leaves logits, attention calls and features behind, and the comparison with the plain one."""
 
 import inspect
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,11 +20,13 @@ from vizkit.models.recording.layer_output import Difference, draw_of
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
-from vizkit.models.sources.loaded import Loaded, logits_of
+from vizkit.models.sources.loaded import Loaded, logits_of, logits_of_images
 from vizkit.traces import LOGIT_TOLERANCE
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
+
+Targets = Callable[[Tensor], list[int]]
 
 WITHOUT_SOFTMAX = ("timm.models.swiftformer.EfficientAdditiveAttention",)
 """Attention that weighs by a norm instead, and without the two products by which `counting` knows it."""
@@ -91,6 +94,17 @@ def forward(
     return _counted(loaded, pixels, replace(result, logit_error=error))
 
 
+def forward_many(
+    loaded: Loaded, pixels: Tensor, keep: Keep, targets: Targets | None, *, tokens: bool, with_features: bool
+) -> Pass:
+    """Run several images, (image, channel, height, width), and record them: all of the `Pass` has an axis of images in
+    front. `targets`: the class of each as in `forward`, from their logits, (image, label). Nothing is compared with a
+    plain pass here, see `models.many`."""
+    result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels))
+    layers, linear, changed = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), (None, 0, 0))
+    return replace(result, layers=layers, linear=linear, changed=changed)
+
+
 def apart(logits: Tensor, plain: Tensor) -> float:
     """The largest difference of a logit, relative to the largest of `plain`, but at least to 1."""
     return float((logits - plain).abs().max() / plain.abs().max().clamp(min=1))
@@ -137,13 +151,16 @@ def _recorded(
     loaded: Loaded,
     pixels: Tensor,
     keep: Keep,
-    target: int | None,
+    target: int | Targets | None,
     tokens: bool,
     with_features: bool,
     logit_error: float | None,
+    images: int | None = None,
 ) -> Pass:
+    """`images`: how many, None for one, whose results have no axis of images."""
     _keep_freed_memory()
-    recorder = Recorder(loaded.model, keep, gradient=target is not None, draw=draw_of(pixels))
+    draw = draw_of(pixels[:1])
+    recorder = Recorder(loaded.model, keep, gradient=target is not None, draw=draw, images=images)
     proof = EditProof(Editing(plan)) if (plan := NOW.get()) else None
     with torch.set_grad_enabled(target is not None), recorder, ExitStack() as changing:
         for mode in (proof.editing, proof) if proof else ():
@@ -151,18 +168,21 @@ def _recorded(
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
-    logits = logits_of(out)
-    _refuse_unknown(target, logits, loaded)
+    logits = logits_of_images(out)
+    goal = target(logits.detach()) if callable(target) else target
+    for one in dict.fromkeys(goal) if isinstance(goal, list) else [goal]:
+        _refuse_unknown(one, logits[0], loaded)
     deciding, entering, gradients = (), (), ()
-    if target is not None:
-        score_of = scorer(logits, target)
+    if goal is not None:
+        score_of = scorer(logits, goal)
         if tokens:
             joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
             take_score_gradients(loaded.model, recorder.calls, joined, score_of, score_of(logits))
         stages = () if recorder.calls else tuple(each for each in maps if each.dim() == 4)
-        deciding, entering, gradients = _with_gradients(recorder, score_of(logits), final, stages)
-    detached = (tuple(m[0].detach() for m in maps), tuple(s if s is None else s[0].detach() for s in specials))
+        deciding, entering, gradients = _with_gradients(recorder, score_of(logits).sum(), final, stages)
+    detached = (tuple(m.detach() for m in maps), tuple(s if s is None else s.detach() for s in specials))
     made = Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
+    made = _alone(made) if images is None else made
     return replace(made, edited=tuple(proof.differences) if proof else ())
 
 
@@ -178,11 +198,28 @@ def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None, sta
     entering = tuple(None if values is None else (values.detach(), next(left)) for values in given)
     for call in recorder.calls:
         call.entering = None  # lets the graph go
-    pairs = ((name, values.detach(), gradient) for (name, values), gradient in zip(inputs, own, strict=True))
-    # torch's multi-head attention puts the tokens first and the image second.
-    alone = ((n, *(t if t.shape[0] == 1 else t.transpose(0, 1) for t in two)) for n, *two in pairs)
-    deciding = tuple((name, values[0], gradient[0]) for name, values, gradient in alone if values.shape[0] == 1)
-    return deciding, entering, tuple(gradient[0] for gradient in left)
+    images = recorder.images or 1
+    tokens_first = bool(recorder.calls) and recorder.calls[-1].kernel == "mha"  # torch's: the image comes second
+    deciding = []
+    for (name, values), gradient in zip(inputs, own, strict=True):
+        two = values.detach(), gradient
+        if tokens_first and values is recorder.entering:
+            two = two[0].transpose(0, 1), two[1].transpose(0, 1)
+        if len(two[0]) == images:
+            deciding.append((name, *two))
+    return tuple(deciding), entering, tuple(left)
+
+
+def _alone(result: Pass) -> Pass:
+    """The pass of one image without the axis of images."""
+    return replace(
+        result,
+        logits=result.logits[0],
+        maps=tuple(each[0] for each in result.maps),
+        specials=tuple(each if each is None else each[0] for each in result.specials),
+        deciding=tuple((name, values[0], gradient[0]) for name, values, gradient in result.deciding),
+        gradients=tuple(each[0] for each in result.gradients),
+    )
 
 
 def _refuse_unknown(target: int | None, logits: Tensor, loaded: Loaded) -> None:

@@ -30,8 +30,8 @@ def take_score_gradients(
     score_of: Callable[[Tensor], Tensor],
     logit: Tensor,
 ) -> None:
-    """Fill in `Call.score_gradient`, before the graph is freed. `tokens`: what leaves each block, (1, token, channel).
-    `score_of`: the number of the target, of a vector of logits (`heads.scorer`).
+    """Fill in `Call.score_gradient`, before the graph is freed. `tokens`: what leaves each block, (image, token,
+    channel). `score_of`: the number of each image's target, of (image, label) (`heads.scorer`); `logit`: what it is.
 
     Only mean(relu) over heads and queries is kept, one number for each key: whole gradients would double a trace.
     Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
@@ -41,12 +41,13 @@ def take_score_gradients(
     if not tokens or read is None or not all(match for match, _ in blocks):
         return
     with torch.enable_grad():
-        scores = [score_of(read(x)[0].float()) for x in tokens]
-    if not float((scores[-1] - logit).detach().abs()) <= LOGIT_TOLERANCE * max(1.0, float(logit.detach().abs())):
+        scores = [score_of(read(x).float()) for x in tokens]
+    off, size = (scores[-1] - logit).detach().abs(), logit.detach().abs().clamp(min=1)
+    if not bool((off <= LOGIT_TOLERANCE * size).all()):
         return
     for match, call in blocks:
         if match and call.raw is not None:
             score = scores[int(match[1])]
-            (gradient,) = torch.autograd.grad(score, [call.raw], retain_graph=True, allow_unused=True)
+            (gradient,) = torch.autograd.grad(score.sum(), [call.raw], retain_graph=True, allow_unused=True)
             gradient = torch.zeros_like(call.raw) if gradient is None else gradient
-            call.score_gradient = call.grouped(gradient.float().clamp(min=0)).mean((1, 2))
+            call.score_gradient = call.grouped(gradient.float().clamp(min=0)).mean((-3, -2))

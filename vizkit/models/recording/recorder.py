@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from vizkit.models.recording.call import Call, Keep, Kernel, version_of
+from vizkit.models.recording.call import Call, Keep, Kernel, by_image, version_of
 from vizkit.models.recording.layer_output import (
     LOST,
     Difference,
@@ -57,7 +57,7 @@ class Recorder(TorchFunctionMode):
     """Collects a `Call` for every attention layer of a forward pass made inside `with recorder:`.
 
     `single_keys`: also of layers with one key only, see `weights.softmax_axis`. `draw`: which rows are compared, see
-    `layer_output.sampled`.
+    `layer_output.sampled`. `images`: how many go through together, None for one, whose records have no axis of images.
     """
 
     def __init__(
@@ -68,8 +68,10 @@ class Recorder(TorchFunctionMode):
         gradient: bool = False,
         single_keys: bool = False,
         draw: int = 0,
+        images: int | None = None,
     ) -> None:
         super().__init__()
+        self.images = images
         self.single_keys, self.draw = single_keys, draw
         self._ways: list[_Way] = []
         self.keep = keep or Keep()
@@ -95,7 +97,7 @@ class Recorder(TorchFunctionMode):
             return self._softmax(func, args, kwargs)
         out = func(*args, **kwargs)
         if func in PROJECTIONS:
-            self._positions = out.numel() // out.shape[-1 if func is F.linear else 1]
+            self._positions = out.numel() // out.shape[-1 if func is F.linear else 1] // (self.images or 1)
         for way in tuple(self._ways):
             if (met := way.path.met(func, args, kwargs, out)) is not None:
                 self._met(way, met)
@@ -114,7 +116,7 @@ class Recorder(TorchFunctionMode):
         entering, rows = met.weights, laid(met.weights, way.shape, way.queries)
         if rows is not None and call.raw is None:
             rows = call.grouped(rows)
-            rows = rows.mean(1, keepdim=True) if self.keep.heads == "mean" else rows
+            rows = rows.mean(-3, keepdim=True) if self.keep.heads == "mean" else rows
         kept_rows = kept.detach()[..., call.places, :]
         coarse = coarser(kept.dtype, entering.dtype)
         call.met = LOST if rows is None else difference(precise(rows).to(kept.dtype), kept_rows, coarse)
@@ -124,7 +126,8 @@ class Recorder(TorchFunctionMode):
 
     def _rows(self, like: Tensor) -> tuple[int, ...] | None:
         """The rows to keep that this layer has, where its queries are one group, so that a position is a token id."""
-        if self.keep.rows is None or self.gradient or like.dim() > 4 or (like.dim() > 2 and like.shape[0] != 1):
+        groups = like.shape[0] // (self.images or 1) if like.dim() > 2 else 1
+        if self.keep.rows is None or self.gradient or like.dim() > 4 or groups != 1:
             return None
         return tuple(row for row in dict.fromkeys(self.keep.rows) if 0 <= row < like.shape[-2]) or None
 
@@ -141,11 +144,21 @@ class Recorder(TorchFunctionMode):
         path, module = caller(self._paths) or (f"attention {len(self.calls)}", None)
         # Keys and values come from one tensor, so the linear layer before an attention call shows what entered it.
         self.entering = self._projected if self.gradient else None
-        call = Call(path, module, kernel, rows=rows, differences=[*differences], sample=sample, entering=self.entering)
+        call = Call(
+            path,
+            module,
+            kernel,
+            rows=rows,
+            differences=[*differences],
+            sample=sample,
+            entering=self.entering,
+            images=self.images,
+        )
         if sample is not None:
             call.places = sample[0]
         if weights is not None:
-            call.groups = groups_among(tuple(weights.shape), self._positions)
+            each = weights if self.images is None else weights[: weights.shape[0] // self.images]
+            call.groups = groups_among(tuple(each.shape), self._positions)
         if weights is not None and self.gradient:
             call.raw = weights  # stays in the graph until the gradient has been taken
         elif weights is not None:
@@ -154,17 +167,19 @@ class Recorder(TorchFunctionMode):
         return call
 
     def _store(self, call: Call, weights: Tensor, heads: int = 0) -> None:
+        if heads and self.images is not None:  # the mean of the heads, (image · group, 1, query, key)
+            weights = by_image(weights, self.images)
         weights = weights if heads else call.grouped(weights)
-        call.heads = heads or weights.shape[1]
+        call.heads = heads or weights.shape[-3]
         if self.keep.heads == "mean":
-            weights = weights.mean(1, keepdim=True)
+            weights = weights.mean(-3, keepdim=True)
         call.weights = weights.to(self.keep.dtype or weights.dtype)
         if call.weights is not weights:
             call.row_sums = weights.sum(-1)
         if call.differences and call.sample is not None:
             places, each = call.sample
             each = call.grouped(each)
-            expected = each.mean(1, keepdim=True) if self.keep.heads == "mean" else each
+            expected = each.mean(-3, keepdim=True) if self.keep.heads == "mean" else each
             kept = call.weights[..., places, :]
             call.differences.append(difference(kept.to(expected.dtype), expected, kept.dtype))
         call.sample = None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.geometry import all_ids
-from vizkit.models.families.translate import attention_of, finish
+from vizkit.models.families.translate import Translated, attention_of, finish
 from vizkit.models.networks.sequence_recurrent import AdditiveAttention
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
 from vizkit.models.recording.counting import Counting
@@ -77,7 +77,7 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
     )
     tokens = {name: line(name, text.shape[1]) for name, text in zip(("source", "target"), texts, strict=False)}
     attention = [_layer(call, tokens) for call in recorder.calls]
-    return finish(model, texts[0], None, result, attention, [], _planned(model.model))
+    return finish(model, texts[0], None, result, Translated(attention, [], _planned(model.model)))
 
 
 def _layer(call: Call, tokens: dict[str, Tokens]) -> Attention:

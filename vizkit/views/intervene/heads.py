@@ -17,7 +17,7 @@ from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.image import RGB, unprepare
-from vizkit.models import family
+from vizkit.models import families
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Blocks,
@@ -283,7 +283,7 @@ def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int)
     pictures, found = few_pictures(of.loaded, data, IMAGES), []
     for row in (row for row in rows if row < len(pictures)):
         pixels = pictures.pixels(range(row, row + 1))
-        attention = layers(family(of.loaded.model).trace(of.loaded, pixels))[layer]
+        attention = layers(families.trace(of.loaded, pixels))[layer]
         rgb = unprepare(pixels[0].numpy(), of.loaded.preprocessing)
         zoom = max(1, -(-SIDE_PX // min(rgb.shape[:2])))
         rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)

@@ -138,7 +138,7 @@ class Again:
 
     def _case(self) -> Any:
         from vizkit.analysis.trust.scores import Case
-        from vizkit.models import family
+        from vizkit.models import families
 
         loaded, (target, against) = self.of.loaded, self.view.asked(self.of)
         if against is not None:
@@ -147,7 +147,7 @@ class Again:
         return Case(
             question.trace,
             question.subject,
-            trace_again=lambda pixels: family(loaded.model).trace(loaded, pixels, target=target),
+            trace_again=lambda pixels: families.trace(loaded, pixels, target=target),
         )
 
 

@@ -1,0 +1,216 @@
+"""Many pictures through one model in one pass, and what is computed of one picture for all of them.
+
+    many = Many(loaded)
+    batch = many.traces(pixels)  # image channel height width
+    heats, reasons = batch.each(lambda trace: rollout(trace))  # image row column
+
+A pass of n pictures costs less than n passes, and `torch.vmap` runs the code for one picture once for all. That a
+model's layers keep its pictures apart, and where in a layer's numbers each picture lies, is not taken for granted: the
+first and the last picture of the first batch are recorded alone too, and where the numbers differ every picture is.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.models import families
+from vizkit.models.families.translate import Translated, compared_in
+from vizkit.models.recording.call import Keep, by_image
+from vizkit.models.recording.forward import UNABLE, Pass, Targets, forward_many
+from vizkit.models.recording.layer_output import worst_of_each
+from vizkit.models.sources.loaded import Loaded, logits_of
+from vizkit.traces import Attention, Features, Trace, TraceError, refusals, tolerance
+
+OF_ATTENTION = ("weights", "gradient", "score_gradient")
+OF_FEATURES = ("values", "gradient")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some pictures of one size. `like`: the trace of one of them, with what was proven of the model; `numbers`: what
+    is each picture's own in it, (image, …), in the order of `own_numbers`. `proof_error`: as `Check.output_error`, of
+    each, NaN where nothing could be compared; it may be `allowed`."""
+
+    like: Trace
+    logits: Float[Tensor, "image label"]
+    numbers: tuple[Tensor, ...]
+    proof_error: Float[Tensor, " image"]
+    allowed: float
+
+    def each(self, of: Callable[[Trace], Any]) -> tuple[Any, list[str | None]]:
+        """What `of` gives, a tensor or several, for every trace, (image, …), and why it means nothing for some of them
+        (`traces.refuse`). Raises NotApplicable where it has no meaning for the model."""
+        said: list[str] = []
+
+        def one(numbers: tuple[Tensor, ...]) -> tuple[Any, list[Tensor]]:
+            with refusals() as refused:
+                result = of(with_numbers(self.like, iter(numbers)))
+            said[:] = [sentence for _, sentence in refused]
+            return result, [wrong for wrong, _ in refused]
+
+        results, wrong = torch.vmap(one)(self.numbers)
+        if not wrong:
+            return results, [None] * len(self.logits)
+        first = torch.stack([*wrong, torch.ones_like(wrong[0])]).int().argmax(0).tolist()
+        return results, [[*said, None][at] for at in first]
+
+
+def own_numbers(made: Translated | Trace, like: Trace) -> list[Tensor]:
+    """What of a trace is one picture's own: weights, gradients, and the features with a gradient that `like` has."""
+    if isinstance(made, Trace):
+        made = Translated(made.attention, made.features, cam=made.cam_features, by_layer=made.layer_features)
+    known = {features.name for features in like.cam_features}
+    cam, by_layer = [features for features in made.cam if features.name in known], made.by_layer
+    layers: list[Attention | Features] = [layer for layer in made.attention if layer.learned]
+    return [
+        value
+        for one in (*layers, *cam, *by_layer)
+        for name in (OF_ATTENTION if isinstance(one, Attention) else OF_FEATURES)
+        if (value := getattr(one, name)) is not None
+    ]
+
+
+def with_numbers(like: Trace, numbers: Iterator[Tensor]) -> Trace:
+    """The trace with those of another picture."""
+
+    def filled(one: Any, names: tuple[str, ...]) -> Any:
+        return replace(one, **{name: next(numbers) for name in names if getattr(one, name) is not None})
+
+    layers = tuple(filled(layer, OF_ATTENTION) if layer.learned else layer for layer in like.attention)
+    cam = tuple(filled(one, OF_FEATURES) for one in like.cam_features)
+    by_layer = tuple(filled(one, OF_FEATURES) for one in like.layer_features)
+    return replace(like, attention=layers, cam_features=cam, layer_features=by_layer)
+
+
+@dataclass
+class Many:
+    """A model and what is recorded of it. `alone`: whether every picture goes through it by itself; None before the
+    first batch."""
+
+    loaded: Loaded
+    keep: Keep | None = None
+    alone: bool | None = None
+    like: Trace | None = None
+
+    def traces(self, pixels: Float[Tensor, "image channel height width"], targets: Targets | None = None) -> Batch:
+        """All pictures of a batch. `targets`: with gradients, of the classes that it finds for their logits."""
+        if self.like is None:
+            self.like = _deciding(_moved(self._single(pixels[:1], targets), self.loaded.device))
+            self.alone = not self._keeps_apart(pixels, targets)
+        return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
+
+    def _keeps_apart(self, pixels: Tensor, targets: Targets | None) -> bool:
+        try:
+            batch = self._together(pixels, targets)
+        except (*UNABLE, TraceError):
+            return False
+        first, last = self.like, _moved(self._single(pixels[-1:], targets), self.loaded.device)
+        assert first is not None
+        return all(
+            len(alone := own_numbers(one, first)) == len(batch.numbers)
+            and all(_near(many[at], single) for many, single in zip(batch.numbers, alone, strict=True))
+            for at, one in ((0, first), (-1, last))
+        )
+
+    def _single(self, pixels: Tensor, targets: Targets | None) -> Trace:
+        target = None
+        if targets is not None:
+            with torch.no_grad():
+                (target,) = targets(logits_of(self.loaded.model(pixels.to(self.loaded.device)))[None])
+        return families.trace(self.loaded, pixels, target=target, keep=self.keep)
+
+    def _singly(self, pixels: Tensor, targets: Targets | None) -> Batch:
+        assert self.like is not None
+        traces = [self._single(one[None], targets) for one in pixels]
+        errors = [torch.nan if (error := trace.check.output_error) is None else error for trace in traces]
+        numbers = (own_numbers(trace, self.like) for trace in traces)
+        stacked = (torch.stack(parts).to(self.loaded.device) for parts in zip(*numbers, strict=True))
+        logits, allowed = torch.stack([trace.logits for trace in traces]), self.like.check.output_tolerance
+        return Batch(self.like, logits, tuple(stacked), torch.tensor(errors).double(), allowed)
+
+    def _together(self, pixels: Tensor, targets: Targets | None) -> Batch:
+        like, model, size_hw = self.like, self.loaded.model, (pixels.shape[-2], pixels.shape[-1])
+        assert like is not None
+        believed = next((known for case, (known, _) in self.loaded.compared.items() if case[:2] == size_hw), True)
+        keep, tokens = families.keeping(model, self.keep), families.in_tokens(model)
+        result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed)
+        family = families.family(model)
+
+        def translated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            return tuple(own_numbers(family.translated(self.loaded, size_hw, _of_one(result, iter(parts))), like))
+
+        numbers = torch.vmap(translated)(tuple(_parts(result, len(pixels))))
+        compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
+        errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
+        return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
+
+
+def _deciding(trace: Trace) -> Trace:
+    """With the one of the features for class activation maps that is read (`grad_cam.cam_layer`): which of them has a
+    say is a matter of the model, and nobody can choose for each picture of a batch."""
+    for one in trace.cam_features:
+        places = slice(len(one.tokens.special), len(one.tokens) - one.tokens.free)
+        if one.tokens.grid is not None and one.gradient is not None and bool(one.gradient[places].any()):
+            return replace(trace, cam_features=(one,))
+    return trace
+
+
+def _near(many: Tensor, alone: Tensor) -> bool:
+    """Whether the numbers of a picture in a batch are those that it has alone, but for rounding."""
+    if many.shape != alone.shape:
+        return False
+    off, largest = float((many - alone).abs().max()), float(alone.abs().max())
+    return off <= tolerance(many.dtype) * largest + torch.finfo(torch.float32).tiny
+
+
+def _parts(result: Pass, images: int) -> Iterator[Tensor]:
+    """All that is each picture's own in a pass, (image, …), in the order in which `_of_one` takes it."""
+    for call in result.calls:
+        yield from (value for name in OF_ATTENTION if (value := getattr(call, name)) is not None)
+    for _, values, gradient in result.deciding:
+        yield from (values, gradient)
+    for call, given in zip(result.calls, result.entering, strict=False):
+        for each in given or ():  # torch's multi-head attention puts the tokens first and the image second
+            yield each.transpose(0, 1).unsqueeze(2) if call.kernel == "mha" else by_image(each, images)
+    if result.gradients:
+        yield from (*result.maps, *result.gradients)
+
+
+def _of_one(result: Pass, parts: Iterator[Tensor]) -> Pass:
+    """The pass of one picture. Features without gradients are those of the first picture: nobody reads them."""
+
+    def call_of(call: Any) -> Any:
+        own = {name: next(parts) for name in OF_ATTENTION if getattr(call, name) is not None}
+        return replace(call, images=None, **own)
+
+    calls = tuple(map(call_of, result.calls))
+    deciding = tuple((name, next(parts), next(parts)) for name, _, _ in result.deciding)
+    entering = tuple(given and (next(parts), next(parts)) for given in result.entering)
+    own = bool(result.gradients)
+    return replace(
+        result,
+        calls=calls,
+        deciding=deciding,
+        entering=entering,
+        maps=tuple(next(parts) if own else each[0] for each in result.maps),
+        specials=tuple(each if each is None else each[0] for each in result.specials),
+        gradients=tuple(next(parts) for _ in result.gradients),
+    )
+
+
+def _moved(trace: Trace, device: torch.device) -> Trace:
+    """With its attention and the features that maps are made of where the model is."""
+
+    def there(one: Any, *names: str) -> Any:
+        own = {name: value.to(device) for name in names if (value := getattr(one, name)) is not None}
+        return replace(one, **own)
+
+    layers = tuple(there(layer, *OF_ATTENTION, "query_ids", "key_ids") for layer in trace.attention)
+    cam, by_layer = (
+        tuple(there(one, *OF_FEATURES) for one in those) for those in (trace.cam_features, trace.layer_features)
+    )
+    return replace(trace, attention=layers, cam_features=cam, layer_features=by_layer)
