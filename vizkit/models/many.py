@@ -46,13 +46,13 @@ class Batch:
         (`traces.refuse`). Raises NotApplicable where it has no meaning for the model."""
         said: list[str] = []
 
-        def one(numbers: tuple[Tensor, ...]) -> tuple[Any, list[Tensor]]:
+        def one(_: Tensor, numbers: tuple[Tensor, ...]) -> tuple[Any, list[Tensor]]:
             with refusals() as refused:
                 result = of(with_numbers(self.like, iter(numbers)))
             said[:] = [sentence for _, sentence in refused]
             return result, [wrong for wrong, _ in refused]
 
-        results, wrong = torch.vmap(one)(self.numbers)
+        results, wrong = torch.vmap(one)(self.logits, self.numbers)
         if not wrong:
             return results, [None] * len(self.logits)
         first = torch.stack([*wrong, torch.ones_like(wrong[0])]).int().argmax(0).tolist()
@@ -140,10 +140,10 @@ class Many:
         result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed)
         family = families.family(model)
 
-        def translated(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        def translated(_: Tensor, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return tuple(own_numbers(family.translated(self.loaded, size_hw, _of_one(result, iter(parts))), like))
 
-        numbers = torch.vmap(translated)(tuple(_parts(result, len(pixels))))
+        numbers = torch.vmap(translated)(result.logits, tuple(_parts(result, len(pixels))))
         compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
         errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
         return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
@@ -156,7 +156,7 @@ def _deciding(trace: Trace) -> Trace:
         places = slice(len(one.tokens.special), len(one.tokens) - one.tokens.free)
         if one.tokens.grid is not None and one.gradient is not None and bool(one.gradient[places].any()):
             return replace(trace, cam_features=(one,))
-    return trace
+    return replace(trace, cam_features=trace.cam_features[-1:])
 
 
 def _near(many: Tensor, alone: Tensor) -> bool:

@@ -1,6 +1,7 @@
 """The gradual-reduction ViT of `vizkit.models.networks.gradual_reduction`: fewer tokens after every reduction, each of
 which stands for one rectangle of pixels. A reduction is traced as attention with equal weights, like Swin's merging."""
 
+from dataclasses import replace
 from typing import Any
 
 from torch import nn

@@ -171,7 +171,7 @@ class Recorder(TorchFunctionMode):
             weights = by_image(weights, self.images)
         weights = weights if heads else call.grouped(weights)
         call.heads = heads or weights.shape[-3]
-        if self.keep.heads == "mean":
+        if self.keep.heads == "mean" and not heads:
             weights = weights.mean(-3, keepdim=True)
         call.weights = weights.to(self.keep.dtype or weights.dtype)
         if call.weights is not weights:

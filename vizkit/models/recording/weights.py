@@ -19,6 +19,10 @@ HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one 
 GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
 
 
+AT_ONCE = (1 << 28, 1 << 17)
+"""How many weights are made at once, elsewhere and on the CPU, where 512 KiB stay in its cache."""
+
+
 def attention_weights(
     query: Tensor,
     key: Tensor,
@@ -83,8 +87,11 @@ def mean_over_heads(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Mean weights (…, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights.
 
-    One head at a time: one head's matrix is held at most.
+    One head at a time: one head's matrix is held at most. Of many images a few at a time, as many as stay near the
+    processor, each with all its heads.
     """
+    if len(query) > 1 and options.get("attn_mask") is None and query.shape[:2] == key.shape[:2]:
+        return _mean_by_image(query, key, value, options, sampled)
     options = dict(options)
     gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
     # One key head may serve all queries without being repeated (MobileNetV4's multi-query attention).
@@ -98,6 +105,24 @@ def mean_over_heads(
         rows.append(weights[..., sampled, :].clone())  # the sum is taken in place
         total = weights.add_(total)
     return total / heads, torch.cat(outs, 1), torch.cat(rows, 1)
+
+
+def _mean_by_image(
+    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: slice
+) -> tuple[Tensor, Tensor, Tensor]:
+    images, heads, queries, keys = *query.shape[:3], key.shape[2]
+    step = max(1, AT_ONCE[query.device.type == "cpu"] // (heads * queries * keys))
+    total = query.new_empty(images, 1, queries, keys, dtype=precise(query[:0]).dtype)
+    # Laid as the layers go on with it, (image, query, head, channel): it is not copied once more.
+    out = value.new_empty(images, queries, heads, value.shape[-1]).transpose(1, 2)
+    rows = []
+    for first in range(0, images, step):
+        part = slice(first, first + step)
+        weights = attention_weights(query[part], key[part], **options)
+        torch.sum(weights, 1, keepdim=True, out=total[part])
+        out[part] = weights.to(value.dtype) @ value[part]
+        rows.append(weights[..., sampled, :].clone())
+    return total.div_(heads), out, torch.cat(rows)
 
 
 def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
