@@ -9,7 +9,7 @@ model's layers keep its pictures apart, and where in a layer's numbers each pict
 first and the last picture of the first batch are recorded alone too, and where the numbers differ every picture is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,18 +41,21 @@ class Batch:
     proof_error: Float[Tensor, " image"]
     allowed: float
 
-    def each(self, of: Callable[[Trace], Any]) -> tuple[Any, list[str | None]]:
+    def each(self, of: Callable[..., Any], *others: "Batch") -> tuple[Any, list[str | None]]:
         """What `of` gives, a tensor or several, for every trace, (image, …), and why it means nothing for some of them
-        (`traces.refuse`). Raises NotApplicable where it has no meaning for the model."""
+        (`traces.refuse`). `others`: of the same pictures, whose traces are given too. Raises NotApplicable where it has
+        no meaning for the model."""
         said: list[str] = []
+        every = (self, *others)
 
-        def one(_: Tensor, numbers: tuple[Tensor, ...]) -> tuple[Any, list[Tensor]]:
+        def one(_: Tensor, numbers: tuple[tuple[Tensor, ...], ...]) -> tuple[Any, list[Tensor]]:
+            traces = [with_numbers(batch.like, iter(own)) for batch, own in zip(every, numbers, strict=True)]
             with refusals() as refused:
-                result = of(with_numbers(self.like, iter(numbers)))
+                result = of(*traces)
             said[:] = [sentence for _, sentence in refused]
             return result, [wrong for wrong, _ in refused]
 
-        results, wrong = torch.vmap(one)(self.logits, self.numbers)
+        results, wrong = torch.vmap(one)(self.logits, tuple(batch.numbers for batch in every))
         if not wrong:
             return results, [None] * len(self.logits)
         first = torch.stack([*wrong, torch.ones_like(wrong[0])]).int().argmax(0).tolist()
@@ -64,7 +67,8 @@ def own_numbers(made: Translated | Trace, like: Trace) -> list[Tensor]:
     if isinstance(made, Trace):
         made = Translated(made.attention, made.features, cam=made.cam_features, by_layer=made.layer_features)
     known = {features.name for features in like.cam_features}
-    cam, by_layer = [features for features in made.cam if features.name in known], made.by_layer
+    cam = [features for features in made.cam if features.name in known]
+    by_layer = made.by_layer if like.layer_features else ()
     layers: list[Attention | Features] = [layer for layer in made.attention if layer.learned]
     return [
         value
@@ -88,44 +92,64 @@ def with_numbers(like: Trace, numbers: Iterator[Tensor]) -> Trace:
 
 @dataclass
 class Many:
-    """A model and what is recorded of it. `alone`: whether every picture goes through it by itself; None before the
-    first batch."""
+    """A model and what is recorded of it. `by_layer`: with `Trace.layer_features`, which take memory. `alone`: whether
+    every picture goes through it by itself; None before the first batch of several."""
 
     loaded: Loaded
     keep: Keep | None = None
+    by_layer: bool = True
     alone: bool | None = None
     like: Trace | None = None
 
+    def begin(self, pixels: Float[Tensor, "1 channel height width"], targets: Targets | None = None) -> Trace:
+        """The trace of one picture, with all its proofs, that those of others are like."""
+        (target,) = self._goals(pixels, targets)
+        self.like = _deciding(_moved(self._single(pixels, target), self.loaded.device))
+        self.like = self.like if self.by_layer else replace(self.like, layer_features=())
+        return self.like
+
     def traces(self, pixels: Float[Tensor, "image channel height width"], targets: Targets | None = None) -> Batch:
-        """All pictures of a batch. `targets`: with gradients, of the classes that it finds for their logits."""
+        """All pictures of a batch. `targets`: with gradients, of the classes that it finds for the logits, (image,
+        label)."""
         if self.like is None:
-            self.like = _deciding(_moved(self._single(pixels[:1], targets), self.loaded.device))
+            self.begin(pixels[:1], targets and (lambda logits: targets(logits)[:1]))
+        if self.alone is None and len(pixels) > 1:
             self.alone = not self._keeps_apart(pixels, targets)
         return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
 
     def _keeps_apart(self, pixels: Tensor, targets: Targets | None) -> bool:
+        """Whether the first and the last picture have in the batch the numbers that they have alone."""
+        goals: list[int | None] = [None] * len(pixels)
+
+        def noted(logits: Tensor) -> list[int]:
+            goals[:] = found = targets(logits) if targets else []
+            return found
+
         try:
-            batch = self._together(pixels, targets)
+            batch = self._together(pixels, targets and noted)
         except (*UNABLE, TraceError):
             return False
-        first, last = self.like, _moved(self._single(pixels[-1:], targets), self.loaded.device)
-        assert first is not None
-        return all(
-            len(alone := own_numbers(one, first)) == len(batch.numbers)
-            and all(_near(many[at], single) for many, single in zip(batch.numbers, alone, strict=True))
-            for at, one in ((0, first), (-1, last))
-        )
+        for at in (0, len(pixels) - 1):
+            alone = own_numbers(_moved(self._single(pixels[at : at + 1], goals[at]), self.loaded.device), batch.like)
+            if len(alone) != len(batch.numbers):
+                return False
+            if not all(_near(many[at], single) for many, single in zip(batch.numbers, alone, strict=True)):
+                return False
+        return True
 
-    def _single(self, pixels: Tensor, targets: Targets | None) -> Trace:
-        target = None
-        if targets is not None:
-            with torch.no_grad():
-                (target,) = targets(logits_of(self.loaded.model(pixels.to(self.loaded.device)))[None])
+    @torch.no_grad()
+    def _goals(self, pixels: Tensor, targets: Targets | None) -> Sequence[int | None]:
+        if targets is None:
+            return [None] * len(pixels)
+        return targets(torch.stack([logits_of(self.loaded.model(one[None].to(self.loaded.device))) for one in pixels]))
+
+    def _single(self, pixels: Tensor, target: int | None) -> Trace:
         return families.trace(self.loaded, pixels, target=target, keep=self.keep)
 
     def _singly(self, pixels: Tensor, targets: Targets | None) -> Batch:
         assert self.like is not None
-        traces = [self._single(one[None], targets) for one in pixels]
+        goals = self._goals(pixels, targets)
+        traces = [self._single(one[None], target) for one, target in zip(pixels, goals, strict=True)]
         errors = [torch.nan if (error := trace.check.output_error) is None else error for trace in traces]
         numbers = (own_numbers(trace, self.like) for trace in traces)
         stacked = (torch.stack(parts).to(self.loaded.device) for parts in zip(*numbers, strict=True))

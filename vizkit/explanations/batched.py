@@ -1,0 +1,134 @@
+"""Maps of many pictures at once: one pass of the model for all of them, and each method's code once (`models.many`).
+
+Methods that run the model again, such as occlusion, take the pictures one by one: their own passes fill a batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attribution.explaining import Explanation, explain
+from vizkit.analysis.attribution.grad_cam import at_layer
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.attribution.rollout import rollout_row
+from vizkit.analysis.attribution.subject import Subject
+from vizkit.models import Keep, Loaded
+from vizkit.models.many import Batch, Many
+from vizkit.models.probes.model_functions import batch_within, logits_of_batch
+from vizkit.models.recording.forward import Targets
+from vizkit.traces import NotApplicable, Trace
+
+Pixels = Float[Tensor, "image channel height width"]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Of every picture of a batch. `heats`: by method, and in `reasons` why a picture has none, whose map then means
+    nothing. `special`: what special tokens take of rollout. `proof_error`: see `many.Batch`."""
+
+    logits: Float[Tensor, "image label"]
+    targets: list[int]
+    heats: dict[str, Float[Tensor, "image row column"]]
+    reasons: dict[str, list[str | None]]
+    special: dict[str, Float[Tensor, " image"]]
+    proof_error: Float[Tensor, " image"]
+
+
+class Explainer:
+    """A model and some methods, which are asked about the class `against` another one where that is given; `layer` as
+    in `grad_cam.at_layer`. `without`: method → why this model has no such map.
+
+    The first picture decides what applies: give one, (1, channel, height, width). Raises NotApplicable where nothing
+    does, and where the recording of the model is refused.
+    """
+
+    def __init__(
+        self, loaded: Loaded, methods: Sequence[str], first: Pixels, against: int | None = None, layer: str = ""
+    ) -> None:
+        self.loaded, self.against, self.layer = loaded, against, layer
+        needs = {METHODS[method].needs for method in methods}
+        self.gradients = "target" in needs
+        keep = None if self.gradients else Keep(heads="mean")
+        self.many, self.rival = Many(loaded, keep, bool(layer)), Many(loaded, keep, bool(layer))
+        self.like: dict[str, Explanation] = {}
+        self.without: dict[str, str] = {}
+        trace, rival = self._first(first)
+        subject = self._subject(first, loaded.head.target(trace.logits)) if "model" in needs else None
+        for method in methods:
+            try:
+                self.like[method] = self._explained(method, trace, rival, subject)
+            except NotApplicable as reason:
+                self.without[method] = str(reason)
+        if not self.like:
+            raise NotApplicable(next(iter(self.without.values())))
+        self.special = self.like["rollout"] and rollout_row(trace).tokens.special if "rollout" in self.like else ()
+
+    def _first(self, pixels: Pixels) -> tuple[Trace, Trace | None]:
+        head = self.loaded.head
+        own = (lambda logits: [head.target(logits[0])]) if self.gradients else None
+        trace = self.many.begin(pixels, own)
+        if trace.check.refused:
+            raise NotApplicable(trace.check.refused)
+        other = self.against
+        if other is None or not self.gradients:
+            return trace, None
+        return trace, self.rival.begin(pixels, lambda logits: [other])
+
+    def _subject(self, pixels: Pixels, target: int) -> Subject:
+        loaded = self.loaded
+        seen = pixels.to(loaded.device)
+        return Subject(logits_of_batch(loaded), seen, target, self.against, batch_within(loaded), loaded.head)
+
+    def _explained(self, method: str, trace: Trace, rival: Trace | None, subject: Subject | None) -> Explanation:
+        if METHODS[method].needs == "trace" and self.against is not None:
+            raise NotApplicable(f"{METHODS[method].title} knows no class, so it cannot tell one from another.")
+        trace, rival = at_layer(trace, self.layer), rival and at_layer(rival, self.layer)
+        return explain(method, trace, against=rival, subject=subject)
+
+    def of(self, pixels: Pixels, targets: Targets) -> Explained:
+        """`targets`: the class of each picture, from the logits."""
+        found: list[int] = []
+
+        def chosen(logits: Tensor) -> list[int]:
+            found[:] = targets(logits)
+            return found
+
+        batch = self.many.traces(pixels, chosen if self.gradients else None)
+        goals = found if self.gradients else targets(batch.logits)
+        other = self.against
+        signed = other is not None and self.gradients
+        rival = self.rival.traces(pixels, lambda logits: [other] * len(logits)) if signed else None  # pyright: ignore[reportReturnType, reportArgumentType]
+        heats, reasons = {}, {}
+        for method in self.like:
+            one = self._singly if METHODS[method].needs == "model" else self._together
+            heats[method], reasons[method] = one(method, batch, rival, pixels, goals)
+        special = {}
+        if self.special:
+            masses, _ = batch.each(lambda trace: rollout_row(trace).rows[0, : len(self.special)])
+            special = dict(zip(self.special, masses.cpu().T, strict=True))
+        return Explained(batch.logits, goals, heats, reasons, special, batch.proof_error)
+
+    def _together(
+        self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]
+    ) -> tuple[Tensor, list[str | None]]:
+        if rival is None:
+            heats, reasons = batch.each(lambda trace: self._explained(method, trace, None, None).heat)
+        else:
+            heats, reasons = batch.each(lambda *both: self._explained(method, *both, None).heat, rival)
+        return heats.cpu(), reasons
+
+    def _singly(
+        self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]
+    ) -> tuple[Tensor, list[str | None]]:
+        heats, reasons = [], []
+        for one, target in zip(pixels, goals, strict=True):
+            try:
+                heats.append(self._explained(method, batch.like, None, self._subject(one[None], target)).heat)
+                reasons.append(None)
+            except NotApplicable as reason:
+                heats.append(torch.zeros_like(self.like[method].heat))
+                reasons.append(str(reason))
+        return torch.stack(heats), reasons
