@@ -12,8 +12,7 @@ ROOT = Path(__file__).parents[1]
 FAMILY = '''
 """A toy: one layer in which every patch looks at all patches, with a class token."""
 from vizkit.geometry import all_ids
-from vizkit.models.families.translate import attention_of, cam_features, finish
-from vizkit.models.recording.forward import forward
+from vizkit.models.families.translate import Translated, attention_of, cam_features
 from vizkit.traces import Tokens
 
 TITLE, SAME_ROWS = "toy", True
@@ -39,12 +38,11 @@ def step_px(model, size_hw):
     return 4
 
 
-def trace(loaded, pixels, *, target=None, keep=None):
-    result = forward(loaded, pixels, keep, target)
-    (tokens,) = tokens_of(loaded.model, pixels.shape[-2:])
+def translated(loaded, size_hw, result):
+    (tokens,) = tokens_of(loaded.model, size_hw)
     ids = all_ids(len(tokens))
     attention = [attention_of(call, tokens, tokens, ids, ids) for call in result.calls]
-    return finish(loaded, pixels, target, result, attention, [], 1, cam=cam_features(result, tokens))
+    return Translated(attention, [], 1, cam=cam_features(result, tokens))
 '''
 
 USE_FAMILY = """

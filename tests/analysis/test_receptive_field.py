@@ -8,7 +8,7 @@ from torch import nn
 from vizkit.analysis.swin.receptive_field import holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.geometry import merging, window_ids
-from vizkit.models import FAMILIES, families
+from vizkit.models import families
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
@@ -195,7 +195,7 @@ def test_without_the_shift_nothing_crosses_a_border_within_a_stage():
 
 def test_what_has_no_field_says_so(vit):
     pixels = torch.randn(1, 3, 160, 160)
-    trace = FAMILIES["vit"].trace(vit, pixels)
+    trace = families.trace(vit, pixels)
     regions = [torch.zeros_like(layer.key_ids) for layer in trace.attention]
     with pytest.raises(NotApplicable, match="place"):
         receptive_fields(trace, regions, (0.5, 0.5))

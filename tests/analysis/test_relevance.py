@@ -11,6 +11,7 @@ from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
 from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
 from vizkit.geometry import all_ids, merging
+from vizkit.models import families
 from vizkit.models.recording.recorder import Recorder
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
@@ -363,8 +364,6 @@ def test_without_a_target_nothing_more_is_recorded(small_vit):
 def test_torchvision_has_the_input_of_its_last_attention():
     import torchvision
 
-    from vizkit.models.families import vit as family
-
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = torchvision.models.VisionTransformer(32, 8, 2, 3, 48, 96, num_classes=5).eval().requires_grad_(False)
@@ -373,7 +372,7 @@ def test_torchvision_has_the_input_of_its_last_attention():
     logit, (entering,) = watched(model, image(1, (32, 32)), model.encoder.layers[-1].ln_1)
     (gradient,) = torch.autograd.grad(logit, [entering])
     expected = cams(*(t[0, 1:].detach().view(4, 4, -1) for t in (entering, gradient)))
-    trace = family.trace(loaded, image(1, (32, 32)), target=TARGET)
+    trace = families.trace(loaded, image(1, (32, 32)), target=TARGET)
     close(grad_cam(trace), expected[0])
     close(hires_cam(trace), expected[1])
     with pytest.raises(NotApplicable, match="does not allow"):

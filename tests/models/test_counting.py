@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
-from vizkit.models import FAMILIES, families
-from vizkit.models.families import generic
+from vizkit.models import families
 from vizkit.models.recording.counting import Counting
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import TraceError
@@ -196,12 +195,12 @@ def test_a_layer_that_the_recording_cannot_see_refuses_the_trace(way):
     """Two of five layers call a softmax, three hide theirs: that is not “2 of 2”."""
     loaded = made(Model(softmax, way, way, fused, way))
     with pytest.raises(TraceError, match="2 of 5 attention layers"):
-        generic.trace(loaded, PIXELS)
+        families.trace(loaded, PIXELS)
 
 
 def test_all_layers_hidden_is_not_a_network_without_attention():
     with pytest.raises(TraceError, match="no attention was recorded, 2 layers were expected"):
-        generic.trace(made(Model(written_out, written_out)), PIXELS)
+        families.trace(made(Model(written_out, written_out)), PIXELS)
 
 
 def test_layers_swapped_inside_a_known_family_are_missed_aloud():
@@ -212,7 +211,7 @@ def test_layers_swapped_inside_a_known_family_are_missed_aloud():
     fresh = Loaded("swapped", loaded.model, loaded.device, loaded.preprocessing)
     try:
         with pytest.raises(TraceError, match="1 of 2 attention layers"):
-            FAMILIES["vit"].trace(fresh, pixels_of("deit"))
+            families.trace(fresh, pixels_of("deit"))
     finally:
         loaded.model.blocks[1].attn = whole
 
@@ -220,7 +219,7 @@ def test_layers_swapped_inside_a_known_family_are_missed_aloud():
 def test_a_convolutional_network_with_hidden_attention_is_refused():
     loaded = made(Model(written_out))
     with pytest.raises(TraceError, match="1 layers were expected"):
-        FAMILIES["cnn"].trace(loaded, PIXELS)
+        families.trace(loaded, PIXELS)
 
 
 def test_what_is_behind_a_cond_of_torch_cannot_be_counted():
@@ -230,16 +229,16 @@ def test_what_is_behind_a_cond_of_torch_cannot_be_counted():
 def test_the_count_is_that_of_this_image():
     loaded = made(Choosing(softmax, fused))
     for pixels, layers in ((PIXELS.abs(), 2), (-PIXELS.abs(), 1), (PIXELS.abs(), 2)):
-        check = generic.trace(loaded, pixels).check
+        check = families.trace(loaded, pixels).check
         assert (check.layers_found, check.layers_expected) == (layers, layers)
 
 
 def test_counting_costs_no_second_pass():
     passes, loaded = [], made(Model(softmax, fused))
     loaded.model.register_forward_hook(lambda *_: passes.append(1))
-    generic.trace(loaded, PIXELS)
+    families.trace(loaded, PIXELS)
     assert len(passes) == 3  # a plain one, which is counted, the recorded one, and one that proves places
-    generic.trace(loaded, PIXELS + 1)
+    families.trace(loaded, PIXELS + 1)
     assert len(passes) == 4
 
 
@@ -252,7 +251,7 @@ def test_where_nobody_can_count_no_number_is_promised():
                 raise RuntimeError("compiled without modes")
             return super().forward(pixels)
 
-    check = generic.trace(made(Shy(softmax)), PIXELS).check
+    check = families.trace(made(Shy(softmax)), PIXELS).check
     assert (check.layers_found, check.layers_expected, check.passed) == (1, None, True)
     assert check.layers == "1 layers recorded"
 
@@ -266,7 +265,7 @@ def test_scripted_code_is_seen_through():
             return torch.softmax(query @ key.mT, -1) @ value
 
     with pytest.raises(TraceError, match="1 of 2"):
-        generic.trace(made(Model(softmax, lambda _, *given: mixed(*given))), PIXELS)
+        families.trace(made(Model(softmax, lambda _, *given: mixed(*given))), PIXELS)
 
 
 @pytest.mark.parametrize("module", ZOO)

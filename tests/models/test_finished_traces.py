@@ -122,9 +122,8 @@ def finished(*calls: Call, places: Places | None = None, planned: int | None = N
     ]
     features = [Features("out", torch.zeros(6, 4), TOKENS)]
     result = Pass(calls=calls, **every)
-    return translate.finish(
-        Model(), PIXELS, 1, result, attention, features, planned, notes, features[:0], features, places
-    )
+    made = translate.Translated(attention, features, planned, notes, features[:0], features)
+    return translate.finish(Model(), PIXELS, 1, result, made, places)
 
 
 def test_a_trace_has_all_that_was_found():

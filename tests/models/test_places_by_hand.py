@@ -15,6 +15,7 @@ from tests.analysis.conftest import image
 from tests.analysis.conftest import made as random_model
 from tests.models.sources.test_following import made
 from vizkit.geometry import all_ids, window_ids
+from vizkit.models import families
 from vizkit.models.families import outlook, places, swin, translate, vit
 from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.kinds import kind
