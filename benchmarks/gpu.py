@@ -127,6 +127,37 @@ def evaluating(here: Measuring) -> Iterator[Row]:
             )
 
 
+def explaining(here: Measuring) -> Iterator[Row]:
+    """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
+    from benchmarks.explaining import compared
+    from vizkit.evaluation.prepared_batches import eight_bit, pixels_on
+    from vizkit.explanations.batched import Explainer
+
+    for name in here.models:
+        for precision in here.precisions[:2]:
+            kinds = compared(here.model(name, precision), 4 if here.small else 256, here.rounds // 2)
+            for kind, per_s, ratio in kinds:
+                goal = "≤ 1.11 ×" if kind == "one pass" else "≤ 3.3 ×"
+                yield f"{name}, {precision}, {kind}", f"{ratio:.3f} × ({per_s:,.0f} pictures/s)", goal
+    trained = "bundled:digits_vit" if here.small else "bundled:insects_vit"
+    methods = ("rollout", "generic_relevance", "grad_cam")
+    needs = here.model(trained).preprocessing
+    seen = [eight_bit(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
+    found = []
+    for precision in here.precisions[:2]:
+        loaded = here.model(trained, precision)
+        pixels = pixels_on(loaded.device, torch.from_numpy(np.stack(seen)), needs).to(loaded.dtype)
+        found.append(Explainer(loaded, methods, pixels[:1]).of(pixels, lambda logits: logits.argmax(-1).tolist()))
+    exact, half = found
+    same = np.mean([a == b for a, b in zip(exact.targets, half.targets, strict=True)])
+    yield f"{trained}, bf16, same answers", f"{same:.1%} of {len(seen)}", "–"
+    for method in methods:
+        pairs = zip(exact.heats[method].flatten(1), half.heats[method].flatten(1), strict=True)
+        alike = [float(torch.corrcoef(torch.stack(pair))[0, 1]) for pair in pairs]
+        words = f"correlation with those in fp32 {np.nanmedian(alike):.4f} (median), {np.nanmin(alike):.4f} (lowest)"
+        yield f"{trained}, bf16, maps of {method}", words, "–"
+
+
 def training(here: Measuring) -> Iterator[Row]:
     from benchmarks.training import against_bare
 
@@ -215,6 +246,7 @@ SUBJECTS = {
     "Proofs": proofs,
     "Recording / the plain fused pass": recording,
     "Evaluation": evaluating,
+    "Maps of many pictures / the bare forward pass": explaining,
     "Training": training,
     "Two models at once": together,
     "Memory that does not suffice": shortage,

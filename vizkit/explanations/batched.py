@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attribution.explaining import Explanation, explain
+from vizkit.analysis.attribution.explaining import Explanation, checked, explain
 from vizkit.analysis.attribution.grad_cam import at_layer
+from vizkit.analysis.attribution.layer_product import read_by_head
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.attribution.rollout import rollout_row
+from vizkit.analysis.attribution.rollout import rollout_row, shares
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.models import Keep, Loaded
 from vizkit.models.many import Batch, Many
@@ -64,7 +65,7 @@ class Explainer:
                 self.without[method] = str(reason)
         if not self.like:
             raise NotApplicable(next(iter(self.without.values())))
-        self.special = self.like["rollout"] and rollout_row(trace).tokens.special if "rollout" in self.like else ()
+        self.special = rollout_row(trace).tokens.special if "rollout" in self.like else ()
 
     def _first(self, pixels: Pixels) -> tuple[Trace, Trace | None]:
         head = self.loaded.head
@@ -102,14 +103,24 @@ class Explainer:
         signed = other is not None and self.gradients
         rival = self.rival.traces(pixels, lambda logits: [other] * len(logits)) if signed else None  # pyright: ignore[reportReturnType, reportArgumentType]
         heats, reasons = {}, {}
+        special = {}
         for method in self.like:
+            if method == "rollout":
+                (heats[method], masses), reasons[method] = batch.each(self._rolled)
+                special = dict(zip(self.special, masses.cpu().T, strict=True))
+                continue
             one = self._singly if METHODS[method].needs == "model" else self._together
             heats[method], reasons[method] = one(method, batch, rival, pixels, goals)
-        special = {}
-        if self.special:
-            masses, _ = batch.each(lambda trace: rollout_row(trace).rows[0, : len(self.special)])
-            special = dict(zip(self.special, masses.cpu().T, strict=True))
-        return Explained(batch.logits, goals, heats, reasons, special, batch.proof_error)
+        on_cpu = {method: heat.cpu() for method, heat in heats.items()}
+        return Explained(batch.logits, goals, on_cpu, reasons, special, batch.proof_error)
+
+    def _rolled(self, trace: Trace) -> tuple[Tensor, Tensor]:
+        """The map of rollout, and what special tokens take."""
+        mass = rollout_row(trace, read_by_head(trace))
+        first, grid = len(mass.tokens.special), mass.tokens.grid
+        assert grid is not None
+        title = METHODS["rollout"].title
+        return checked(shares(mass.rows[0, first:].unflatten(0, grid)), title), mass.rows[0, :first]
 
     def _together(
         self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]
@@ -118,7 +129,7 @@ class Explainer:
             heats, reasons = batch.each(lambda trace: self._explained(method, trace, None, None).heat)
         else:
             heats, reasons = batch.each(lambda *both: self._explained(method, *both, None).heat, rival)
-        return heats.cpu(), reasons
+        return heats, reasons
 
     def _singly(
         self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]

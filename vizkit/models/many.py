@@ -23,10 +23,11 @@ from vizkit.models.recording.call import Keep, by_image
 from vizkit.models.recording.forward import UNABLE, Pass, Targets, forward_many
 from vizkit.models.recording.layer_output import worst_of_each
 from vizkit.models.sources.loaded import Loaded, logits_of
-from vizkit.traces import Attention, Features, Trace, TraceError, refusals, tolerance
+from vizkit.traces import OUTPUT_TOLERANCE, Attention, Features, Trace, TraceError, refusals
 
 OF_ATTENTION = ("weights", "gradient", "score_gradient")
 OF_FEATURES = ("values", "gradient")
+ROUNDING = 0.1  # of what lies between two pictures
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,15 @@ class Many:
     alone: bool | None = None
     like: Trace | None = None
 
+    @property
+    def home(self) -> torch.device:
+        """Where what is recorded stays: on an NVIDIA GPU, else on the CPU, as Apple's have no float64."""
+        return self.loaded.device if self.loaded.device.type == "cuda" else torch.device("cpu")
+
     def begin(self, pixels: Float[Tensor, "1 channel height width"], targets: Targets | None = None) -> Trace:
         """The trace of one picture, with all its proofs, that those of others are like."""
         (target,) = self._goals(pixels, targets)
-        self.like = _deciding(_moved(self._single(pixels, target), self.loaded.device))
+        self.like = _deciding(_moved(self._single(pixels, target), self.home))
         self.like = self.like if self.by_layer else replace(self.like, layer_features=())
         return self.like
 
@@ -129,13 +135,14 @@ class Many:
             batch = self._together(pixels, targets and noted)
         except (*UNABLE, TraceError):
             return False
-        for at in (0, len(pixels) - 1):
-            alone = own_numbers(_moved(self._single(pixels[at : at + 1], goals[at]), self.loaded.device), batch.like)
-            if len(alone) != len(batch.numbers):
-                return False
-            if not all(_near(many[at], single) for many, single in zip(batch.numbers, alone, strict=True)):
-                return False
-        return True
+        ends = (0, len(pixels) - 1)
+        first, last = (
+            own_numbers(_moved(self._single(pixels[at : at + 1], goals[at]), self.home), batch.like) for at in ends
+        )
+        return len(first) == len(last) == len(batch.numbers) and all(
+            _near(many[0], one, other) and _near(many[-1], other, one)
+            for many, one, other in zip(batch.numbers, first, last, strict=True)
+        )
 
     @torch.no_grad()
     def _goals(self, pixels: Tensor, targets: Targets | None) -> Sequence[int | None]:
@@ -152,7 +159,7 @@ class Many:
         traces = [self._single(one[None], target) for one, target in zip(pixels, goals, strict=True)]
         errors = [torch.nan if (error := trace.check.output_error) is None else error for trace in traces]
         numbers = (own_numbers(trace, self.like) for trace in traces)
-        stacked = (torch.stack(parts).to(self.loaded.device) for parts in zip(*numbers, strict=True))
+        stacked = (torch.stack(parts).to(self.home) for parts in zip(*numbers, strict=True))
         logits, allowed = torch.stack([trace.logits for trace in traces]), self.like.check.output_tolerance
         return Batch(self.like, logits, tuple(stacked), torch.tensor(errors).double(), allowed)
 
@@ -167,7 +174,8 @@ class Many:
         def translated(_: Tensor, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return tuple(own_numbers(family.translated(self.loaded, size_hw, _of_one(result, iter(parts))), like))
 
-        numbers = torch.vmap(translated)(result.logits, tuple(_parts(result, len(pixels))))
+        parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
+        numbers = torch.vmap(translated)(result.logits, parts)
         compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
         errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
         return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
@@ -183,12 +191,13 @@ def _deciding(trace: Trace) -> Trace:
     return replace(trace, cam_features=trace.cam_features[-1:])
 
 
-def _near(many: Tensor, alone: Tensor) -> bool:
-    """Whether the numbers of a picture in a batch are those that it has alone, but for rounding."""
-    if many.shape != alone.shape:
-        return False
-    off, largest = float((many - alone).abs().max()), float(alone.abs().max())
-    return off <= tolerance(many.dtype) * largest + torch.finfo(torch.float32).tiny
+def _near(many: Tensor, alone: Tensor, other: Tensor) -> bool:
+    """Whether the numbers of a picture in a batch are those that it has alone, but for rounding: in half precision that
+    is large, but far smaller than what lies between two pictures."""
+    if many.shape != alone.shape or alone.shape != other.shape or not alone.numel():
+        return many.shape == alone.shape
+    off, apart = (float((each - alone).abs().max()) for each in (many, other))
+    return off <= max(OUTPUT_TOLERANCE * float(alone.abs().max()), ROUNDING * apart)
 
 
 def _parts(result: Pass, images: int) -> Iterator[Tensor]:
@@ -227,7 +236,7 @@ def _of_one(result: Pass, parts: Iterator[Tensor]) -> Pass:
 
 
 def _moved(trace: Trace, device: torch.device) -> Trace:
-    """With its attention and the features that maps are made of where the model is."""
+    """With its attention and the features that maps are made of there."""
 
     def there(one: Any, *names: str) -> Any:
         own = {name: value.to(device) for name in names if (value := getattr(one, name)) is not None}

@@ -44,7 +44,7 @@ def class_mass(
 
 def _nothing(layer: Attention) -> Float[Tensor, "group query key"]:
     groups, _, queries, keys = layer.weights.shape
-    return torch.zeros(groups, queries, keys, dtype=torch.float64)
+    return torch.zeros(groups, queries, keys, dtype=torch.float64, device=layer.weights.device)
 
 
 def gained(

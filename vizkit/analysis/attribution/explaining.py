@@ -109,7 +109,7 @@ def explain(
     heat, said = _run(one, Given(trace, query, fill, subject, progress), against)
     notes = (*notes, *said)
     signed = one.signed or (one.needs == "target" and known[1] is not None)
-    return Explanation(method, _checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
+    return Explanation(method, checked(heat, one.title), signed, trace.image_size, cells_of(trace), *known, notes)
 
 
 def _target_of(
@@ -136,7 +136,7 @@ def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Te
     return _run(method, inputs, None)[0] - _run(method, replace(inputs, trace=against), None)[0], ()
 
 
-def _checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
+def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
     """The map, unless there is nothing to see on it."""
     refuse(~torch.isfinite(heat).all(), f"{title} gives values that are not numbers here, so no map is drawn.")
     alike = heat.max() - heat.min() <= FLAT * heat.abs().max()

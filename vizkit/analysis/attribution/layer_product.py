@@ -165,6 +165,7 @@ def factors(
 
 def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass:
     """`rows` · Â_last ⋯ Â_first; the rows are over the queries of the last factor."""
+    rows = rows.to(factors[-1].layer.weights.device)
     mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query, rows.any(0))
     for factor in reversed(factors):
         mass = times(mass, factor)
@@ -192,7 +193,7 @@ def times(mass: Mass, factor: Factor) -> Mass:
     stays = (same_token(mass.tokens, layer.query) < 0).to(rows.device)
     moved = picked(keys, to_key) + picked(rows * stays, before)
     if not bool(held.all()):
-        reached = (reached_by(holding, layer) | picked(holding[:-1], own)).to(held.device)
+        reached = reached_by(holding, layer).to(held.device) | picked(holding[:-1], own)
         held = picked(reached, to_key) | picked(held & stays, before)
     else:
         held = held.new_ones(len(tokens))
