@@ -25,7 +25,7 @@ def photographs(folder: Path, images: int) -> Path:
         (folder / label).mkdir()
         whole = Image.fromarray(photographs.picture(name))
         for number in range(images // 2):
-            left, top = 1.1 * number, 0.4 * number
+            left, top = 1.1 * number % 200, 0.4 * number % 100
             part = whole.resize(SIDES_PX, Image.Resampling.BICUBIC, (left, top, left + 420, top + 315))
             part.save(folder / label / f"{number}.jpg", quality=90)
     return folder

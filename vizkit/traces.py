@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -147,6 +148,14 @@ class Attention:
             raise TraceError(f"{self.name}: a score's gradient {tuple(self.score_gradient.shape)} for {keys} keys.")
         if not self.heads:
             object.__setattr__(self, "heads", heads)
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether every token, in the order of the ids, looks at every token, in that order."""
+        return all(
+            ids.shape == (1, len(tokens)) and bool((ids[0].cpu() == torch.arange(len(tokens))).all())
+            for ids, tokens in ((self.query_ids, self.query), (self.key_ids, self.key))
+        )
 
     @property
     def in_one_image(self) -> bool:

@@ -10,6 +10,7 @@ first and the last picture of the first batch are recorded alone too, and where 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,7 +84,11 @@ def with_numbers(like: Trace, numbers: Iterator[Tensor]) -> Trace:
     """The trace with those of another picture."""
 
     def filled(one: Any, names: tuple[str, ...]) -> Any:
-        return replace(one, **{name: next(numbers) for name in names if getattr(one, name) is not None})
+        other = copy(one)  # not `replace`, which would look through the ids again
+        for name in names:
+            if getattr(one, name) is not None:
+                object.__setattr__(other, name, next(numbers))
+        return other
 
     layers = tuple(filled(layer, OF_ATTENTION) if layer.learned else layer for layer in like.attention)
     cam = tuple(filled(one, OF_FEATURES) for one in like.cam_features)
@@ -94,13 +99,15 @@ def with_numbers(like: Trace, numbers: Iterator[Tensor]) -> Trace:
 @dataclass
 class Many:
     """A model and what is recorded of it. `by_layer`: with `Trace.layer_features`, which take memory. `alone`: whether
-    every picture goes through it by itself; None before the first batch of several."""
+    every picture goes through it by itself; None before the first batch of several. `untouched`: where its family
+    changes none of the recorded tensors, which of them the numbers of a trace are."""
 
     loaded: Loaded
     keep: Keep | None = None
     by_layer: bool = True
     alone: bool | None = None
     like: Trace | None = None
+    untouched: list[int] | None = None
 
     @property
     def home(self) -> torch.device:
@@ -169,16 +176,27 @@ class Many:
         believed = next((known for case, (known, _) in self.loaded.compared.items() if case[:2] == size_hw), True)
         keep, tokens = families.keeping(model, self.keep), families.in_tokens(model)
         result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed)
+        parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
+        compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
+        errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
+        if self.untouched is not None:
+            numbers = tuple(parts[at] for at in self.untouched)
+            return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
         family = families.family(model)
 
         def translated(_: Tensor, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             return tuple(own_numbers(family.translated(self.loaded, size_hw, _of_one(result, iter(parts))), like))
 
-        parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
         numbers = torch.vmap(translated)(result.logits, parts)
-        compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
-        errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
+        places = {_place(part): at for at, part in enumerate(parts)}
+        if all(_place(number) in places for number in numbers):
+            self.untouched = [places[_place(number)] for number in numbers]
         return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
+
+
+def _place(tensor: Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Where its numbers lie: two tensors of one place are the same."""
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
 
 
 def _deciding(trace: Trace) -> Trace:

@@ -177,6 +177,8 @@ def times(mass: Mass, factor: Factor) -> Mass:
     if not factor.share and not factor.normalise:  # the identity
         return mass
     layer, rows, held = factor.layer, mass.rows, mass.held
+    if layer.in_order and layer.query == layer.key == mass.tokens:
+        return _in_order(mass, factor)
     asked, own = same_token(layer.query, mass.tokens), same_token(layer.query, layer.key)
     held = rows.any(0) if held is None else held
     taken, holding = picked(rows, asked, spare=1), picked(held, asked, spare=1)
@@ -198,6 +200,27 @@ def times(mass: Mass, factor: Factor) -> Mass:
     else:
         held = held.new_ones(len(tokens))
     return Mass(moved, mass.padding + out[:, -1], tokens, held)
+
+
+def _in_order(mass: Mass, factor: Factor) -> Mass:
+    """The same where all tokens look at all of them, row by row: no id has to be followed."""
+    rows, mixing, heads = mass.rows, factor.mixing, factor.layer.weights[0]  # head query key
+    taken = rows
+    if factor.normalise:
+        sums = torch.ones(1) if mixing is None else mixing[0].sum(-1)
+        total = (factor.identity + factor.share * sums).to(rows)
+        taken = torch.where(total > 0, rows / total.where(total > 0, torch.ones_like(total)), 0.0)
+    held = (rows.any(0) if mass.held is None else mass.held).cpu()
+    few = held.nonzero()[:, 0] if FEW * int(held.sum()) < len(held) else None
+    if mixing is not None:
+        out = taken @ mixing[0].to(rows)
+    elif few is not None and len(rows) == 1:  # one token's row: the rest is not read
+        out = taken[:, few] @ heads[:, few].to(rows.dtype).mean(0)
+    elif len(rows) == 1:
+        out = (taken / len(heads)).repeat(1, len(heads)) @ heads.to(rows.dtype).flatten(0, 1)
+    else:
+        out = taken @ heads.to(rows.dtype).mean(0)
+    return Mass(taken * factor.identity + out * factor.share, mass.padding, mass.tokens, torch.ones_like(held))
 
 
 def picked(values: Shaped[Tensor, "*row token"], ids: Int[Tensor, " id"], spare: int = 0) -> Shaped[Tensor, "*row _"]:

@@ -87,14 +87,14 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
 
 def worst_of_each(differences: Sequence[Difference], images: int, allowed: float) -> Tensor:
     """As `worst`, of each of several images, (image): errors are scaled as if `allowed` were the tolerance of all."""
-    errors = [torch.zeros(images, dtype=torch.float64)]
+    errors = []
     for one in differences:
         mine, theirs = precise(one.mine), precise(one.theirs)
         off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
         error = off / (largest + torch.finfo(theirs.dtype).tiny) * (allowed / one.tolerance)
         alone = error.numel() >= images and error.shape[0] % images == 0
-        errors.append((error.reshape(images, -1).amax(1) if alone else error.amax().expand(images)).double().cpu())
-    return torch.stack(errors).amax(0)
+        errors.append((error.reshape(images, -1).amax(1) if alone else error.amax().expand(images)).double())
+    return torch.stack([error.to(errors[-1].device) for error in errors]).amax(0).cpu()
 
 
 def exceeds(one: Difference) -> bool:
