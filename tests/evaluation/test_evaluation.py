@@ -19,7 +19,8 @@ from vizkit.evaluation.answers import StoppedError, evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.pictures import EVERY, open_pictures
-from vizkit.evaluation.prepared_batches import PreparedPictures, eight_bit, pixels_on
+from vizkit.explanations.reading import Prepared, eight_bit, pixels_on
+from vizkit.explanations.source import of_set
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
 
@@ -104,10 +105,10 @@ def test_answers_equal_those_of_a_trace(digits):
 
 
 def test_a_broken_picture_is_a_word():
-    data = PreparedPictures(painted(4, broken=[2]), SIGHT)
-    assert data[1][1] == ""
-    assert data[2][1] == "picture 2: The picture is damaged."
-    assert not data[2][0].any()
+    source = of_set(painted(4, broken=[2]))
+    read = Prepared(source, SIGHT)[0, [*source.items(0)]]
+    assert (read.keys[2], read.errors) == ("picture 2", ["", "", "The picture is damaged.", ""])
+    assert [bool(seen.any()) for seen in read.seen] == [True, True, False, True]
 
 
 # ---- in parts --------------------------------------------------------------------------------------------------------

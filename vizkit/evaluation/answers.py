@@ -18,7 +18,8 @@ from jaxtyping import Float32, Int
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
 from vizkit.evaluation.classes import EvaluationError, Known, known
-from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
+from vizkit.explanations.reading import Prepared, loader, pixels_on
+from vizkit.explanations.source import Item, OfSet
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
@@ -116,10 +117,11 @@ def _chunks(
     loaded: Loaded, pictures: ImageSet, kept: AnswerCache, numbers: list[int], workers: int
 ) -> Iterator[tuple[int, Chunk]]:
     """The chunks `numbers` in order."""
-    data = PreparedPictures(pictures, loaded.preprocessing)
-    batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
-    for number, (seen, reasons) in zip(numbers, batches, strict=True):
-        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(reasons) if why})
+    data = Prepared(OfSet(pictures.name, pictures.digest, (), set=pictures), loaded.preprocessing)
+    asked = ((number, [Item(pictures.place(row), None, int(row)) for row in kept.rows(number)]) for number in numbers)
+    for read in loader(data, asked, workers, pin=loaded.device.type == "cuda"):
+        broken = {row: f"{read.keys[row]}: {why}" for row, why in enumerate(read.errors) if why}
+        yield read.part, _answered(loaded, _logits_of(loaded, read.seen), broken)
 
 
 @torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
