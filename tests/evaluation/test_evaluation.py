@@ -19,8 +19,9 @@ from vizkit.evaluation.answers import StoppedError, evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.pictures import EVERY, open_pictures
+from vizkit.explanations import reading
 from vizkit.explanations.reading import Prepared, eight_bit, pixels_on
-from vizkit.explanations.source import of_set
+from vizkit.explanations.source import OfSet, of_set
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
 
@@ -190,9 +191,8 @@ def test_the_oldest_answers_make_room(monkeypatch):
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
     plain = [eight_bit(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]
-    monkeypatch.setattr(
-        PreparedPictures, "__getitem__", lambda self, row: (torch.from_numpy(plain[self.images.targets[row]]), "")
-    )
+    monkeypatch.setattr(OfSet, "read", lambda self, row: np.full((8, 8, 3), self.set.targets[row], np.uint8))
+    monkeypatch.setattr(reading, "eight_bit", lambda rgb, _: plain[rgb[0, 0, 0]])
     largest = []
     monkeypatch.setattr(
         "vizkit.evaluation.answers.pixels_on", lambda *given: largest.append(len(given[1])) or pixels_on(*given)

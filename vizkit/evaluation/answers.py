@@ -118,7 +118,9 @@ def _chunks(
 ) -> Iterator[tuple[int, Chunk]]:
     """The chunks `numbers` in order."""
     data = Prepared(OfSet(pictures.name, pictures.digest, (), set=pictures), loaded.preprocessing)
-    asked = ((number, [Item(pictures.place(row), None, int(row)) for row in kept.rows(number)]) for number in numbers)
+    asked = (
+        (number, [Item(pictures.place(row), None, row) for row in kept.rows(number).tolist()]) for number in numbers
+    )
     for read in loader(data, asked, workers, pin=loaded.device.type == "cuda"):
         broken = {row: f"{read.keys[row]}: {why}" for row, why in enumerate(read.errors) if why}
         yield read.part, _answered(loaded, _logits_of(loaded, read.seen), broken)

@@ -76,17 +76,8 @@ def explain_many(
         ):
             run = Run.begin(output, told, source.counts)
             try:
-                speed = work(
-                    source,
-                    made_by,
-                    run,
-                    loaded,
-                    batch=size,
-                    workers=readers,
-                    told=told,
-                    tell=tell,
-                    stopping=stop.is_set,
-                )
+                how = {"batch": size, "workers": readers, "told": told, "tell": tell, "stopping": stop.is_set}
+                speed = work(source, made_by, run, loaded, **how)
             except StoppedError:
                 print("Stopped; the same command goes on from here.", file=sys.stderr)
                 raise KeyboardInterrupt from None
