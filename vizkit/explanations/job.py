@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow
@@ -28,6 +28,7 @@ Columns = dict[str, pyarrow.Array]
 Tell = Callable[[int, int | None, float], None]  # pictures done by all, of how many, pictures a second of this process
 
 
+@runtime_checkable
 class Pass(Protocol):
     """What is computed of pictures that could be read."""
 

@@ -322,7 +322,10 @@ def _row_group(path: str, group: int, column: str) -> Any:
 
 
 def _streamed(data: str, split: str, images: int | None) -> Streamed:
-    datasets: Any = import_module("datasets")
+    try:
+        datasets: Any = import_module("datasets")
+    except ModuleNotFoundError:
+        raise DatasetError("This source needs a library of its own: pip install datasets.") from None
     try:
         if data.startswith("hf:"):
             stream: Any = datasets.load_dataset(data[3:], split=split or "test", streaming=True)
