@@ -148,15 +148,16 @@ def test_a_full_disk_loses_nothing(pictures, alone, tmp_path, monkeypatch):
     assert contents(output) == alone
 
 
-def test_a_source_that_vanishes_loses_nothing(alone, tmp_path):
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_source_that_vanishes_loses_nothing(alone, tmp_path, workers):
     pictures, output, away = photos(tmp_path / "photos", 47), tmp_path / "rows", tmp_path / "away"
 
     def tell(done, *_):
-        if done > 20:
+        if done > 20 and pictures.exists():
             pictures.rename(away)
 
     with pytest.raises(DatasetError, match="has vanished while it was read; bring it back"):
-        run(pictures, output, tell=tell)
+        run(pictures, output, tell=tell, workers=workers)
     made = contents(output)
     assert 0 < len(made) < len(alone)
     away.rename(pictures)

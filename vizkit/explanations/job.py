@@ -16,6 +16,7 @@ import pyarrow
 import torch
 from torch import Tensor
 
+from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.parts import Run
 from vizkit.explanations.reading import Asked, Pixels, Prepared, Reading, loader, pixels_on
 from vizkit.explanations.source import Source
@@ -91,6 +92,8 @@ def work(
 
     def rows(readings: Iterable[Reading], before: int) -> Iterator[pyarrow.RecordBatch]:
         for reading in readings:
+            if reading.gone:
+                raise DatasetError(reading.gone)
             yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
             speed.pictures, speed.read_s = speed.pictures + len(reading.keys), speed.read_s + reading.seconds
             before += len(reading.keys)

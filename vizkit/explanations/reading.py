@@ -11,6 +11,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source
 from vizkit.image import RGB, ImageError, Preprocessing, open_image, prepare, unprepare
 
@@ -20,7 +21,7 @@ Asked = tuple[int, list[Item]]  # of a part
 
 class Reading(NamedTuple):
     """`seen`: as the model sees them, 8-bit; black where `errors` says why a picture could not be read. `sha256`: of a
-    file's bytes, of a drawn picture's pixels. `seconds`: what it took."""
+    file's bytes, of a drawn picture's pixels. `seconds`: what it took. `gone`: why the source is no more readable."""
 
     part: int
     keys: list[str]
@@ -30,6 +31,7 @@ class Reading(NamedTuple):
     errors: list[str]
     seen: UInt8[Tensor, "image channel height width"]
     seconds: float
+    gone: str
 
 
 class Prepared(Dataset):
@@ -43,7 +45,7 @@ class Prepared(Dataset):
         seen = torch.zeros(len(items), self.needs.channels, *self.needs.size_hw, dtype=torch.uint8)
         sha256: list[bytes | None] = [None] * len(items)
         sizes: list[tuple[int, int] | None] = [None] * len(items)
-        errors = [""] * len(items)
+        errors, gone = [""] * len(items), ""
         for row, item in enumerate(items):
             try:
                 content = self.source.read(item.where)
@@ -54,8 +56,11 @@ class Prepared(Dataset):
                 seen[row] = torch.from_numpy(eight_bit(rgb, self.needs))
             except ImageError as error:
                 errors[row] = str(error)
+            except DatasetError as error:  # not raised: torch would hide it behind the traceback of its process
+                gone = str(error)
+                break
         keys, labels = [item.key for item in items], [item.label for item in items]
-        return Reading(part, keys, labels, sha256, sizes, errors, seen, time.perf_counter() - began)
+        return Reading(part, keys, labels, sha256, sizes, errors, seen, time.perf_counter() - began, gone)
 
 
 def eight_bit(rgb: RGB, needs: Preprocessing) -> UInt8[np.ndarray, "channel rows columns"]:

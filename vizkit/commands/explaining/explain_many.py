@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.options import Opening, class_of
 from vizkit.commands.output import progress, writing_to
@@ -68,7 +69,7 @@ def explain_many(
         readers = workers_for(loaded.device.type, source.images) if workers is None else workers
         if not quiet:
             for method, reason in made_by.without.items():
-                print(f"{method}: no map. {reason}")
+                print(f"{METHODS[method].title}: no map. {reason}")
         with (
             writing_to(output),
             interruptible() as stop,
