@@ -188,3 +188,9 @@ def test_a_folder_that_holds_none(tmp_path):
     (tmp_path / "_manifest.json").write_text("{}")
     with pytest.raises(ValueError, match="Nothing is written"):
         opened(tmp_path)
+
+
+def test_a_picture_that_is_not_there_is_one_picture(tmp_path, capsys):
+    arguments = ["explain", str(tmp_path / "gone.jpg"), "--model", VIT, "--device", "cpu", "-o"]
+    assert main([*arguments, str(tmp_path / "map.png")]) == 2
+    assert "no file at this path" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def explain(
         split: Of many pictures that are divided.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
-    if is_many(image):
+    if is_many(image, output[0]):
         if edit:
             raise ValueError("--edit is for one picture, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}

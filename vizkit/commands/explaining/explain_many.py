@@ -14,13 +14,13 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.options import Opening, class_of
 from vizkit.commands.output import progress, writing_to
-from vizkit.explanations.table import Kind, opened
 from vizkit.settings import __version__
 from vizkit.training.interrupting import interruptible, terminable
 
 if TYPE_CHECKING:
     from vizkit.explanations.passes import Maps
     from vizkit.explanations.source import Source
+    from vizkit.explanations.table import Kind
     from vizkit.models import Loaded
 
 BATCH = {"cpu": 16}
@@ -28,9 +28,10 @@ ON_A_GPU = 128
 MOST_WORKERS = 8  # beside a GPU
 
 
-def is_many(data: str) -> bool:
-    """Whether it is no single picture."""
-    return not Path(data).is_file() or data.endswith((".tar", ".parquet", ".zip"))
+def is_many(data: str, output: Path) -> bool:
+    """Whether it is no single picture, nor what would be written of one."""
+    path = Path(data)
+    return path.is_dir() or data.endswith((".tar", ".parquet", ".zip")) or not (path.is_file() or output.suffix)
 
 
 def explain_many(
@@ -42,7 +43,7 @@ def explain_many(
     layer: str,
     classes: tuple[str | None, str | None],
     *,
-    maps: Kind,
+    maps: "Kind",
     batch: int | None,
     workers: int | None,
     images: int | None,
@@ -84,9 +85,11 @@ def explain_many(
                 raise KeyboardInterrupt from None
             run.clear()
     if not quiet:
-        table = opened(output).dataset
         import pyarrow.compute as of
 
+        from vizkit.explanations.table import opened
+
+        table = opened(output).dataset
         without = table.count_rows(filter=of.field("error").is_valid())
         told = f", {without:,} of them with a reason instead" if without else ""
         print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.pictures else ''}".rstrip())
