@@ -150,7 +150,7 @@ def test_stopped_it_says_how_to_go_on(photos, whole, tmp_path, monkeypatch, caps
         patch.setattr(work, lambda *a, **k: original(*a, **k | {"stopping": lambda: next(asked)}))
         assert explained(photos, tmp_path / "maps") == 130
     assert "Stopped; the same command goes on from here." in capsys.readouterr().err
-    assert len(files(tmp_path / "maps")) == 2
+    assert len(files(tmp_path / "maps")) == 3
     assert explained(photos, tmp_path / "maps") == 0
     assert opened(tmp_path / "maps").table["key"].to_pylist() == opened(whole).table["key"].to_pylist()
 

@@ -78,28 +78,30 @@ def work(
     batch: int,
     workers: int = 0,
     told: dict[str, Any] | None = None,
+    compare: bool = True,
     tell: Tell = lambda *_: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Speed:
-    """Until every part is made, by whichever process. `told`: what every file says of itself.
+    """Until every part is made, by whichever process. `told`: what every file says of itself. `compare`: one
+    batch is also given to the model alone, to compare times with.
 
-    Raises StoppedError where `stopping` is true, which is asked after each batch, DatasetError where the source has
+    Raises StoppedError where `stopping` is true, which is asked between batches, DatasetError where the source has
     vanished, OSError as when the disk is full; what is whole stays.
     """
     metadata = {"vizkit": json.dumps(told or {}, ensure_ascii=False)}
     schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=metadata)
-    speed, computing = Speed(workers), _Computing(made_by, loaded)
+    speed, computing = Speed(workers), _Computing(made_by, loaded, compare)
 
     def rows(readings: Iterable[Reading], before: int) -> Iterator[pyarrow.RecordBatch]:
         for reading in readings:
+            if speed.pictures and stopping():  # before a batch, so that a part that is whole is written
+                raise StoppedError
             if reading.gone:
                 raise DatasetError(reading.gone)
             yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
             speed.pictures, speed.read_s = speed.pictures + len(reading.keys), speed.read_s + reading.seconds
             before += len(reading.keys)
             tell(before, source.images, speed.per_s)
-            if stopping():
-                raise StoppedError
 
     try:
         while missing := run.missing():
@@ -135,8 +137,8 @@ def _batches(source: Source, run: Run, numbers: Iterable[int], batch: int) -> It
 class _Computing:
     """A pass on batches of which some pictures may be broken, and which may be too large for the memory."""
 
-    def __init__(self, made_by: Pass, loaded: Loaded) -> None:
-        self.made_by, self.loaded = made_by, loaded
+    def __init__(self, made_by: Pass, loaded: Loaded, compare: bool) -> None:
+        self.made_by, self.loaded, self.compare = made_by, loaded, compare
         self.most = 0  # pictures that the memory was enough for; 0: it never fell short
         self.batches = 0
 
@@ -146,7 +148,7 @@ class _Computing:
         seen = reading.seen[torch.tensor(good, dtype=torch.bool)]
         pixels = pixels_on(self.loaded.device, seen, self.loaded.preprocessing)
         self.batches += 1
-        if self.batches == 2 and len(pixels):
+        if self.compare and self.batches == 2 and len(pixels):
             speed.forward_per_s = len(pixels) / max(1e-9, self._seconds(pixels))
         columns = self._of(pixels, labels) if len(pixels) else {}
         places = np.cumsum(good) - 1

@@ -68,7 +68,9 @@ class Run:
         return [number for number in range(len(self.counts)) if self.path(number).name in names]
 
     def missing(self) -> list[int]:
-        return sorted({*range(len(self.counts))} - {*self.made()})
+        """None of a run whose manifest has gone: it was whole, and its parts were put to another use."""
+        missing = sorted({*range(len(self.counts))} - {*self.made()})
+        return missing if (self.folder / MANIFEST).exists() else []
 
     def _whole(self, number: int) -> bool:
         from pyarrow import ArrowException

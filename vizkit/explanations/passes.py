@@ -29,8 +29,7 @@ class Answers:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.known: dict[str | None, int | None] = {None: None}
-        outputs = self.forward(self._noise()).shape[1]
-        self.fields = [*ANSWERED, pyarrow.field("logits", pyarrow.list_(pyarrow.float32(), outputs))]
+        self.fields = [*ANSWERED, pyarrow.field("logits", pyarrow.list_(pyarrow.float32()))]
 
     def _noise(self) -> Pixels:
         """A picture of chance, to learn the shapes of what comes."""
@@ -44,8 +43,8 @@ class Answers:
 
     def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
         logits = self.forward(pixels).float().cpu()
-        flat = pyarrow.array(logits.numpy().ravel())
-        return self.answered(logits, labels) | {"logits": pyarrow.FixedSizeListArray.from_arrays(flat, logits.shape[1])}
+        every = pyarrow.array([*logits.numpy()], pyarrow.list_(pyarrow.float32()))
+        return self.answered(logits, labels) | {"logits": every}
 
     def answered(self, logits: Tensor, labels: Sequence[str | None]) -> Columns:
         truth = pyarrow.array([self.truth(label) for label in labels], pyarrow.int32())

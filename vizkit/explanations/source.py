@@ -69,8 +69,11 @@ class Listed(Source):
     root: str = ""
 
     @classmethod
-    def of(cls, name: str, facts: object, groups: Iterable[Sequence[Item]], images: int | None, **more: Any) -> Any:
-        """`groups`: pictures that lie together. `images`: so many of all, evenly."""
+    def of(
+        cls, name: str, facts: object, groups: Iterable[Sequence[Item]], images: int | None, most: int = 0, **more: Any
+    ) -> Any:
+        """`groups`: pictures that lie together. `images`: so many of all, evenly. `most`: of a part, else PART."""
+        most = most or PART
         listed = [*map(tuple, groups)]
         total = sum(map(len, listed))
         if not total:
@@ -78,8 +81,8 @@ class Listed(Source):
         if images is not None and images < total:
             kept, numbers = {*np.linspace(0, total - 1, images).round().astype(int).tolist()}, iter(range(total))
             listed = [tuple(item for item in group if next(numbers) in kept) for group in listed]
-        parts = tuple(group[at : at + PART] for group in listed for at in range(0, len(group), PART))
-        digest = digest_of(cls.__name__, facts, images, PART)
+        parts = tuple(group[at : at + most] for group in listed for at in range(0, len(group), most))
+        digest = digest_of(cls.__name__, facts, images, most)
         return cls(name, digest, tuple(map(len, parts)), parts=parts, **more)
 
     def items(self, part: int) -> tuple[Item, ...]:
@@ -197,9 +200,10 @@ def open_source(
     return of_set(open_set(data, split or "test", images=images, size_px=size_px))
 
 
-def of_set(images: ImageSet) -> OfSet:
+def of_set(images: ImageSet, most: int = 0) -> OfSet:
+    """`most`: pictures of a part."""
     items = [Item(images.place(row), images.labels[images.targets[row]], row) for row in range(len(images))]
-    return OfSet.of(images.name, images.digest, [items], None, set=images)
+    return OfSet.of(images.name, images.digest, [items], None, most, set=images)
 
 
 def _facts(paths: Iterable[str]) -> list[tuple[str, int, int]]:
