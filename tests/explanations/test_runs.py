@@ -228,3 +228,14 @@ def test_claims_are_of_one(tmp_path):
     second.release()
     assert [*second.claimed([0])] == [0]
     assert isinstance(second.held[0], parts.FileLock)
+
+
+def test_parts_that_were_put_to_another_use_are_not_made_again(pictures, tmp_path):
+    """As an evaluation does, while another process still looks for work."""
+    run(pictures, tmp_path / "rows")
+    begun = Run(tmp_path / "rows", (4,) * 12)
+    assert begun.missing() == []
+    begun.path(0).unlink()
+    assert begun.missing() == [0]
+    (tmp_path / "rows" / "_manifest.json").unlink()
+    assert begun.missing() == []

@@ -63,8 +63,8 @@ class AnswerCache:
     def whole(self) -> bool:
         return (self.folder / "answers.json").is_file()
 
-    def finish(self, run: Run, seconds: float, images: int) -> None:
-        """All parts in one file, broken pictures left out; then the parts go. `images`: answered in `seconds`."""
+    def finish(self, run: Run, seconds: float, images_per_s: float) -> None:
+        """All parts in one file, broken pictures left out; then the parts go."""
         if self.whole:
             return
         broken: dict[str, str] = {}
@@ -86,7 +86,7 @@ class AnswerCache:
                     file.write(np.ascontiguousarray(logits.to_numpy(zero_copy_only=False), "<f4").tobytes())
 
         write(self.folder / "logits.npy", assemble)
-        facts = {"broken": broken, "seconds": seconds, "images_per_s": images / max(1e-9, seconds)}
+        facts = {"broken": broken, "seconds": seconds, "images_per_s": images_per_s}
         write(self.folder / "answers.json", json.dumps(facts, ensure_ascii=False))
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: other processes see by it that all is done
         for number in range(len(run.counts)):

@@ -98,9 +98,11 @@ def fill(
         missing = sum(source.counts[number] for number in run.missing())
         tell(len(pictures) - missing, len(pictures), 0.0)
         how = {"batch": size, "workers": workers, "tell": tell, "stopping": stopping, "compare": False}
-        work(source, _Judged(loaded), run, loaded, **how)
+        speed = work(source, _Judged(loaded), run, loaded, **how)
         if finish:
-            kept.finish(run, time.perf_counter() - began, missing)
+            now = time.perf_counter()
+            later = (missing - speed.first) / max(1e-9, now - speed.began)  # the first batch includes the start
+            kept.finish(run, now - began, later or missing / (now - began))
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise EvaluationError(f"The answers cannot be kept in {kept.folder.parent}: {why}.") from error

@@ -51,17 +51,25 @@ class StoppedError(Exception):
 @dataclass
 class Speed:
     """Of this process. `read_s`: what reading took, in all reading processes together; `forward_per_s`: pictures that
-    the bare model takes a second, measured in one batch, 0 where there was none after the first."""
+    the bare model takes a second, measured in one batch, 0 where there was none after the first. `first`: pictures of
+    the first batch, which was done when the time `began`."""
 
     workers: int = 0
     pictures: int = 0
     read_s: float = 0.0
     forward_per_s: float = 0.0
+    first: int = 0
     began: float = field(default_factory=time.perf_counter)
+
+    def add(self, pictures: int, read_s: float) -> None:
+        self.pictures, self.read_s = self.pictures + pictures, self.read_s + read_s
+        if self.pictures == pictures:
+            self.first, self.began = pictures, time.perf_counter()
 
     @property
     def per_s(self) -> float:
-        return self.pictures / max(1e-9, time.perf_counter() - self.began)
+        """Without the first batch, which includes the start; 0 before the second."""
+        return (self.pictures - self.first) / max(1e-9, time.perf_counter() - self.began)
 
     def __str__(self) -> str:
         bare = self.pictures / max(1e-9, self.read_s / max(1, self.workers))
@@ -99,7 +107,7 @@ def work(
             if reading.gone:
                 raise DatasetError(reading.gone)
             yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
-            speed.pictures, speed.read_s = speed.pictures + len(reading.keys), speed.read_s + reading.seconds
+            speed.add(len(reading.keys), reading.seconds)
             before += len(reading.keys)
             tell(before, source.images, speed.per_s)
 

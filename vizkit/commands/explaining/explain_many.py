@@ -92,7 +92,7 @@ def explain_many(
         table = opened(output).dataset
         without = table.count_rows(filter=of.field("error").is_valid())
         told = f", {without:,} of them with a reason instead" if without else ""
-        print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.pictures else ''}".rstrip())
+        print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.per_s else ''}".rstrip())
 
 
 def _on_its_own(opening: Opening) -> Opening:
