@@ -98,7 +98,8 @@ def recording(here: Measuring) -> Iterator[Row]:
 def evaluating(here: Measuring) -> Iterator[Row]:
     from benchmarks.evaluation import bare, photographs, whole
     from vizkit.evaluation.pictures import open_pictures
-    from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
+    from vizkit.explanations.reading import Prepared, loader, pixels_on
+    from vizkit.explanations.source import of_set
 
     count, chunk = (24, 8) if here.small else (2048, 256)
     loaded = here.model(here.models[0])
@@ -112,13 +113,13 @@ def evaluating(here: Measuring) -> Iterator[Row]:
             ratio = statistics.median(ours / alone for alone, ours in pairs)
             words = f"{ratio:.3f} × ({statistics.median(ours for _, ours in pairs):.0f} images/s)"
             yield f"evaluation / forward, {workers} processes read", words, "≥ 0.9 ×"
-        rows = [np.arange(first, min(first + chunk, len(images))) for first in range(0, len(images), chunk)]
+        source = of_set(images)
+        items = [item for part in range(len(source.counts)) for item in source.items(part)]
+        asked = [(0, items[first : first + chunk]) for first in range(0, len(items), chunk)]
         for pin in (False, True) if here.device.startswith("cuda") else (False,):
             begin = time.perf_counter()
-            for seen, _ in loader(
-                PreparedPictures(images, loaded.preprocessing), rows, 0 if here.small else 8, pin=pin
-            ):
-                pixels_on(loaded.device, seen, loaded.preprocessing).sum().item()
+            for read in loader(Prepared(source, loaded.preprocessing), asked, 0 if here.small else 8, pin=pin):
+                pixels_on(loaded.device, read.seen, loaded.preprocessing).sum().item()
             speed = len(images) / (time.perf_counter() - begin)
             yield (
                 f"read and copied there, {'pinned' if pin else 'as it is'}",

@@ -12,9 +12,9 @@ from PIL import Image
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
 from vizkit.commands.evaluate import workers_for
-from vizkit.evaluation.answers import StoppedError
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.outcome import read
+from vizkit.explanations.job import StoppedError
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 DIGITS = ["evaluate", "digits", "--device", "cpu", "--quiet", "--model", "bundled:digits_swin"]
@@ -52,9 +52,9 @@ def environment(cache):
 
 def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp_path):
     with launched(DIGITS, environment(cache)) as process:
-        while not list(cache.glob("answers/*/1.npz")) and process.is_alive():
+        while not list(cache.glob("answers/*/part-00001.parquet")) and process.is_alive():
             time.sleep(0.002)
-    done = len(list(cache.glob("answers/*/*.npz")))
+    done = len(list(cache.glob("answers/*/*.parquet")))
     assert 2 <= done < 6, "it was too quick, or too slow, to be killed"
     assert main([*DIGITS, "-o", str(tmp_path / "table.csv")]) == 0
     assert answers_in(cache).tobytes() == one[0].tobytes()

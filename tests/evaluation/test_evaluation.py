@@ -1,6 +1,5 @@
 """Asking models about many pictures: whole, in parts, again, with broken files, and names in any script."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,15 @@ import vizkit
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source
 from vizkit.evaluation import outcome as outcomes
 from vizkit.evaluation import report
-from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
-from vizkit.evaluation.answers import StoppedError, evaluate
+from vizkit.evaluation.answer_cache import AnswerCache, key_of, weights_digest
+from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.pictures import EVERY, open_pictures
-from vizkit.evaluation.prepared_batches import PreparedPictures, eight_bit, pixels_on
+from vizkit.explanations import reading
+from vizkit.explanations.job import StoppedError
+from vizkit.explanations.reading import Prepared, eight_bit, pixels_on
+from vizkit.explanations.source import OfSet, of_set
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
 
@@ -104,10 +106,10 @@ def test_answers_equal_those_of_a_trace(digits):
 
 
 def test_a_broken_picture_is_a_word():
-    data = PreparedPictures(painted(4, broken=[2]), SIGHT)
-    assert data[1][1] == ""
-    assert data[2][1] == "picture 2: The picture is damaged."
-    assert not data[2][0].any()
+    source = of_set(painted(4, broken=[2]))
+    read = Prepared(source, SIGHT)[0, [*source.items(0)]]
+    assert (read.keys[2], read.errors) == ("picture 2", ["", "", "The picture is damaged.", ""])
+    assert [bool(seen.any()) for seen in read.seen] == [True, True, False, True]
 
 
 # ---- in parts --------------------------------------------------------------------------------------------------------
@@ -120,21 +122,21 @@ def test_stopped_and_continued_it_is_the_same_to_the_last_bit():
         left = iter(range(rounds))
         with pytest.raises(StoppedError):
             evaluate(one, images, chunk=9, stopping=lambda left=left: next(left, None) is None)
-    assert len(list(folder_of(one, images, 9).glob("*.npz"))) == 8
+    assert len(list(folder_of(one, images, 9).glob("part-*.parquet"))) == 8
     before = one.model.passes
     found = evaluate(one, images, chunk=9, tell=lambda *said: told.append(said))
     assert told[0][:2] == (72, 100)
-    assert one.model.passes - before == 4  # of twelve
+    assert one.model.passes - before == 3  # of twelve: the last batch has nothing but a broken picture
     assert np.asarray(found.logits).tobytes() == np.asarray(expected.logits).tobytes()
     assert found.rows.tolist() == [row for row in range(100) if row not in (3, 50, 99)]
     assert list(found.broken) == ["picture 3", "picture 50", "picture 99"]
     np.testing.assert_allclose(found.logits, whole.logits, rtol=1e-6)
     assert list(folder_of(one, images, 9).iterdir())
-    assert not list(folder_of(one, images, 9).glob("*.npz"))
+    assert not list(folder_of(one, images, 9).glob("part-*.parquet"))
 
 
 def folder_of(loaded, images, chunk):
-    return AnswerCache.of(key_of(loaded, weights_digest(loaded.model), images.digest, chunk), len(images), chunk).folder
+    return AnswerCache.of(key_of(loaded, weights_digest(loaded.model), images.digest, chunk)).folder
 
 
 def test_what_is_answered_is_never_asked_again():
@@ -157,7 +159,7 @@ def test_a_torn_chunk_is_answered_again():
     left = iter(range(1))
     with pytest.raises(StoppedError):
         evaluate(one, images, chunk=5, stopping=lambda: next(left, None) is None)
-    first = folder_of(one, images, 5) / "0.npz"
+    first = folder_of(one, images, 5) / "part-00000.parquet"
     first.write_bytes(first.read_bytes()[:100])
     assert len(evaluate(one, images, chunk=5).logits) == 20
 
@@ -189,12 +191,11 @@ def test_the_oldest_answers_make_room(monkeypatch):
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
     plain = [eight_bit(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]
-    monkeypatch.setattr(
-        PreparedPictures, "__getitem__", lambda self, row: (torch.from_numpy(plain[self.images.targets[row]]), "")
-    )
+    monkeypatch.setattr(OfSet, "read", lambda self, row: np.full((8, 8, 3), self.set.targets[row], np.uint8))
+    monkeypatch.setattr(reading, "eight_bit", lambda rgb, _: plain[rgb[0, 0, 0]])
     largest = []
     monkeypatch.setattr(
-        "vizkit.evaluation.answers.pixels_on", lambda *given: largest.append(len(given[1])) or pixels_on(*given)
+        "vizkit.explanations.job.pixels_on", lambda *given: largest.append(len(given[1])) or pixels_on(*given)
     )
     models = [eye("a"), eye("b", sharp=-1.0)]
     found = outcomes.evaluate_all(models, painted(20_000), {})
@@ -369,20 +370,3 @@ def test_a_job_folder_that_lacks_all_says_nothing(tmp_path):
     assert job.status["done"] == 3
     (job.path / "status.json").write_text("{torn")
     assert job.status == {}
-
-
-def test_chunks_on_disk(tmp_path):
-    kept = AnswerCache(tmp_path / "key", 7, 3)
-    assert [kept.rows(number).tolist() for number in range(kept.chunks)] == [[0, 1, 2], [3, 4, 5], [6]]
-    kept.write(1, Chunk(np.ones((3, 2), np.float32), {2: "why"}, 0.5))
-    assert kept.missing() == [0, 2]
-    assert kept.read(1).broken == {2: "why"}
-    kept.write(0, Chunk(np.zeros((2, 2), np.float32), {}, 0.5))  # of another size: as good as none
-    assert kept.missing() == [0, 2]
-    for number in (0, 2):
-        kept.write(number, Chunk(np.zeros((len(kept.rows(number)), 2), np.float32), {}, 0.5))
-    kept.finish()
-    logits, facts = kept.facts()
-    assert logits.tolist() == [[0, 0]] * 3 + [[1, 1]] * 2 + [[0, 0]]
-    assert facts == {"broken": {"5": "why"}, "seconds": 1.5, "images_per_s": 4.0}
-    assert json.loads((kept.folder / "answers.json").read_text()) == facts

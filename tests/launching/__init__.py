@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,11 @@ def launched(arguments: list, environment: dict) -> Iterator[ForkServerProcess]:
     """A process of `python -m vizkit <arguments>`, which is killed in the end, if it has not ended by then."""
     with _started(_command, arguments, environment, NOWHERE) as process:
         yield process
+
+
+def at_work(what: Callable[[list[str]], int], arguments: list, printed: tuple[Path, Path] = NOWHERE) -> Any:
+    """A process of a function that a module has, killed in the end."""
+    return _started(what, arguments, {**os.environ, "OMP_NUM_THREADS": "1"}, printed)
 
 
 def run_code(code: str, folder: Path, environment: dict | None = None) -> subprocess.CompletedProcess:

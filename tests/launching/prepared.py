@@ -10,5 +10,6 @@ import torchmetrics.functional.classification  # noqa: F401
 
 import vizkit.__main__
 import vizkit.evaluation.outcome
+import vizkit.explanations.passes
 import vizkit.models.detection.opening
 import vizkit.training.loop  # noqa: F401

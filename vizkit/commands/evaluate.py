@@ -126,7 +126,7 @@ def _use(threads: int) -> None:
 @contextmanager
 def _stoppable(tell: "Teller", goes_on: str, accelerator: Any = None) -> "Iterator[Callable[[], bool]]":
     """Whether somebody wants it to stop, for work that raises StoppedError then."""
-    from vizkit.evaluation.answers import StoppedError
+    from vizkit.explanations.job import StoppedError
 
     with interruptible() as stop_requested:
         try:

@@ -1,6 +1,6 @@
 """Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; the key is their content.
 
-    <cache>/answers/<key>/7.npz          logits and broken pictures of chunk 7, while it is being answered
+    <cache>/answers/<key>/part-00007.parquet    chunk 7, as of any run (`explanations.parts`), until all are there
     <cache>/answers/<key>/logits.npy, answers.json    when all have been
 
 The key is a digest of the weights, the network, its preprocessing, the pictures and the size of a chunk.
@@ -10,36 +10,28 @@ import hashlib
 import json
 import os
 import shutil
-import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float32
+from pyarrow.parquet import read_table
 from torch import nn
 
 from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import digest_of
 from vizkit.evaluation.classes import EvaluationError
+from vizkit.explanations.parts import Run
+from vizkit.explanations.table import MANIFEST
 from vizkit.models import Loaded
 from vizkit.writing import write
 
-VERSION = 1  # of what is written; another one finds nothing of this one
+VERSION = 2  # of what is written; another one finds nothing of this one
 KEPT_BYTES = 4 << 30  # of all answers together; those that were longest unused go first
 
 Logits = Float32[np.ndarray, "image output"]
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """`broken`: row in the chunk → why it could not be read; its logits are NaN. `seconds`: what it took."""
-
-    logits: Logits
-    broken: dict[int, str]
-    seconds: float
 
 
 def weights_digest(model: nn.Module) -> str:
@@ -59,107 +51,62 @@ def key_of(loaded: Loaded, weights: str, images_digest: str, chunk: int) -> str:
 
 @dataclass(frozen=True)
 class AnswerCache:
-    """The folder of one key. `images` in chunks of `chunk`; the last one may be smaller."""
+    """The folder of one key."""
 
     folder: Path
-    images: int
-    chunk: int
 
     @classmethod
-    def of(cls, key: str, images: int, chunk: int) -> "AnswerCache":
-        return cls(cache_folder() / "answers" / key, images, chunk)
-
-    @property
-    def chunks(self) -> int:
-        return -(-self.images // self.chunk)
+    def of(cls, key: str) -> "AnswerCache":
+        return cls(cache_folder() / "answers" / key)
 
     @property
     def whole(self) -> bool:
         return (self.folder / "answers.json").is_file()
 
-    def rows(self, number: int) -> np.ndarray:
-        return np.arange(number * self.chunk, min((number + 1) * self.chunk, self.images))
-
-    def missing(self) -> list[int]:
-        """Chunks that are still to be answered; a file that cannot be read counts as none."""
-        return [] if self.whole else [number for number in range(self.chunks) if self.read(number) is None]
-
-    def write(self, number: int, chunk: Chunk) -> None:
-        rows = np.array(list(chunk.broken), np.int64)
-        why = np.array([chunk.broken[row] for row in chunk.broken], dtype=np.str_)
-        self._whole(
-            f"{number}.npz",
-            lambda file: np.savez(file, logits=chunk.logits, rows=rows, why=why, seconds=np.float64(chunk.seconds)),
-        )
-
-    def read(self, number: int) -> Chunk | None:
-        try:
-            with (self.folder / f"{number}.npz").open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                broken = dict(zip(file["rows"].tolist(), file["why"].tolist(), strict=True))
-                chunk = Chunk(file["logits"], broken, float(file["seconds"]))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            return None
-        return chunk if len(chunk.logits) == len(self.rows(number)) else None
-
-    def finish(self) -> None:
-        """All chunks in one file, broken pictures left out; nothing to do where that has been done."""
+    def finish(self, run: Run, seconds: float, images_per_s: float) -> None:
+        """All parts in one file, broken pictures left out; then the parts go."""
         if self.whole:
             return
-        broken: dict[int, str] = {}
-        seconds, outputs = [], 0
-        for number in range(self.chunks):
-            if (chunk := self.read(number)) is None:
-                return self._refuse_vanished()
-            broken |= {number * self.chunk + row: why for row, why in chunk.broken.items()}
-            seconds.append(chunk.seconds)
-            outputs = chunk.logits.shape[1]
+        broken: dict[str, str] = {}
+        first, outputs = 0, 0
+        for number in range(len(run.counts)):
+            table = self._part(run, number, ["key", "error", "logits"])
+            for row, (key, why) in enumerate(zip(table["key"].to_pylist(), table["error"].to_pylist(), strict=True)):
+                if why is not None:
+                    broken[str(first + row)] = f"{key}: {why}"
+            first += len(table)
+            outputs = next((len(each) for each in table["logits"].to_pylist() if each is not None), outputs)
 
-        def assemble(file: IO[bytes]) -> None:
-            shape = (self.images - len(broken), outputs)
-            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
-            for number in range(self.chunks):
-                chunk = self.read(number)
-                if chunk is None:
-                    return self._refuse_vanished()
-                good = np.setdiff1d(np.arange(len(chunk.logits)), np.array(list(chunk.broken), np.int64))
-                file.write(np.ascontiguousarray(chunk.logits[good], "<f4").tobytes())
+        def assemble(path: Path) -> None:
+            with path.open("wb") as file:
+                shape = (first - len(broken), outputs)
+                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                for number in range(len(run.counts)):
+                    logits = self._part(run, number, ["logits"])["logits"].combine_chunks().flatten()
+                    file.write(np.ascontiguousarray(logits.to_numpy(zero_copy_only=False), "<f4").tobytes())
 
-        self._whole("logits.npy", assemble)
-        timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one includes the start
-        images = sum(len(self.rows(number)) for number in range(self.chunks)[timed])
-        facts = {
-            "broken": {str(row): why for row, why in broken.items()},
-            "seconds": sum(seconds),
-            "images_per_s": images / max(1e-9, sum(seconds[timed])),
-        }
-        self._whole("answers.json", lambda file: file.write(json.dumps(facts, ensure_ascii=False).encode()))
-        for number in range(self.chunks):
-            (self.folder / f"{number}.npz").unlink(missing_ok=True)
+        write(self.folder / "logits.npy", assemble)
+        facts = {"broken": broken, "seconds": seconds, "images_per_s": images_per_s}
+        write(self.folder / "answers.json", json.dumps(facts, ensure_ascii=False))
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # first: other processes see by it that all is done
+        for number in range(len(run.counts)):
+            run.path(number).unlink(missing_ok=True)
+        run.clear()
         _forget_oldest(self.folder)
 
-    def _refuse_vanished(self) -> None:
-        """Nothing is wrong where another process was quicker, and has cleared away."""
-        if not self.whole:
-            raise EvaluationError("Some answers have vanished from the cache while they were read; start again.")
+    def _part(self, run: Run, number: int, columns: list[str]) -> Any:
+        try:
+            return read_table(run.path(number), columns=columns)
+        except FileNotFoundError:
+            raise EvaluationError(
+                "Some answers have vanished from the cache while they were read; start again."
+            ) from None
 
     def facts(self) -> tuple[Logits, dict[str, Any]]:
         """Logits of the pictures that could be read, mapped from disk, and what `finish` noted."""
         os.utime(self.folder)
         logits = np.load(self.folder / "logits.npy", mmap_mode="r", allow_pickle=False)
         return logits, json.loads((self.folder / "answers.json").read_text(encoding="utf-8"))
-
-    def _whole(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
-        def content(path: Path) -> None:
-            with path.open("wb") as file:
-                fill(file)
-
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write(self.folder / name, content)
-        except OSError as error:
-            raise EvaluationError(
-                f"The answers cannot be kept in {self.folder.parent}: {error.strerror or type(error).__name__}."
-            ) from error
 
 
 def _forget_oldest(kept: Path) -> None:

@@ -2,23 +2,28 @@
 
     answers = evaluate(loaded, open_pictures("photos/"))
 
-A chunk is a batch. Which pictures are in it follows from the set alone, so a run that was killed and goes on, and a run
-of several processes, answer in the same batches as one uninterrupted run.
+A chunk is a batch and a part of `vizkit.explanations`, so a run that was killed and goes on, and a run of several
+processes, answer in the same batches as one uninterrupted run.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from jaxtyping import Float32, Int
+from torch import Tensor
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.evaluation.answer_cache import AnswerCache, Chunk, key_of, weights_digest
+from vizkit.evaluation.answer_cache import AnswerCache, key_of, weights_digest
 from vizkit.evaluation.classes import EvaluationError, Known, known
-from vizkit.evaluation.prepared_batches import PreparedPictures, loader, pixels_on
+from vizkit.explanations import passes
+from vizkit.explanations.job import work
+from vizkit.explanations.parts import Run
+from vizkit.explanations.reading import Pixels
+from vizkit.explanations.source import of_set
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
@@ -28,10 +33,6 @@ if TYPE_CHECKING:
 
 CHUNK = {"cpu": 64, "cuda": 256}
 Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pictures a second since the start
-
-
-class StoppedError(Exception):
-    """It was stopped; what is answered is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,88 +65,68 @@ def evaluate(
     """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
     `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is called after each batch. With an `accelerator` every process answers every n-th batch, the
-    first one writes; the others get None. Raises EvaluationError in one sentence, StoppedError when `stopping` is true.
+    the device. `stopping` is called after each batch. Of several processes with an `accelerator` each answers what no
+    other has begun, see `explanations.parts`; only the first gets the answers. Raises EvaluationError in one sentence,
+    StoppedError when `stopping` is true.
     """
     matched = known(loaded.name, loaded.labels, images, loaded.head)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
     weights = weights_digest(loaded.model)
-    kept = AnswerCache.of(key_of(loaded, weights, pictures.digest, size), len(pictures), size)
+    kept = AnswerCache.of(key_of(loaded, weights, pictures.digest, size))
     main = accelerator is None or accelerator.is_main_process
-    fill(loaded, pictures, kept, workers, tell, stopping, accelerator)
-    if not main:
-        return None
-    kept.finish()
-    return read(kept, images, matched, weights)
+    if not kept.whole:
+        fill(loaded, pictures, kept, size, workers, tell, stopping, main)
+    return read(kept, images, matched, weights) if main else None
 
 
 def fill(
     loaded: Loaded,
     pictures: ImageSet,
     kept: AnswerCache,
+    size: int,
     workers: int,
     tell: Tell,
     stopping: Callable[[], bool],
-    accelerator: "Accelerator | None",
+    finish: bool,
 ) -> None:
-    """Answer what is missing. All processes walk in step: one round is one batch of each."""
-    number, processes = (accelerator.process_index, accelerator.num_processes) if accelerator else (0, 1)
-    missing = _agreed(kept.missing() if number == 0 else [], accelerator)
-    done = len(pictures) - sum(len(kept.rows(chunk)) for chunk in missing)
-    tell(done, len(pictures), 0.0)
-    own = _chunks(loaded, pictures, kept, missing[number::processes], workers)
-    started = last = time.perf_counter()
-    fresh = 0
-    for _ in range(-(-len(missing) // processes)):
-        mine = next(own, None)
-        every = gathered((stopping(), mine), accelerator)
-        pieces = [piece for _, piece in every if piece is not None]
-        now = time.perf_counter()
-        for which, chunk in pieces:
-            if number == 0:
-                kept.write(which, Chunk(chunk.logits, chunk.broken, (now - last) / len(pieces)))
-            fresh += len(chunk.logits)
-        last = now
-        tell(done + fresh, len(pictures), fresh / max(1e-9, now - started))
-        if any(stop for stop, _ in every):
-            raise StoppedError
-
-
-def _chunks(
-    loaded: Loaded, pictures: ImageSet, kept: AnswerCache, numbers: list[int], workers: int
-) -> Iterator[tuple[int, Chunk]]:
-    """The chunks `numbers` in order."""
-    data = PreparedPictures(pictures, loaded.preprocessing)
-    batches = loader(data, [kept.rows(number) for number in numbers], workers, pin=loaded.device.type == "cuda")
-    for number, (seen, reasons) in zip(numbers, batches, strict=True):
-        yield number, _answered(loaded, _logits_of(loaded, seen), {row: why for row, why in enumerate(reasons) if why})
-
-
-@torch.no_grad()  # not inference_mode: what a model caches on the way may enter a graph later
-def _logits_of(loaded: Loaded, seen: torch.Tensor) -> torch.Tensor:
+    """Answer what is missing, a part a batch, together with whoever does the same."""
+    source, began = of_set(pictures, size), time.perf_counter()
     try:
-        logits = loaded.model(pixels_on(loaded.device, seen, loaded.preprocessing).to(loaded.dtype))
+        kept.folder.mkdir(parents=True, exist_ok=True)
+        run = Run.begin(kept.folder, {"pictures": source.digest}, source.counts)
+        missing = sum(source.counts[number] for number in run.missing())
+        tell(len(pictures) - missing, len(pictures), 0.0)
+        how = {"batch": size, "workers": workers, "tell": tell, "stopping": stopping, "compare": False}
+        speed = work(source, _Judged(loaded), run, loaded, **how)
+        if finish:
+            now = time.perf_counter()
+            later = (missing - speed.first) / max(1e-9, now - speed.began)  # the first batch includes the start
+            kept.finish(run, now - began, later or missing / (now - began))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EvaluationError(f"The answers cannot be kept in {kept.folder.parent}: {why}.") from error
     except (RuntimeError, MemoryError) as error:
         if not (owner := memory_short(error)):
             raise
         elsewhere = "" if loaded.device.type == "cpu" else "the CPU, "
         raise EvaluationError(
-            f"{loaded.name} needs more memory than {owner} has for {len(seen)} pictures at once: choose {elsewhere}"
-            "a smaller image size or model."
+            f"{loaded.name} needs more memory than {owner} has for a picture: choose {elsewhere}a smaller image size "
+            "or model."
         ) from error
-    if not isinstance(logits, torch.Tensor) or logits.dim() != 2:
-        raise EvaluationError(f"{loaded.name} gives no class for a picture; choose a model that classifies.")
-    return logits.float()
 
 
-def _answered(loaded: Loaded, logits: torch.Tensor, broken: dict[int, str]) -> Chunk:
-    rows = logits.cpu().numpy()
-    good = [row for row in range(len(rows)) if row not in broken]
-    if not np.isfinite(rows[good]).all():
-        raise EvaluationError(f"{loaded.name} answers with values that are no numbers: its weights are damaged.")
-    rows[list(broken)] = np.nan
-    return Chunk(rows, broken, 0.0)
+class _Judged(passes.Answers):
+    """Logits that can be judged. EvaluationError for others."""
+
+    def forward(self, pixels: Pixels) -> Tensor:
+        logits = super().forward(pixels)
+        if not isinstance(logits, Tensor) or logits.dim() != 2:
+            raise EvaluationError(f"{self.loaded.name} gives no class for a picture; choose a model that classifies.")
+        if not bool(torch.isfinite(logits).all()):
+            sentence = f"{self.loaded.name} answers with values that are no numbers: its weights are damaged."
+            raise EvaluationError(sentence)
+        return logits
 
 
 def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> Answers:
@@ -164,15 +145,6 @@ def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> A
 
 
 # ---- several processes -----------------------------------------------------------------------------------------------
-def _agreed(mine: list[int], accelerator: "Accelerator | None") -> list[int]:
-    """The first process's list, for all."""
-    if accelerator is None or accelerator.num_processes == 1:
-        return mine
-    from accelerate.utils import broadcast_object_list
-
-    return broadcast_object_list([mine])[0]
-
-
 def gathered(mine: Any, accelerator: "Accelerator | None") -> list[Any]:
     """What each process has, for all of them."""
     if accelerator is None or accelerator.num_processes == 1:

@@ -135,8 +135,6 @@ def evaluate_all(
                 accelerator=accelerator,
             )
         except EvaluationError as error:
-            if accelerator is not None and accelerator.num_processes > 1:
-                raise  # the other processes wait for this one's answers
             refused.append(str(error))
             continue
         if answers is not None:

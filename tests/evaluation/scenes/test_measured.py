@@ -8,12 +8,12 @@ from benchmarks.detection import page
 from tests.models.detection.small import small_detector
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
-from vizkit.evaluation.answers import StoppedError
 from vizkit.evaluation.scenes.boxes import measure as measured_again
 from vizkit.evaluation.scenes.judging import judge, things_in
 from vizkit.evaluation.scenes.looking import densities, looking
 from vizkit.evaluation.scenes.measured import measure
 from vizkit.evaluation.scenes.outcome import read, save
+from vizkit.explanations.job import StoppedError
 from vizkit.models.networks.detr import Answers
 
 BOXES = [[0, 0, 32, 32], [32, 32, 64, 64]]

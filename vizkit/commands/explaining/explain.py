@@ -1,17 +1,19 @@
 """Where a decision came from, as a picture or as numbers.
 
-Several methods become one sheet. In the .npz every map has its own name; `meta` is JSON. Of a folder: `explain_folder`.
+Several methods become one sheet. In the .npz every map has its own name; `meta` is JSON. Of many pictures:
+`explain_many`.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.explaining.explain_folder import explain_folder
+from vizkit.commands.explaining.explain_many import explain_many, is_many
 from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.options import AS_IT_IS, Edits, Model, Opening, class_of
+from vizkit.commands.options import AS_IT_IS, Edits, Images, Model, Opening, class_of
 from vizkit.commands.output import refuse_output, writing_to
 
 
@@ -26,6 +28,11 @@ def explain(
     target: str | None = None,
     against: str | None = None,
     edit: Edits = None,
+    maps: Literal["uint8", "float16"] = "uint8",
+    batch: PositiveInt | None = None,
+    workers: int | None = None,
+    images: Images = None,
+    split: Literal["", "train", "val", "test"] = "",
     opening: Opening = AS_IT_IS,
 ) -> None:
     """Where a decision came from: rollout, relevance, occlusion and others.
@@ -34,18 +41,24 @@ def explain(
 
     vizkit explain photos/ --model runs/mine --method rollout -o maps/
 
+    accelerate launch --num_processes 4 -m vizkit explain 'shards/*.tar' --model runs/mine -o maps/
+
     Args:
-        image: A picture file, or a folder of them.
-        output: OUT.png for a picture, OUT.npz for the numbers, repeatable; of a folder of pictures a folder.
-        target: Name or number of the class; the most probable one where it is left out.
+        image: A picture file; or many: a folder of pictures or of shards, .tar, .parquet, "hf:NAME", a set of vizkit's.
+        output: OUT.png for a picture, OUT.npz for the numbers, repeatable; of many pictures a folder of Parquet.
+        target: Name or number of the class, of many pictures also label; the most probable one where it is left out.
         against: Explain the target's logit less that of this class.
+        maps: Of many pictures: how values between lowest and highest are kept.
+        batch: Of many pictures: how many the model is given at once.
+        workers: Processes that read pictures beside the model.
+        split: Of many pictures that are divided.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
-    if Path(image).is_dir():
+    if is_many(image, output[0]):
         if edit:
-            raise ValueError("--edit is for one picture, not for a folder.")
-        explain_folder(Path(image), output, opening, model, names, layer, target, against)
-        return
+            raise ValueError("--edit is for one picture, not for many.")
+        classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
+        return explain_many(image, output, opening, model, names, layer, classes, maps=maps, **how)
     for path in output:
         refuse_output(path, (".png", ".npz"))
 

@@ -1,0 +1,196 @@
+"""`explain` of many pictures: maps that are those of one, a table others open, two processes as one, refusals."""
+
+import json
+import os
+
+import numpy as np
+import pandas
+import pytest
+from PIL import Image
+
+import vizkit
+from tests.launching import launched, on_two_nodes
+from vizkit.__main__ import main
+from vizkit.commands.explaining import explain_many
+from vizkit.datasets.insects import draw
+from vizkit.explanations import difference, opened
+from vizkit.explanations import source as sources
+
+VIT = "bundled:digits_vit"
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Class folders of three and two pictures, one of them broken, and what is no picture."""
+    folder = tmp_path_factory.mktemp("many") / "photos"
+    for index, name in enumerate(("3/a.png", "3/a.jpg", "7/b 10.png", "7/c.png")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw(index, split="test", seed=5, size_px=96 + 16 * index).picture).save(folder / name)
+    (folder / "3" / "broken.png").write_bytes(b"no picture")
+    (folder / "notes.txt").write_text("words")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(photos, tmp_path_factory):
+    output = tmp_path_factory.mktemp("whole") / "maps"
+    assert explained(photos, output, "--method", "rollout", "--method", "grad-cam") == 0
+    return output
+
+
+def explained(photos, output, *options):
+    return main(["explain", str(photos), "--model", VIT, "-o", str(output), "--device", "cpu", *options])
+
+
+def files(output):
+    return {path.name: path.read_bytes() for path in output.glob("*.parquet")}
+
+
+def test_a_row_has_the_map_and_all_that_is_known_of_it(photos, whole, capsys):
+    results, loaded = opened(whole), vizkit.load(VIT, device="cpu")
+    assert results.methods == ["rollout", "grad_cam"]
+    keys = results.table["key"].to_pylist()
+    assert keys == ["3/a.jpg", "3/a.png", "3/broken.png", "7/b 10.png", "7/c.png"]
+    for key in ("3/a.png", "7/b 10.png"):
+        image, row = vizkit.open_image(photos / key), results.row(key)
+        trace = vizkit.trace(loaded, image)
+        answer = int(trace.logits.argmax())
+        assert (row["answer"], row["explained"], row["truth"]) == (answer, answer, int(key[0]))
+        assert row["label"] == key[0]
+        assert row["probability"] == pytest.approx(float(trace.logits.softmax(0)[answer]), rel=1e-4)
+        assert (row["width_px"], row["height_px"]) == (image.shape[1], image.shape[0])
+        assert 0 <= row["proof_error"] < 1e-4
+        for method in results.methods:
+            heat = vizkit.explain(loaded, image, method).heat.numpy()
+            assert abs(row[f"map_{method}"] - heat).max() <= (heat.max() - heat.min()) / 400
+        masses = vizkit.analysis.attribution.rollout.rollout_masses(trace).special
+        assert row["rollout_special"] == pytest.approx(masses, abs=1e-5)
+    broken = results.row("3/broken.png")
+    assert broken["error"]
+    assert {broken[name] for name in ("answer", "explained", "proof_error", "map_rollout", "low_rollout")} == {None}
+
+
+def test_it_says_how_it_was_made(photos, whole):
+    manifest = opened(whole).manifest
+    assert manifest["model"] == VIT
+    assert manifest["maps"]["rollout"] == {"shape": [8, 8], "signed": False}
+    assert {"torch", "timm", "pyarrow", "vizkit"} == {*manifest["versions"]}
+    told = json.loads(opened(whole).dataset.schema.metadata[b"vizkit"])
+    assert {name: manifest[name] for name in told} == told
+
+
+def test_pandas_opens_the_folder(whole):
+    table = pandas.read_parquet(whole)
+    assert len(table) == 5
+    assert table["map_rollout"][0].shape == (64,)
+    assert table.loc[table["error"].notna(), "key"].to_list() == ["3/broken.png"]
+
+
+def test_half_precision_is_nearer_and_runs_are_compared(photos, whole, tmp_path):
+    assert explained(photos, tmp_path / "maps", "--maps", "float16", "--method", "rollout") == 0
+    keys, apart = difference(opened(whole), opened(tmp_path / "maps"), "rollout")
+    assert keys[0] == "3/a.jpg"
+    assert np.isnan(apart[2]).all()
+    one = opened(tmp_path / "maps").row("3/a.png")["map_rollout"]
+    heat = vizkit.explain(vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "3/a.png")).heat.numpy()
+    np.testing.assert_allclose(one, heat, atol=2e-5)
+    assert 0 < np.nanmax(abs(apart)) < (heat.max() - heat.min()) / 100
+
+
+@pytest.mark.parametrize(("target", "classes"), [("label", [3, 3, None, 7, 7]), ("4", [4, 4, None, 4, 4])])
+def test_the_class_is_chosen(photos, tmp_path, target, classes):
+    assert explained(photos, tmp_path / "maps", "--method", "grad-cam", "--target", target) == 0
+    table = opened(tmp_path / "maps").table
+    assert table["explained"].to_pylist() == classes
+    heat = vizkit.explain(
+        vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "7/c.png"), "grad_cam", classes[-1]
+    ).heat.numpy()
+    np.testing.assert_allclose(opened(tmp_path / "maps").row("7/c.png")["map_grad_cam"], heat, atol=np.ptp(heat) / 400)
+
+
+def test_without_a_known_label_there_is_no_map(photos, tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "a.png").write_bytes((photos / "3/a.png").read_bytes())
+    assert explained(tmp_path / "beside", tmp_path / "maps", "--target", "label") == 0
+    row = opened(tmp_path / "maps").row("a.png")
+    assert (row["map_rollout"], row["no_map"]) == (None, "The model knows no class of the picture's label.")
+
+
+def test_one_class_against_another(photos, tmp_path):
+    assert explained(photos, tmp_path / "maps", "--method", "grad-cam", "--target", "3", "--against", "7") == 0
+    assert opened(tmp_path / "maps").manifest["maps"]["grad_cam"]["signed"]
+
+
+def test_methods_that_a_model_has_not_are_said(photos, tmp_path, capsys):
+    arguments = ["explain", str(photos), "--model", "bundled:digits_cnn", "--device", "cpu", "-o"]
+    assert main([*arguments, str(tmp_path / "maps"), "--method", "rollout", "--method", "grad-cam"]) == 0
+    assert "ollout: no map. This model has no attention layers" in capsys.readouterr().out
+    assert opened(tmp_path / "maps").methods == ["grad_cam"]
+    assert main([*arguments, str(tmp_path / "more"), "--method", "rollout"]) == 2
+
+
+def test_two_nodes_write_what_one_process_does(photos, tmp_path, monkeypatch):
+    arguments = ["explain", photos, "--model", VIT, "--device", "cpu", "--batch", "1", "-o"]
+    with launched([*arguments, tmp_path / "alone"], os.environ | {"OMP_NUM_THREADS": "1"}) as one:
+        one.join()
+    nodes = on_two_nodes([*arguments, tmp_path / "maps"], os.environ | {"OMP_NUM_THREADS": "1"})
+    assert [node.returncode for node in nodes] == [0, 0], nodes[0].stderr + nodes[1].stderr
+    assert files(tmp_path / "maps") == files(tmp_path / "alone")
+    assert "5 pictures, 1 of them with a reason instead" in nodes[0].stdout
+    assert not nodes[1].stdout
+
+
+def test_stopped_it_says_how_to_go_on(photos, whole, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sources, "PART", 1)
+    work = "vizkit.explanations.job.work"
+    with monkeypatch.context() as patch:
+        import vizkit.explanations.job as job
+
+        original, asked = job.work, iter([False, False, True])
+        patch.setattr(work, lambda *a, **k: original(*a, **k | {"stopping": lambda: next(asked)}))
+        assert explained(photos, tmp_path / "maps") == 130
+    assert "Stopped; the same command goes on from here." in capsys.readouterr().err
+    assert len(files(tmp_path / "maps")) == 3
+    assert explained(photos, tmp_path / "maps") == 0
+    assert opened(tmp_path / "maps").table["key"].to_pylist() == opened(whole).table["key"].to_pylist()
+
+
+def test_another_method_needs_another_folder(photos, whole, capsys):
+    assert explained(photos, whole) == 2
+    assert "begun with other settings (maps); give another folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("output", "words"), [("map.png", "need a folder"), ("no/where/maps", "cannot be written: No such file")]
+)
+def test_outputs_that_cannot_be(photos, tmp_path, capsys, output, words):
+    assert explained(photos, tmp_path / output) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_maps_in_the_folder_of_the_pictures_are_no_pictures(tmp_path):
+    Image.new("RGB", (20, 20), "red").save(tmp_path / "a.png")
+    (tmp_path / "maps").mkdir()
+    Image.new("RGB", (20, 20), "red").save(tmp_path / "maps" / "a.png")
+    found = sources.open_source(str(tmp_path), without=(tmp_path / "maps").resolve())
+    assert [item.key for item in found.items(0)] == ["a.png"]
+
+
+def test_reading_beside_the_model_where_it_is_worth_it(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    found = [explain_many.workers_for(*given) for given in (("cpu", 50), ("cpu", None), ("cuda", 10_000))]
+    assert found == [0, 1, 3]
+
+
+def test_a_folder_that_holds_none(tmp_path):
+    with pytest.raises(ValueError, match="holds no explanations"):
+        opened(tmp_path)
+    (tmp_path / "_manifest.json").write_text("{}")
+    with pytest.raises(ValueError, match="Nothing is written"):
+        opened(tmp_path)
+
+
+def test_a_picture_that_is_not_there_is_one_picture(tmp_path, capsys):
+    arguments = ["explain", str(tmp_path / "gone.jpg"), "--model", VIT, "--device", "cpu", "-o"]
+    assert main([*arguments, str(tmp_path / "map.png")]) == 2
+    assert "no file at this path" in capsys.readouterr().err

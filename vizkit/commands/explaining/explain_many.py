@@ -1,0 +1,143 @@
+"""`vizkit explain SOURCE -o maps/`: a row for each picture of a folder, of shards or of a set, as `vizkit.explanations`
+keeps it. The same command goes on where it was stopped, and helps where it is at work already.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.commands.explaining.maps import chosen
+from vizkit.commands.options import Opening, class_of
+from vizkit.commands.output import progress, writing_to
+from vizkit.settings import __version__
+from vizkit.training.interrupting import interruptible, terminable
+
+if TYPE_CHECKING:
+    from vizkit.explanations.passes import Maps
+    from vizkit.explanations.source import Source
+    from vizkit.explanations.table import Kind
+    from vizkit.models import Loaded
+
+BATCH = {"cpu": 16}
+ON_A_GPU = 128
+MOST_WORKERS = 8  # beside a GPU
+
+
+def is_many(data: str, output: Path) -> bool:
+    """Whether it is no single picture, nor what would be written of one."""
+    path = Path(data)
+    return path.is_dir() or data.endswith((".tar", ".parquet", ".zip")) or not (path.is_file() or output.suffix)
+
+
+def explain_many(
+    data: str,
+    outputs: Sequence[Path],
+    opening: Opening,
+    model: str,
+    methods: Sequence[str],
+    layer: str,
+    classes: tuple[str | None, str | None],
+    *,
+    maps: "Kind",
+    batch: int | None,
+    workers: int | None,
+    images: int | None,
+    split: str,
+) -> None:
+    """`classes`: what is explained, and what it is set against."""
+    if len(outputs) != 1 or outputs[0].suffix:
+        raise ValueError(f"The maps of {data} need a folder: give its name, without an ending, after -o.")
+    output, quiet = outputs[0], int(os.environ.get("RANK", "0")) > 0
+    with terminable():
+        loaded = _on_its_own(opening).load(model)
+        from vizkit.explanations.job import StoppedError, work
+        from vizkit.explanations.parts import Run
+        from vizkit.explanations.passes import ANSWER, LABEL, Maps
+        from vizkit.explanations.source import open_source
+
+        size_px = min(512, max(32, *loaded.preprocessing.size_hw))
+        source = open_source(data, split, images=images, size_px=size_px, without=output.resolve())
+        named = classes[0] if classes[0] in (ANSWER, LABEL) else class_of(loaded, classes[0])
+        target, rival = ANSWER if named is None else named, class_of(loaded, classes[1])
+        made_by = Maps(loaded, chosen(methods), maps, target, rival, layer)
+        size = batch or BATCH.get(loaded.device.type, ON_A_GPU)
+        told = settings_of(data, source, loaded, made_by, size)
+        readers = workers_for(loaded.device.type, source.images) if workers is None else workers
+        if not quiet:
+            for method, reason in made_by.without.items():
+                print(f"{METHODS[method].title}: no map. {reason}")
+        with (
+            writing_to(output),
+            interruptible() as stop,
+            progress("picture", loaded.name, quiet=quiet) as tell,
+        ):
+            run = Run.begin(output, told, source.counts)
+            try:
+                how = {"batch": size, "workers": readers, "told": told, "tell": tell, "stopping": stop.is_set}
+                speed = work(source, made_by, run, loaded, **how)
+            except StoppedError:
+                print("Stopped; the same command goes on from here.", file=sys.stderr)
+                raise KeyboardInterrupt from None
+            run.clear()
+    if not quiet:
+        import pyarrow.compute as of
+
+        from vizkit.explanations.table import opened
+
+        table = opened(output).dataset
+        without = table.count_rows(filter=of.field("error").is_valid())
+        told = f", {without:,} of them with a reason instead" if without else ""
+        print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.per_s else ''}".rstrip())
+
+
+def _on_its_own(opening: Opening) -> Opening:
+    """Of several processes that a launcher has started each takes its own GPU; they do not meet otherwise."""
+    rank = os.environ.get("LOCAL_RANK")
+    if rank is None or opening.device is not None:
+        return opening
+    import torch
+
+    return (
+        replace(opening, device=f"cuda:{int(rank) % torch.cuda.device_count()}")
+        if torch.cuda.is_available()
+        else opening
+    )
+
+
+def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", batch: int) -> dict[str, Any]:
+    """What rows depend on: another run with the same writes the same."""
+    import pyarrow
+
+    from vizkit.evaluation.answer_cache import weights_digest
+
+    return {
+        "source": data,
+        "pictures": source.digest,
+        "model": loaded.name,
+        "weights_sha256": weights_digest(loaded.model),
+        "labels": [*loaded.labels],
+        "preprocessing": asdict(loaded.preprocessing),
+        "maps": {name: {"shape": shape, "signed": made_by.signed[name]} for name, shape in made_by.shapes.items()},
+        "kind": made_by.kind,
+        "target": made_by.target,
+        "against": made_by.against,
+        "layer": made_by.layer,
+        "patches": made_by.cells,
+        "batch": batch,
+        "device": loaded.device.type,
+        "versions": {"vizkit": __version__, "pyarrow": pyarrow.__version__}
+        | {name: version(name) for name in ("torch", "timm")},
+    }
+
+
+def workers_for(device: str, images: int | None) -> int:
+    """One process reads while a CPU computes; a GPU needs more. A few pictures are read before a process has begun."""
+    cores = os.cpu_count() or 1
+    if (images is not None and images < 200) or cores < 2:
+        return 0
+    return min(MOST_WORKERS, cores - 1) if device == "cuda" else 1

@@ -1,0 +1,196 @@
+"""One process's share of a run: claim a part, read it, compute its rows, write it, and the next one.
+
+Processes meet nowhere. Where the memory does not suffice for a batch, it is computed in halves: the rows are the same,
+up to how sums are rounded.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow
+import torch
+from torch import Tensor
+
+from vizkit.datasets.image_set import DatasetError
+from vizkit.explanations.parts import Run
+from vizkit.explanations.reading import Asked, Pixels, Prepared, Reading, loader, pixels_on
+from vizkit.explanations.source import Source
+from vizkit.explanations.table import PICTURE, write
+from vizkit.models import Loaded
+from vizkit.shortage import memory_short
+
+WAIT_S = 0.3  # for parts that other processes make
+Columns = dict[str, pyarrow.Array]
+Tell = Callable[[int, int | None, float], None]  # pictures done by all, of how many, pictures a second of this process
+
+
+@runtime_checkable
+class Pass(Protocol):
+    """What is computed of pictures that could be read."""
+
+    fields: list[pyarrow.Field]
+
+    def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
+        """A value of each field for each picture, from its pixels on the model's device."""
+        ...
+
+    def forward(self, pixels: Pixels) -> Tensor:
+        """The model alone, to compare times with."""
+        ...
+
+
+class StoppedError(Exception):
+    """It was stopped; the parts that are whole are kept."""
+
+
+@dataclass
+class Speed:
+    """Of this process. `read_s`: what reading took, in all reading processes together; `forward_per_s`: pictures that
+    the bare model takes a second, measured in one batch, 0 where there was none after the first. `first`: pictures of
+    the first batch, which was done when the time `began`."""
+
+    workers: int = 0
+    pictures: int = 0
+    read_s: float = 0.0
+    forward_per_s: float = 0.0
+    first: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def add(self, pictures: int, read_s: float) -> None:
+        self.pictures, self.read_s = self.pictures + pictures, self.read_s + read_s
+        if self.pictures == pictures:
+            self.first, self.began = pictures, time.perf_counter()
+
+    @property
+    def per_s(self) -> float:
+        """Without the first batch, which includes the start; 0 before the second."""
+        return (self.pictures - self.first) / max(1e-9, time.perf_counter() - self.began)
+
+    def __str__(self) -> str:
+        bare = self.pictures / max(1e-9, self.read_s / max(1, self.workers))
+        forward = f"{self.per_s / self.forward_per_s:.2f} of the bare forward, " if self.forward_per_s else ""
+        return f"{self.per_s:,.1f} pictures/s: {forward}{self.per_s / max(1e-9, bare):.2f} of bare reading."
+
+
+def work(
+    source: Source,
+    made_by: Pass,
+    run: Run,
+    loaded: Loaded,
+    *,
+    batch: int,
+    workers: int = 0,
+    told: dict[str, Any] | None = None,
+    compare: bool = True,
+    tell: Tell = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Speed:
+    """Until every part is made, by whichever process. `told`: what every file says of itself. `compare`: one
+    batch is also given to the model alone, to compare times with.
+
+    Raises StoppedError where `stopping` is true, which is asked between batches, DatasetError where the source has
+    vanished, OSError as when the disk is full; what is whole stays.
+    """
+    metadata = {"vizkit": json.dumps(told or {}, ensure_ascii=False)}
+    schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=metadata)
+    speed, computing = Speed(workers), _Computing(made_by, loaded, compare)
+
+    def rows(readings: Iterable[Reading], before: int) -> Iterator[pyarrow.RecordBatch]:
+        for reading in readings:
+            if speed.pictures and stopping():  # before a batch, so that a part that is whole is written
+                raise StoppedError
+            if reading.gone:
+                raise DatasetError(reading.gone)
+            yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
+            speed.add(len(reading.keys), reading.seconds)
+            before += len(reading.keys)
+            tell(before, source.images, speed.per_s)
+
+    try:
+        while missing := run.missing():
+            asked = _batches(source, run, missing, batch)
+            read = loader(Prepared(source, loaded.preprocessing), asked, speed.workers, loaded.device.type == "cuda")
+            made = 0
+            for part, readings in groupby(read, lambda reading: reading.part):
+                done = sum(run.counts[number] for number in run.made())
+                run.make(part, lambda path: write(path, rows(readings, done), schema))  # noqa: B023  (called at once)
+                made += 1
+            if not made:
+                time.sleep(WAIT_S)
+                if stopping():
+                    raise StoppedError
+    finally:
+        run.release()
+    return speed
+
+
+def _batches(source: Source, run: Run, numbers: Iterable[int], batch: int) -> Iterator[Asked]:
+    """Of the parts that this process claims, as they are asked for; an empty part is an empty batch."""
+    for part in run.claimed(numbers):
+        some = []
+        for item in source.items(part):
+            some.append(item)
+            if len(some) == batch:
+                yield part, some
+                some = []
+        if some or not source.counts[part]:
+            yield part, some
+
+
+class _Computing:
+    """A pass on batches of which some pictures may be broken, and which may be too large for the memory."""
+
+    def __init__(self, made_by: Pass, loaded: Loaded, compare: bool) -> None:
+        self.made_by, self.loaded, self.compare = made_by, loaded, compare
+        self.most = 0  # pictures that the memory was enough for; 0: it never fell short
+        self.batches = 0
+
+    def row_of(self, reading: Reading, speed: Speed) -> list[pyarrow.Array]:
+        good = [not error for error in reading.errors]
+        labels = [label for label, each in zip(reading.labels, good, strict=True) if each]
+        seen = reading.seen[torch.tensor(good, dtype=torch.bool)]
+        pixels = pixels_on(self.loaded.device, seen, self.loaded.preprocessing)
+        self.batches += 1
+        if self.compare and self.batches == 2 and len(pixels):
+            speed.forward_per_s = len(pixels) / max(1e-9, self._seconds(pixels))
+        columns = self._of(pixels, labels) if len(pixels) else {}
+        places = np.cumsum(good) - 1
+        taken = pyarrow.array(places, pyarrow.int64(), mask=~np.array(good, bool))
+        empty = {each.name: pyarrow.nulls(0, each.type) for each in self.made_by.fields}
+        own = [(empty | columns)[each.name].take(taken) for each in self.made_by.fields]
+        sizes = np.array([size or (0, 0) for size in reading.sizes_hw], np.int32).reshape(-1, 2)
+        unknown = np.array([size is None for size in reading.sizes_hw], bool)
+        picture = (
+            reading.keys,
+            reading.sha256,
+            reading.labels,
+            pyarrow.array(sizes[:, 1], mask=unknown),
+            pyarrow.array(sizes[:, 0], mask=unknown),
+            [error or None for error in reading.errors],
+        )
+        return [*(pyarrow.array(each, one.type) for each, one in zip(picture, PICTURE, strict=True)), *own]
+
+    def _of(self, pixels: Pixels, labels: list[str | None]) -> Columns:
+        size, pieces, at = self.most or len(pixels), [], 0
+        while at < len(pixels):
+            try:
+                pieces.append(self.made_by.of(pixels[at : at + size], labels[at : at + size]))
+                at += size
+            except (RuntimeError, MemoryError) as error:
+                if size == 1 or not memory_short(error):
+                    raise
+                self.most = size = size // 2
+            if pieces and self.most and self.loaded.device.type == "cuda":
+                torch.cuda.empty_cache()
+        return {name: pyarrow.concat_arrays([piece[name] for piece in pieces]) for name in pieces[0]}
+
+    def _seconds(self, pixels: Pixels) -> float:
+        began = time.perf_counter()
+        with torch.no_grad():
+            self.made_by.forward(pixels).cpu()
+        return time.perf_counter() - began

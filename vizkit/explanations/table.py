@@ -1,0 +1,133 @@
+"""What is kept of each picture, and reading it back: Parquet, as pandas, DuckDB and pyarrow open it. No torch here.
+
+Maps lie between 0 and 1, as uint8 or float16, in a list of rows · columns; value = low + (high − low) · map, where
+uint8 is first divided by 255.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow
+from jaxtyping import Float32
+from pyarrow import dataset, parquet
+
+MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
+Kind = Literal["uint8", "float16"]
+Maps = Float32[np.ndarray, "picture row column"]
+PICTURE = pyarrow.schema(
+    {
+        "key": pyarrow.string(),
+        "sha256": pyarrow.binary(32),
+        "label": pyarrow.string(),
+        "width_px": pyarrow.int32(),
+        "height_px": pyarrow.int32(),
+        "error": pyarrow.string(),
+    }
+)
+
+
+def map_fields(method: str, shape: Sequence[int], kind: Kind) -> list[pyarrow.Field]:
+    """Three columns of a method; the shape and the kind stand in the first one's metadata."""
+    values = pyarrow.uint8() if kind == "uint8" else pyarrow.float16()
+    told = {"shape": json.dumps([*shape])}
+    return [
+        pyarrow.field(f"map_{method}", pyarrow.list_(values, shape[0] * shape[1]), metadata=told),
+        pyarrow.field(f"low_{method}", pyarrow.float32()),
+        pyarrow.field(f"high_{method}", pyarrow.float32()),
+    ]
+
+
+def encoded(method: str, maps: Maps, kind: Kind) -> dict[str, pyarrow.Array]:
+    """The three columns; a map that is NaN is none."""
+    flat, missing = maps.reshape(len(maps), -1).astype(np.float32), np.asarray(np.isnan(maps).any((1, 2)))
+    low, high = flat.min(1), flat.max(1)
+    span = np.where(high > low, high - low, 1)[:, None]
+    shares = np.where(missing[:, None], 0, (flat - low[:, None]) / span)
+    values = np.rint(shares * 255).astype(np.uint8) if kind == "uint8" else shares.astype(np.float16)
+    lists = pyarrow.FixedSizeListArray.from_arrays(
+        pyarrow.array(values.ravel()), flat.shape[1], mask=pyarrow.array(missing)
+    )
+    ends = (pyarrow.array(end, pyarrow.float32(), mask=missing) for end in (low, high))
+    return dict(zip((f"map_{method}", f"low_{method}", f"high_{method}"), (lists, *ends), strict=True))
+
+
+def decoded(table: pyarrow.Table, method: str) -> Maps:
+    """NaN where there is no map."""
+    field = table.schema.field(f"map_{method}")
+    shape = json.loads(field.metadata[b"shape"])
+    column = table[field.name].combine_chunks()
+    there = np.asarray(column.is_valid())
+    maps = np.full((len(there), shape[0] * shape[1]), np.nan, np.float32)
+    values = column.flatten().to_numpy(zero_copy_only=False).astype(np.float32).reshape(-1, maps.shape[1])
+    low, high = (table[f"{end}_{method}"].to_numpy()[there][:, None] for end in ("low", "high"))
+    maps[there] = low + (high - low) * (values / 255 if field.type.value_type == pyarrow.uint8() else values)
+    return maps.reshape(-1, *shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Explanations:
+    """What a run has written so far. `manifest`: how it was made."""
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @cached_property
+    def dataset(self) -> dataset.Dataset:
+        return dataset.dataset(sorted(str(path) for path in self.path.glob("part-*.parquet")), format="parquet")
+
+    @property
+    def table(self) -> pyarrow.Table:
+        return self.dataset.to_table()
+
+    @property
+    def methods(self) -> list[str]:
+        return [name.removeprefix("map_") for name in self.dataset.schema.names if name.startswith("map_")]
+
+    def maps(self, method: str) -> tuple[list[str], Maps]:
+        """Keys and maps of all pictures, NaN where there is none."""
+        table = self.dataset.to_table(["key", *(f"{part}_{method}" for part in ("map", "low", "high"))])
+        return table["key"].to_pylist(), decoded(table, method)
+
+    def row(self, key: str) -> dict[str, Any]:
+        """One picture's, its maps as values. Raises KeyError."""
+        table = self.dataset.to_table(filter=dataset.field("key") == key)
+        if not len(table):
+            raise KeyError(key)
+        maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
+        drawn = {name: None if np.isnan(one).any() else one for name, one in maps.items()}
+        return table.slice(0, 1).to_pylist()[0] | drawn
+
+
+def opened(folder: str | Path) -> Explanations:
+    """The folder that `vizkit explain` wrote. Raises ValueError where it is none."""
+    path = Path(folder)
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise ValueError(f"{path} holds no explanations of many pictures.") from None
+    if next(path.glob("part-*.parquet"), None) is None:
+        raise ValueError(f"Nothing is written in {path} yet.")
+    return Explanations(path, manifest)
+
+
+def difference(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Maps]:
+    """Maps of the first less those of the second, of the pictures that both have, in the order of the first."""
+    (keys, mine), (others, theirs) = one.maps(method), other.maps(method)
+    places = {key: row for row, key in enumerate(others)}
+    both = [(row, places[key]) for row, key in enumerate(keys) if key in places]
+    if both and mine.shape[1:] != theirs.shape[1:]:
+        raise ValueError(f"The maps have {mine.shape[1:]} and {theirs.shape[1:]} places, so they have no difference.")
+    rows, columns = np.array(both, np.int64).reshape(-1, 2).T
+    return [keys[row] for row in rows], mine[rows] - theirs[columns]
+
+
+def write(path: Path, batches: Any, schema: pyarrow.Schema) -> None:
+    """A row group for each batch, so that no more than one is in memory."""
+    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
+        for batch in batches:
+            file.write_batch(batch)
