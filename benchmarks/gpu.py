@@ -130,8 +130,9 @@ def evaluating(here: Measuring) -> Iterator[Row]:
 
 def explaining(here: Measuring) -> Iterator[Row]:
     """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
-    from benchmarks.explaining import compared
     from vizkit.evaluation.prepared_batches import eight_bit, pixels_on
+
+    from benchmarks.explaining import compared
     from vizkit.explanations.batched import Explainer
 
     for name in here.models:

@@ -20,7 +20,7 @@ from vizkit.models import Keep, Loaded
 from vizkit.models.many import Batch, Many
 from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.models.recording.forward import Targets
-from vizkit.traces import NotApplicable, Trace
+from vizkit.traces import NotApplicable, Trace, refusals
 
 Pixels = Float[Tensor, "image channel height width"]
 
@@ -36,6 +36,7 @@ class Explained:
     reasons: dict[str, list[str | None]]
     special: dict[str, Float[Tensor, " image"]]
     proof_error: Float[Tensor, " image"]
+    allowed: float
 
 
 class Explainer:
@@ -60,7 +61,8 @@ class Explainer:
         subject = self._subject(first, loaded.head.target(trace.logits)) if "model" in needs else None
         for method in methods:
             try:
-                self.like[method] = self._explained(method, trace, rival, subject)
+                with refusals():  # what this very picture lacks is nothing that the model lacks
+                    self.like[method] = self._explained(method, trace, rival, subject)
             except NotApplicable as reason:
                 self.without[method] = str(reason)
         if not self.like:
@@ -112,7 +114,7 @@ class Explainer:
             one = self._singly if METHODS[method].needs == "model" else self._together
             heats[method], reasons[method] = one(method, batch, rival, pixels, goals)
         on_cpu = {method: heat.cpu() for method, heat in heats.items()}
-        return Explained(batch.logits, goals, on_cpu, reasons, special, batch.proof_error)
+        return Explained(batch.logits, goals, on_cpu, reasons, special, batch.proof_error, batch.allowed)
 
     def _rolled(self, trace: Trace) -> tuple[Tensor, Tensor]:
         """The map of rollout, and what special tokens take."""

@@ -1,7 +1,6 @@
 """What is computed of every picture: what the model answers, and where the answer came from."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow
@@ -9,18 +8,16 @@ import torch
 from torch import Tensor
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.comparison.class_names import match
+from vizkit.explanations.batched import Explained, Explainer
 from vizkit.explanations.job import Columns
 from vizkit.explanations.reading import Pixels
 from vizkit.explanations.table import Kind, encoded, map_fields
-from vizkit.image import unprepare
 from vizkit.models import Loaded
-from vizkit.scoring import Question
-from vizkit.traces import NotApplicable
 
 ANSWER, LABEL = "answer", "label"  # what may be explained besides one class
 NO_LABEL = "The model knows no class of the picture's label."
+FAILED = "The check failed: the recorded weights do not give what a layer itself gave."
 
 
 class Answers:
@@ -93,54 +90,57 @@ class Maps(Answers):
         super().__init__(loaded)
         self.kind: Kind = kind
         self.target, self.against, self.layer = target, against, layer
-        self.seen = replace(loaded, preprocessing=loaded.preprocessing.of_seen)  # what is cut and resized already
-        question = self._question(self._noise()[0], target if isinstance(target, int) else None)
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.signed: dict[str, bool] = {}
-        self.without: dict[str, str] = {}
-        for method in methods:
-            try:
-                one = question.explain(method)
-                self.shapes[method], self.signed[method] = tuple(one.heat.shape), one.signed
-                self.cells, self.image_size = one.cells, one.image_size
-            except NotApplicable as reason:
-                self.without[method] = str(reason)
-        if not self.shapes:
-            raise NotApplicable(next(iter(self.without.values())))
-        maps = [field for method, shape in self.shapes.items() for field in map_fields(method, shape, kind)]
-        self.special = [*rollout_masses(question.trace).special] if "rollout" in self.shapes else []
-        special = pyarrow.struct([(name, pyarrow.float32()) for name in self.special])
+        self.explainer = Explainer(loaded, methods, self._noise().to(loaded.dtype), against, layer)
+        self.without = self.explainer.without
+        like = self.explainer.like
+        self.shapes = {method: tuple(one.heat.shape) for method, one in like.items()}
+        self.signed = {method: one.signed for method, one in like.items()}
+        self.cells = next(iter(like.values())).cells
+        special = pyarrow.struct([(name, pyarrow.float32()) for name in self.explainer.special])
         self.fields = [
             *ANSWERED,
             pyarrow.field("explained", pyarrow.int32()),
             pyarrow.field("proof_error", pyarrow.float32()),
             pyarrow.field("no_map", pyarrow.string()),
-            *([pyarrow.field("rollout_special", special)] if self.special else []),
-            *maps,
+            *([pyarrow.field("rollout_special", special)] if self.explainer.special else []),
+            *(field for method, shape in self.shapes.items() for field in map_fields(method, shape, kind)),
         ]
 
-    def _question(self, pixels: Tensor, target: int | None) -> Question:
-        picture = unprepare(pixels.cpu().numpy(), self.loaded.preprocessing)
-        return Question.of(self.seen, picture, target, self.against, self.layer)
-
     def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
-        maps = {name: np.full((len(pixels), *shape), np.nan, np.float32) for name, shape in self.shapes.items()}
-        logits, rows = [], []
-        for row, label in enumerate(labels):
-            wanted = {ANSWER: None, LABEL: self.truth(label)}.get(str(self.target), self.target)
-            question = self._question(pixels[row], None if wanted is None else int(wanted))
-            logits.append(question.trace.logits.float().cpu())
-            why = [NO_LABEL] if self.target == LABEL and wanted is None else []
-            for method in self.shapes if not why else ():
-                try:
-                    maps[method][row] = question.explain(method).heat.numpy()
-                except NotApplicable as reason:
-                    why.append(f"{METHODS[method].title}: {reason}")
-            taken = rollout_masses(question.trace).special if self.special else {}
-            explained, error = None if NO_LABEL in why else question.subject.target, question.trace.check.output_error
-            rows.append((explained, error, " ".join(why) or None, {name: float(mass) for name, mass in taken.items()}))
-        fields = (field for field in self.fields[3:] if not field.name.startswith(("map_", "low_", "high_")))
-        columns = zip(fields, zip(*rows, strict=True), strict=False)  # without masses where nothing rolls
-        own = {one.name: pyarrow.array(each, one.type) for one, each in columns}
+        truths = [self.truth(label) for label in labels]
+
+        def targets(logits: Tensor) -> list[int]:
+            wanted = (
+                truths if self.target == LABEL else [None if self.target == ANSWER else int(self.target)] * len(logits)
+            )
+            own = self.loaded.head.target
+            return [own(each) if goal is None else goal for each, goal in zip(logits, wanted, strict=True)]
+
+        found = self.explainer.of(pixels.to(self.loaded.dtype), targets)
+        said = [self._said(found, row, truth) for row, truth in enumerate(truths)]
+        none = np.array([FAILED in words or NO_LABEL in words for words in said])
+        maps = {}
+        for method, heats in found.heats.items():
+            maps[method] = heats.float().numpy().astype(np.float32)
+            maps[method][none | np.array([why is not None for why in found.reasons[method]])] = np.nan
+        explained = [None if NO_LABEL in words else goal for words, goal in zip(said, found.targets, strict=True)]
+        errors = found.proof_error.numpy()
+        own: Columns = {
+            "explained": pyarrow.array(explained, pyarrow.int32()),
+            "proof_error": pyarrow.array(errors.astype(np.float32), mask=np.isnan(errors)),
+            "no_map": pyarrow.array([" ".join(words) or None for words in said], pyarrow.string()),
+        }
+        if found.special:
+            masses = [pyarrow.array(mass.float().numpy()) for mass in found.special.values()]
+            own["rollout_special"] = pyarrow.StructArray.from_arrays(masses, [*found.special])
         every = [encoded(method, each, self.kind) for method, each in maps.items()]
-        return self.answered(torch.stack(logits), labels) | own | {k: v for each in every for k, v in each.items()}
+        return self.answered(found.logits, labels) | own | {k: v for each in every for k, v in each.items()}
+
+    def _said(self, found: Explained, row: int, truth: int | None) -> list[str]:
+        """Why a picture lacks maps."""
+        if self.target == LABEL and truth is None:
+            return [NO_LABEL]
+        if found.proof_error[row] > found.allowed:
+            return [FAILED]
+        reasons = {METHODS[method].title: reasons[row] for method, reasons in found.reasons.items()}
+        return [f"{title}: {reason}" for title, reason in reasons.items() if reason]
