@@ -1,0 +1,149 @@
+"""Pictures that go through a model together have the traces that each has alone; one that mixes them is found out."""
+
+import pytest
+import torch
+from torch import nn
+
+from tests.test_families import ZOO, loaded_of
+from vizkit.analysis.attribution.explaining import explain
+from vizkit.models import Keep, families
+from vizkit.models.many import Many, own_numbers
+from vizkit.models.recording import recorder
+from vizkit.models.sources.loaded import described
+from vizkit.traces import NotApplicable, refusals, refuse
+
+EVERY_LAYOUT = (
+    *("vision_transformer", "deit", "beit", "swin_transformer", "swin_transformer_v2", "tnt", "cait", "convit"),
+    *("crossvit", "xcit", "coat", "volo", "hiera", "twins", "byoanet", "maxxvit", "mvitv2", "dual_scale"),
+    *("gradual_reduction", "vision_transformer_sam", "levit"),
+)
+METHODS = ("attention", "rollout", "gradient_rollout", "generic_relevance", "legrad", "grad_cam", "hires_cam")
+GOALS = [3, 1, 2]
+
+
+def goals(logits):
+    return GOALS[: len(logits)]
+
+
+def pictures(module="vision_transformer", count=3):
+    return torch.randn(count, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(5))
+
+
+def alone(loaded, pixels, **options):
+    return [families.trace(loaded, one[None], target=goal, **options) for one, goal in zip(pixels, GOALS, strict=True)]
+
+
+@pytest.mark.parametrize("module", EVERY_LAYOUT)
+def test_a_batch_has_the_traces_and_the_maps_of_its_pictures(module):
+    loaded = loaded_of(module)
+    pixels = pictures(module)
+    many = Many(loaded)
+    batch, singles = many.traces(pixels, goals), alone(loaded, pixels)
+    assert not many.alone
+    for at, trace in enumerate(singles):
+        torch.testing.assert_close(batch.logits[at], trace.logits, atol=1e-5, rtol=1e-4)
+        own = own_numbers(trace, batch.like)
+        assert len(own) == len(batch.numbers)
+        for together, single in zip(batch.numbers, own, strict=True):
+            torch.testing.assert_close(together[at], single, atol=2e-5 * float(single.abs().max()) + 1e-12, rtol=1e-3)
+    errors = [trace.check.output_error for trace in singles]
+    assert all(
+        error is None or abs(error - float(mine)) < 1e-5 for error, mine in zip(errors, batch.proof_error, strict=True)
+    )
+    for method in METHODS:
+        said = [explained(method, trace) for trace in singles]
+        found = mapped(batch, method)
+        if isinstance(found, str):
+            assert said == [found] * 3
+            continue
+        for heat, why, single in zip(*found, said, strict=True):
+            if why is None:
+                torch.testing.assert_close(heat, single, atol=1e-4 * float(single.abs().max()), rtol=1e-3)
+            else:
+                assert why == single
+
+
+def mapped(batch, method):
+    try:
+        return batch.each(lambda trace: explain(method, trace).heat)
+    except NotApplicable as reason:
+        return str(reason)
+
+
+def explained(method, trace):
+    try:
+        return explain(method, trace).heat
+    except NotApplicable as reason:
+        return str(reason)
+
+
+def test_the_mean_of_the_heads_is_that_of_each_picture():
+    loaded = loaded_of("vision_transformer")
+    pixels, keep = pictures(), Keep(heads="mean")
+    batch = Many(loaded, keep).traces(pixels)
+    for at, one in enumerate(pixels):
+        single = families.trace(loaded, one[None], keep=keep)
+        for together, layer in zip(batch.numbers, single.attention, strict=True):
+            torch.testing.assert_close(together[at], layer.weights)
+
+
+def test_later_batches_are_told_apart_too_and_may_be_smaller():
+    loaded = loaded_of("vision_transformer")
+    many = Many(loaded, by_layer=False)
+    pixels = pictures(count=7)
+    many.traces(pixels[:3], goals)
+    assert many.untouched is not None  # a ViT's tensors are taken as they are
+    for part in (pixels[3:6], pixels[6:]):
+        batch = many.traces(part, goals)
+        for at, one in enumerate(part):
+            trace = families.trace(loaded, one[None], target=GOALS[at])
+            torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
+
+
+class Mixing(nn.Module):
+    """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
+
+    def __init__(self, between: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.patch, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(8, 4)
+        self.attn, self.between = nn.MultiheadAttention(8, 2, batch_first=True), between
+
+    def forward(self, pixels):
+        x = self.patch(pixels).flatten(2).transpose(1, 2)
+        x = x - x.mean(0, keepdim=True) if self.between and len(x) > 1 else x
+        return self.head((x + self.attn(x, x, x)[0]).mean(1))
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_a_model_that_mixes_its_pictures_is_given_them_one_by_one(between):
+    loaded = described("toy", Mixing(between).eval(), None, source="test")
+    pixels, many = pictures(), Many(loaded)
+    batch = many.traces(pixels, goals)
+    assert many.alone is between
+    for at, trace in enumerate(alone(loaded, pixels)):
+        torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
+
+
+def test_a_picture_whose_weights_are_others_has_an_error_of_its_own(monkeypatch):
+    loaded, true = loaded_of("vision_transformer"), recorder.attention_weights
+    pixels, many = pictures(), Many(loaded)
+    many.traces(pixels, goals)
+
+    def wrong(query, key, **options):
+        weights = true(query, key, **options)
+        return torch.cat([weights[:1], weights[1:2].flip(-1), weights[2:]])
+
+    monkeypatch.setattr(recorder, "attention_weights", wrong)
+    error = many.traces(pixels, goals).proof_error
+    assert (error > many.traces(pixels, goals).allowed).tolist() == [False, True, False]
+
+
+def test_what_numbers_refuse_is_kept_for_each_picture():
+    with pytest.raises(NotApplicable, match="too small"):
+        refuse(torch.tensor(0.0) < 1, "too small")
+    with refusals() as kept:
+        refuse(torch.tensor(0.0) < 1, "too small")
+        refuse(torch.tensor(0.0) > 1, "too large")
+    assert [(bool(wrong), said) for wrong, said in kept] == [(True, "too small"), (False, "too large")]
+    refuse(torch.tensor(2.0) < 1, "too small")
