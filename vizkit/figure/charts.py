@@ -58,18 +58,16 @@ HEIGHT = 340
 MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 
 
+TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
+
+
 def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
-    said = {"title_text": title, "xaxis_title_text": x, "yaxis_title_text": y}
-    layout = {
-        "template": template(),
-        "height": height,
-        **more,
-        **{name: words for name, words in said.items() if words},
-    }
-    return go.Figure(list(traces), layout=layout | ({"margin_t": TITLED_PX} if title else {}))
+    said = {name: words for name, words in zip(TITLES, (title, x, y), strict=True) if words}
+    margin = {"margin_t": TITLED_PX} if title else {}
+    return go.Figure(list(traces), layout={"template": template(), "height": height, **more, **said, **margin})
 
 
 def squared(figure: "go.Figure") -> "go.Figure":
