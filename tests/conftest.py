@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.checking import install  # noqa: E402
-from tests.remembering import remember_texts  # noqa: E402
+from tests.figure.remembering import remember_texts  # noqa: E402
 
 install("vizkit")
 
