@@ -20,6 +20,7 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.checking import install  # noqa: E402
+from tests.figure.remembering import remember_texts  # noqa: E402
 
 install("vizkit")
 
@@ -34,6 +35,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish():
+    remember_texts()
     gc.collect()
     gc.freeze()
 

@@ -1,16 +1,23 @@
-"""The notebooks in docs/ run from top to bottom, what they say is so, and what they show needs no network."""
+"""The notebooks in docs/ run from top to bottom, what they say is so, and what they show needs no network.
+
+One kernel runs all of them, each in an empty namespace: to start one takes longer than most notebooks.
+"""
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -36,13 +43,28 @@ class ThisPython(AsyncKernelManager):
         return KernelSpec(argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"])
 
 
-def execute(book: NotebookNode, folder: Path) -> NotebookNode:
-    """The notebook with its outputs, run in `folder`. Raises CellExecutionError for the first cell that fails."""
-    where = {"metadata": {"path": str(folder)}}
+@contextmanager
+def running() -> Iterator[ThisPython]:
+    """A kernel that imports vizkit from here, and asks no network."""
+    kernel = ThisPython()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         patch.setenv("HF_HUB_OFFLINE", "1")
-        return NotebookClient(book, kernel_manager_class=ThisPython, timeout=300, resources=where).execute()
+        run_sync(kernel.start_kernel)()
+    yield kernel
+    run_sync(kernel.shutdown_kernel)(now=True)
+
+
+def execute(book: NotebookNode, folder: Path, kernel: ThisPython) -> NotebookNode:
+    """The notebook with its outputs, run in `folder` and with no name that another one has left. Raises
+    CellExecutionError for the first cell that fails."""
+    client = NotebookClient(book, km=kernel, timeout=300)
+    book.cells.insert(0, new_code_cell(f"%reset -f\n%cd -q {folder}"))
+    try:
+        return client.execute()
+    finally:
+        del book.cells[0]
+        client.kc.stop_channels()
 
 
 def outputs(book: NotebookNode) -> list[NotebookNode]:
@@ -60,9 +82,15 @@ def said_by(book: NotebookNode) -> str:
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory) -> tuple[NotebookNode, Path]:
+def kernel() -> Iterator[ThisPython]:
+    with running() as kernel:
+        yield kernel
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory, kernel) -> tuple[NotebookNode, Path]:
     folder = tmp_path_factory.mktemp("notebook")
-    return execute(nbformat.read(NOTEBOOK, as_version=4), folder), folder
+    return execute(nbformat.read(NOTEBOOK, as_version=4), folder, kernel), folder
 
 
 def test_every_cell_runs_and_traces_show_themselves(executed):
@@ -87,9 +115,9 @@ def test_what_the_notebook_says_is_so(executed):
 
 
 @pytest.mark.parametrize("page", SHOWN)
-def test_the_notebook_of_a_page_computes_what_its_views_say(page, tmp_path):
+def test_the_notebook_of_a_page_computes_what_its_views_say(page, tmp_path, kernel):
     """Its own cells compare the two: a difference stops it."""
-    book = execute(nbformat.read(OF_PAGES[page], as_version=4), tmp_path)
+    book = execute(nbformat.read(OF_PAGES[page], as_version=4), tmp_path, kernel)
     shown = html_of(book)
     assert len(shown) == SHOWN[page]
     for text in shown:
@@ -99,12 +127,12 @@ def test_the_notebook_of_a_page_computes_what_its_views_say(page, tmp_path):
     assert said_by(book)
 
 
-def test_a_number_that_a_view_does_not_say_stops_a_notebook(tmp_path):
+def test_a_number_that_a_view_does_not_say_stops_a_notebook(tmp_path, kernel):
     book = nbformat.read(OF_PAGES["swin"], as_version=4)
     book.cells = book.cells[:4]
     book.cells[3].source = book.cells[3].source.replace("4 * 49**2", "4 * 48**2")
     with pytest.raises(CellExecutionError, match="AssertionError"):
-        execute(book, tmp_path)
+        execute(book, tmp_path, kernel)
 
 
 @pytest.mark.parametrize("path", [NOTEBOOK, *OF_PAGES.values()], ids=lambda path: path.stem)
@@ -115,6 +143,12 @@ def test_it_is_kept_without_outputs(path):
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells)
     assert path.stat().st_size < 20_000
     assert path == NOTEBOOK or len(book.cells) <= MOST_CELLS
+
+
+def test_a_notebook_finds_no_name_of_another_one(tmp_path, kernel):
+    execute(nbformat.v4.new_notebook(cells=[new_code_cell("left = 1")]), tmp_path, kernel)
+    with pytest.raises(CellExecutionError, match="NameError"):
+        execute(nbformat.v4.new_notebook(cells=[new_code_cell("left")]), tmp_path, kernel)
 
 
 def test_every_core_page_has_one():

@@ -115,6 +115,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
         page.add_init_script(
             "window.toured = []; addEventListener('vizkit-cursor', ({ detail }) => toured.push(detail.point))"
         )
+        page.clock.install()
         for moves in (motion != "reduce", False):
             page.goto(address)
             ready(page)
@@ -124,7 +125,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
                 assert len(points) == 16  # along the insect, and back to where the cursor stands
                 assert all(0 < share < 1 for point in points for share in point)
             else:
-                page.wait_for_timeout(2000)  # it would have begun after 1.2 s
+                page.clock.run_for(2000)  # it would have begun after 1.2 s
                 assert page.evaluate("toured") == []
             expect(page.locator(f"{CARD} output")).to_contain_text("row 8, column 8 of 14 × 14")
         context.close()
@@ -135,13 +136,14 @@ def test_the_hand_takes_over(chromium: Browser, server: str):
     page.add_init_script(
         "window.toured = []; addEventListener('vizkit-cursor', ({ detail }) => toured.push(detail.point))"
     )
+    page.clock.install()
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
     ready(page)
     page.wait_for_function("toured.length > 1")
     page.locator(f"{CARD} canvas").hover(position={"x": 3, "y": 3})
     expect(page.locator(f"{CARD} output")).to_contain_text("row 1, column 1 of 14 × 14")
     count = page.evaluate("toured.length")
-    page.wait_for_timeout(600)  # of which every step would take 220 ms
+    page.clock.run_for(600)  # of which every step would take 220 ms
     assert page.evaluate("toured.length") == count
     page.context.close()
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 import vizkit
 from tests.browser.canvas import click_at
 from tests.browser.steps import PHONE_PX
-from tests.test_notebook import NOTEBOOK, execute, html_of
+from tests.test_notebook import NOTEBOOK, execute, html_of, running
 from tests.views.contract import FITTING, subject
 from vizkit.datasets import samples
 from vizkit.hosts.page import document
@@ -100,7 +100,8 @@ def outputs(tmp_path_factory) -> str:
     """The address of a page with all HTML outputs below one another, as one notebook has them."""
     folder = tmp_path_factory.mktemp("notebook")
     path = folder / "outputs.html"
-    book = execute(nbformat.read(NOTEBOOK, as_version=4), folder)
+    with running() as kernel:
+        book = execute(nbformat.read(NOTEBOOK, as_version=4), folder, kernel)
     divisions = "".join(f"<div class='output'>{text}</div>" for text in html_of(book))
     path.write_text(f"<!doctype html><meta charset='utf-8'><body>{divisions}</body>", encoding="utf-8")
     return path.as_uri()

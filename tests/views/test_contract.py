@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
+from vizkit.analysis.trust import deletion
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -25,6 +26,7 @@ from vizkit.views.view import How, View
 NAMES = tuple(VIEWS)  # toys come in later
 ALL = [(view, name) for view, entry in VIEWS.items() for name in subjects_of(entry)]
 FEW = 6  # pictures
+STEPS = 3  # of deletion and insertion
 RULES = (
     contract.not_blocks,
     contract.not_plain,
@@ -42,6 +44,17 @@ def _few_pictures(monkeypatch):
     """Of sets that views ask models about: no rule depends on how many there are."""
     for module in BUILT_IN.values():
         monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    """In which places are taken away and put back: no rule depends on how many there are."""
+    along = deletion._along
+    monkeypatch.setattr(
+        deletion,
+        "_along",
+        lambda subject, orders, cells, steps, *more: along(subject, orders, cells, min(steps, STEPS), *more),
+    )
 
 
 @pytest.fixture(autouse=True)

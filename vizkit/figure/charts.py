@@ -58,23 +58,22 @@ HEIGHT = 340
 MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 
 
+TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
+
+
 def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(list(traces), layout={"template": template(), "height": height, **more})
-    if title:
-        figure.update_layout(title={"text": title}, margin_t=TITLED_PX)
-    for update, words in ((figure.update_xaxes, x), (figure.update_yaxes, y)):
-        if words:
-            update(title={"text": words})
-    return figure
+    said = {name: words for name, words in zip(TITLES, (title, x, y), strict=True) if words}
+    margin = {"margin_t": TITLED_PX} if title else {}
+    return go.Figure(list(traces), layout={"template": template(), "height": height, **more, **said, **margin})
 
 
 def squared(figure: "go.Figure") -> "go.Figure":
     """Cells as high as they are wide."""
-    figure.update_xaxes(constrain="domain", showgrid=False, zeroline=False)
-    return figure.update_yaxes(scaleanchor="x", constrain="domain", showgrid=False, zeroline=False)
+    axis = {"constrain": "domain", "showgrid": False, "zeroline": False}
+    return figure.update_layout(xaxis=axis, yaxis={**axis, "scaleanchor": "x"})
 
 
 def heat_map(
