@@ -8,7 +8,7 @@ import numpy as np
 
 from vizkit.analysis.remarks.evaluation import detector
 from vizkit.datasets.image_set import DatasetError
-from vizkit.evaluation.scenes import report
+from vizkit.evaluation.scenes import tables
 from vizkit.evaluation.scenes.boxes import KINDS, RECALLS, SURE, Boxes, Mistakes, curves, mistakes
 from vizkit.evaluation.scenes.outcome import Judged, SceneOutcome
 from vizkit.figure.charts import bars
@@ -34,7 +34,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
-from vizkit.views.evaluate.measured import ends
+from vizkit.views.evaluate.measured import ends, made
 from vizkit.views.evaluate.recorded import SCENES, scene_set
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -130,14 +130,15 @@ class Detectors(View):
         yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds))
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
-        yield side_by_side(left, self.charts(found, kinds, curve), widths=(1.2, 1))
+        yield side_by_side(left, self.charts(found, kinds, curve, "kind"), widths=(1.2, 1))
         if len(found.models) > 1:
             helps = {title: help for title, (_, help) in MEASURES.items()}
             yield Table(tuple(map(row_of, found.models)), "Detectors and their measures", helps=helps)
         for note in found.notes:
             yield Line(note)
-        yield Folded(f"Class by class: {row.name}", partial(by_class, found, row))
-        yield Download("Table (CSV)", lambda: report.as_csv(found).encode(errors="replace"))
+        yield Folded("Every detector by itself", partial(self.each, of, found, place))
+        yield Folded("How this was made", lambda: made(found, map(about, found.models)))
+        yield Download("Table (CSV)", lambda: tables.as_csv(found).encode(errors="replace"))
         yield Numbers(
             lambda: {
                 "labels": found.labels,
@@ -150,15 +151,25 @@ class Detectors(View):
             }
         )
 
-    def charts(self, found: SceneOutcome, kinds: dict[str, int], curve: np.ndarray) -> Iterator[Block]:
-        """A click on a bar shows scenes with that mistake alone."""
+    def each(self, of: Subject, found: SceneOutcome, chosen: int) -> Iterator[Block]:
+        """Its classes, and what is seen of the one in detail, of all others too."""
+        for place, row in enumerate(found.models):
+            yield Heading(row.name)
+            yield Table(classes_of(found, row), "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})
+            if place != chosen:
+                wrong = of.made(mistakes_of, self.name(of), place, self.score)
+                kinds = {kind: count for kind, count in wrong.counts.items() if kind != "right"}
+                charts = self.charts(found, kinds, of.made(curves_of, self.name(of), place))
+                yield side_by_side(self.scenes(of, found, wrong), charts, widths=(1.2, 1))
+
+    def charts(self, found: SceneOutcome, kinds: dict[str, int], curve: np.ndarray, picks: str = "") -> Iterator[Block]:
+        """`picks`: the field that a click on a kind of mistake sets."""
         titles, lengths = [f"{kind}: {count:,}" for kind, count in kinds.items()], [*map(float, kinds.values())]
         figure = bars(titles, lengths, f"mistakes, of boxes with a score from {self.score:g}")
         pale = [1.0 if self.kind in (ANY, kind) else 0.35 for kind in kinds]
         figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, hoverinfo="y")
-        yield Chart(
-            figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes; click a kind to see its scenes", "kind"
-        )
+        hint = "Click a kind to see its scenes." if picks else ""
+        yield Chart(figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes", picks, hint=hint)
         own = self.class_of(found)
         shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
         lines = {found.labels[place]: curve[place] for place in shown}
@@ -236,6 +247,10 @@ def frames(found: SceneOutcome, boxes: Boxes, notes: Sequence[str]) -> list[Fram
     return [Frame(box, tint, f"{found.labels[label]} {note}".strip()) for box, tint, label, note in rows]
 
 
+def about(row: Judged) -> str:
+    return f"{row.name}: licence {row.licence}, {row.parameters:,} parameters, weights {row.weights[:16]}."
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
 def between(row: Judged, measure: str) -> tuple[str, str]:
     """A measure, and its interval."""
@@ -252,10 +267,9 @@ def row_of(row: Judged) -> dict[str, str | float | None]:
     return {"Model": row.name, **measured, "Parameters, M": round(row.parameters / 1e6, 2)}
 
 
-def by_class(found: SceneOutcome, row: Judged) -> Iterator[Block]:
+def classes_of(found: SceneOutcome, row: Judged) -> tuple[dict[str, str | float | None], ...]:
     named = zip(found.labels, found.things, row.measures.by_label, strict=True)
-    rows = tuple(
+    return tuple(
         {"Class": label, "Things": count, "AP50": None if np.isnan(share) else round(share, 3)}
         for label, count, share in named
     )
-    yield Table(rows, "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})
