@@ -7,7 +7,6 @@ import numpy as np
 
 from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
 from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake
-from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.charts import bars
@@ -167,8 +166,3 @@ def reported() -> Iterator[Block]:
         "Not to be compared with the table above: other pictures, other classes. It does not show "
         f"{STUDY_TABLE.does_not_show}",
     )
-
-
-def has_study(found: Outcome) -> bool:
-    """What a study of insects reports is read beside insects alone."""
-    return bool(set(INSECTS) & set(found.labels))

@@ -5,10 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation import browsing, tables
-from vizkit.evaluation.measures import confusion, hardest
-from vizkit.evaluation.outcome import Outcome, Row
+from vizkit.evaluation.measures import confusion
+from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
@@ -35,7 +38,6 @@ from vizkit.views.evaluate.measured import (
     by_class,
     calibration,
     ends,
-    has_study,
     made,
     matrix,
     reported,
@@ -45,7 +47,7 @@ from vizkit.views.evaluate.recorded import PICTURES, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-ANY = "any"
+ANY, HARDEST = "any", next(iter(browsing.ORDERS))
 AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
 SIDE_PX = 112  # of one
 
@@ -160,9 +162,9 @@ class Results(View):
         yield Folded("Which model is better than which", lambda: (Line(pair.sentence) for pair in found.pairs))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
         yield Folded("Calibration", partial(calibration, found))
-        if has_study(found):
+        if set(INSECTS) & set(found.labels):  # a study of insects is read beside insects alone
             yield Folded("Reported, on other data", reported)
-        yield Folded("How this was made", lambda: made(found, (*map(about, found.models), versions(found))))
+        yield Folded("How this was made", lambda: made(found, about(found)))
         yield Download("Table (CSV)", lambda: tables.models_csv(found).encode(errors="replace"))
         yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode(errors="replace"))
         yield Numbers(
@@ -181,8 +183,10 @@ class Results(View):
             classes = by_class(found, model)
             if model == chosen:
                 yield from classes
-            else:
-                yield side_by_side((*matrix(found, model), *classes), self.leaf(of, found, model), widths=(1, 1.1))
+                continue
+            images = browsing.ordered(found.judged[model], np.arange(len(found.rows)), HARDEST)[:AT_ONCE].tolist()
+            pictures = (Heading(f"The hardest pictures for {row.name}"), *self.shown(of, found, model, images))
+            yield side_by_side((*matrix(found, model), *classes), pictures, widths=(1, 1.1))
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
     def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
@@ -209,11 +213,6 @@ class Results(View):
             yield Line("No picture passes; choose other answers, or a wider range.")
             return
         yield from self.shown(of, found, model, images[at_once].tolist())
-
-    def leaf(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
-        """The hardest, of a model that is not chosen."""
-        yield Heading(f"The hardest pictures for {found.models[model].name}")
-        yield from self.shown(of, found, model, hardest(found.judged[model], AT_ONCE).tolist())
 
     def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:
         try:
@@ -253,16 +252,12 @@ def url_of(digest: str, row: int, name: str) -> str:
         return ""
 
 
-def versions(found: Outcome) -> str:
-    return f"With {', '.join(f'{package} {number}' for package, number in found.versions.items())}."
-
-
-def about(row: Row) -> str:
-    height, width = row.size_hw
-    return (
-        f"{row.name}: {row.source}, licence {row.licence}, sees {height} × {width} pixels, on {row.device}, weights "
-        f"{row.weights[:16]}."
-    )
+def about(found: Outcome) -> Iterator[str]:
+    for row in found.models:
+        height, width = row.size_hw
+        seen = f"sees {height} × {width} pixels, on {row.device}, weights {row.weights[:16]}"
+        yield f"{row.name}: {row.source}, licence {row.licence}, {seen}."
+    yield f"With {', '.join(f'{package} {number}' for package, number in found.versions.items())}."
 
 
 def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
