@@ -15,7 +15,7 @@ from vizkit.figure.charts import bars
 from vizkit.figure.detection.on_picture import Frame, Panel, Panels
 from vizkit.figure.evaluation.precision_recall import precision_recall
 from vizkit.figure.palette import class_colours
-from vizkit.image import data_url
+from vizkit.image import RGB, data_url
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
@@ -125,12 +125,11 @@ class Detectors(View):
         row, wrong = found.models[place], of.made(mistakes_of, name, place, self.score)
         counts, right = wrong.counts, wrong.by_scene(found.scenes) == 0
         kinds = {kind: count for kind, count in counts.items() if kind != "right"}
-        curve = of.made(curves_of, name, place)
         yield Process("processes.evaluation", "scenes")
         yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds))
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
-        yield side_by_side(left, self.charts(found, kinds, curve, "kind"), widths=(1.2, 1))
+        yield side_by_side(left, self.charts(of, place, kinds, "kind"), widths=(1.2, 1))
         if len(found.models) > 1:
             helps = {title: help for title, (_, help) in MEASURES.items()}
             yield Table(tuple(map(row_of, found.models)), "Detectors and their measures", helps=helps)
@@ -143,7 +142,7 @@ class Detectors(View):
             lambda: {
                 "labels": found.labels,
                 "recall": RECALLS,
-                "precision": np.nan_to_num(curve),
+                "precision": np.nan_to_num(of.made(curves_of, name, place)),
                 "measures": [np.nan_to_num(ends(getattr(row.measures, each))) for each, _ in MEASURES.values()],
                 "kinds": list(counts),
                 "counts": list(counts.values()),
@@ -159,10 +158,10 @@ class Detectors(View):
             if place != chosen:
                 wrong = of.made(mistakes_of, self.name(of), place, self.score)
                 kinds = {kind: count for kind, count in wrong.counts.items() if kind != "right"}
-                charts = self.charts(found, kinds, of.made(curves_of, self.name(of), place))
+                charts = self.charts(of, place, kinds)
                 yield side_by_side(self.scenes(of, found, wrong), charts, widths=(1.2, 1))
 
-    def charts(self, found: SceneOutcome, kinds: dict[str, int], curve: np.ndarray, picks: str = "") -> Iterator[Block]:
+    def charts(self, of: Subject, place: int, kinds: dict[str, int], picks: str = "") -> Iterator[Block]:
         """`picks`: the field that a click on a kind of mistake sets."""
         titles, lengths = [f"{kind}: {count:,}" for kind, count in kinds.items()], [*map(float, kinds.values())]
         figure = bars(titles, lengths, f"mistakes, of boxes with a score from {self.score:g}")
@@ -170,13 +169,9 @@ class Detectors(View):
         figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, hoverinfo="y")
         hint = "Click a kind to see its scenes." if picks else ""
         yield Chart(figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes", picks, hint=hint)
-        own = self.class_of(found)
-        shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
-        lines = {found.labels[place]: curve[place] for place in shown}
-        mean = "mean of all", np.nan_to_num(np.ma.masked_invalid(curve).mean(0).filled(0))
-        drawn = precision_recall(RECALLS, lines, class_colours(shown, len(found.labels)), mean)
-        areas = ", ".join(f"{label} {line.mean():.2f}" for label, line in {**lines, mean[0]: mean[1]}.items())
-        yield Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", "Precision and recall, IoU .5")
+        found, name = outcome([of], self), self.name(of)
+        own, curve = self.class_of(found), of.made(curves_of, name, place)
+        yield of.kept(of.key_of(precision, name, place, own), lambda: precision(found, curve, own))
 
     # ---- scenes ------------------------------------------------------------------------------------------------------
     def scenes(self, of: Subject, found: SceneOutcome, wrong: Mistakes) -> Iterator[Block]:
@@ -192,8 +187,7 @@ class Detectors(View):
             return
         place = min(self.scene - 1 if self.scene else int(worst[0]), found.scenes - 1)
         try:
-            pictures = scene_set(found, SHARP_PX)
-            rgb = pictures[place].picture
+            rgb = of.made(sharp, self.name(of), place)
             strip = [
                 {"scene": each + 1, "picture": of.made(small, self.name(of), each)} for each in worst[:WORST].tolist()
             ]
@@ -235,6 +229,20 @@ def curves_of(name: str, place: int) -> np.ndarray:
     """At an IoU of .5, (class, recall)."""
     found = known(name)
     return curves(found.models[place].said, found.there, len(found.labels), np.ones((1, found.scenes)))[0, 0]
+
+
+def sharp(name: str, place: int) -> RGB:
+    return scene_set(known(name), SHARP_PX)[place].picture
+
+
+def precision(found: SceneOutcome, curve: np.ndarray, own: int | None) -> Chart:
+    """Of one class, or of all."""
+    shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
+    lines = {found.labels[place]: curve[place] for place in shown}
+    mean = "mean of all", np.nan_to_num(np.ma.masked_invalid(curve).mean(0).filled(0))
+    drawn = precision_recall(RECALLS, lines, class_colours(shown, len(found.labels)), mean)
+    areas = ", ".join(f"{label} {line.mean():.2f}" for label, line in {**lines, mean[0]: mean[1]}.items())
+    return Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", "Precision and recall, IoU .5")
 
 
 def small(name: str, place: int) -> str:
