@@ -62,7 +62,10 @@ def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
-    figure = go.Figure(list(traces), layout={"template": template(), "height": height, **more})
+    figure = go.Figure(list(traces), layout={"height": height, **more})
+    figure.layout._validate = False  # plotly would check it again for every figure: 4 of 7 ms
+    figure.layout.template = template()
+    figure.layout._validate = True
     if title:
         figure.update_layout(title={"text": title}, margin_t=TITLED_PX)
     for update, words in ((figure.update_xaxes, x), (figure.update_yaxes, y)):
