@@ -9,8 +9,8 @@ import tempfile
 # Before anything imports huggingface_hub or torch, which read these once. One thread: the models are small, and where
 # other work keeps a core busy, two threads only wait for each other (measured: 60 times slower).
 _CACHES = tempfile.mkdtemp(prefix="vizkit-tests-")
-os.environ |= {"HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": f"{_CACHES}/torch", "VIZKIT_CACHE": f"{_CACHES}/vizkit"}
-os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": f"{_CACHES}/torch"}
+os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 os.environ.pop("HF_HUB_CACHE", None)
 
 import gc  # noqa: E402

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".csv", ".npz")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
+AGAIN = "the next start begins again"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
 MOST_WORKERS = 8  # beside a GPU
@@ -56,23 +57,24 @@ def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> 
     job = JobFolder(request.folder) if request.folder else None
     if request.end_with:
         end_with(request.end_with)
-    with terminable(), _alone(job):
+    goes_on = AGAIN if finding else GOES_ON
+    with terminable(), _alone(job, goes_on):
         try:
             (_run_boxes if finding else _run)(data, request, opening, job)
         except KeyboardInterrupt:
             if job:
-                job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
+                job.say(state="stopped", message=f"Stopped; {goes_on}.")
             raise
 
 
 @contextmanager
-def _alone(job: "JobFolder | None") -> "Iterator[None]":
+def _alone(job: "JobFolder | None", goes_on: str) -> "Iterator[None]":
     """In the folder of a page: no other evaluation beside this one, and every error in its status."""
     if job is None:
         yield
         return
     job.path.mkdir(parents=True, exist_ok=True)
-    with job.locked(), job.reporting(GOES_ON, SMALLER):
+    with job.locked(), job.reporting(goes_on, SMALLER):
         yield
 
 
@@ -87,7 +89,7 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
     images, how = _pictures(data, request, models)
     workers = workers_for(models, len(images)) if request.workers is None else request.workers
-    with _stoppable(tell, accelerator) as stopping:
+    with _stoppable(tell, "the same command goes on from here", accelerator) as stopping:
         outcome = evaluate_all(
             models,
             images,
@@ -111,7 +113,7 @@ def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
 
     _use(request.threads)
     detectors, scenes, how = opened(data, request, opening.device)
-    with _stoppable(tell) as stopping:
+    with _stoppable(tell, AGAIN) as stopping:
         outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
     finish_boxes(request, replace(outcome, command=asked()), job)
 
@@ -124,7 +126,7 @@ def _use(threads: int) -> None:
 
 
 @contextmanager
-def _stoppable(tell: "Teller", accelerator: Any = None) -> "Iterator[Callable[[], bool]]":
+def _stoppable(tell: "Teller", goes_on: str, accelerator: Any = None) -> "Iterator[Callable[[], bool]]":
     """Whether somebody wants it to stop, for work that raises StoppedError then."""
     from vizkit.evaluation.answers import StoppedError
 
@@ -133,7 +135,7 @@ def _stoppable(tell: "Teller", accelerator: Any = None) -> "Iterator[Callable[[]
             yield stop_requested.is_set
         except StoppedError:
             if accelerator is None or accelerator.is_main_process:
-                print("Stopped; the same command goes on from here.", file=sys.stderr)
+                print(f"Stopped; {goes_on}.", file=sys.stderr)
             raise KeyboardInterrupt from None
         finally:
             tell.close()

@@ -1,7 +1,7 @@
 """Answers on disk: one file a chunk of pictures, whole or not at all, then one for all; the key is their content.
 
     <cache>/answers/<key>/7.npz          logits and broken pictures of chunk 7, while it is being answered
-    <cache>/answers/<key>/logits.npy, answers.json    when all have been; of detectors the chunks, with boxes, stay
+    <cache>/answers/<key>/logits.npy, answers.json    when all have been
 
 The key is a digest of the weights, the network, its preprocessing, the pictures and the size of a chunk.
 """
@@ -87,7 +87,7 @@ class AnswerCache:
     def write(self, number: int, chunk: Chunk) -> None:
         rows = np.array(list(chunk.broken), np.int64)
         why = np.array([chunk.broken[row] for row in chunk.broken], dtype=np.str_)
-        self.keep(
+        self._whole(
             f"{number}.npz",
             lambda file: np.savez(file, logits=chunk.logits, rows=rows, why=why, seconds=np.float64(chunk.seconds)),
         )
@@ -124,7 +124,7 @@ class AnswerCache:
                 good = np.setdiff1d(np.arange(len(chunk.logits)), np.array(list(chunk.broken), np.int64))
                 file.write(np.ascontiguousarray(chunk.logits[good], "<f4").tobytes())
 
-        self.keep("logits.npy", assemble)
+        self._whole("logits.npy", assemble)
         timed = slice(1, None) if self.chunks > 1 else slice(None)  # the first one includes the start
         images = sum(len(self.rows(number)) for number in range(self.chunks)[timed])
         facts = {
@@ -132,10 +132,10 @@ class AnswerCache:
             "seconds": sum(seconds),
             "images_per_s": images / max(1e-9, sum(seconds[timed])),
         }
-        self.keep("answers.json", lambda file: file.write(json.dumps(facts, ensure_ascii=False).encode()))
+        self._whole("answers.json", lambda file: file.write(json.dumps(facts, ensure_ascii=False).encode()))
         for number in range(self.chunks):
             (self.folder / f"{number}.npz").unlink(missing_ok=True)
-        forget_oldest(self.folder)
+        _forget_oldest(self.folder)
 
     def _refuse_vanished(self) -> None:
         """Nothing is wrong where another process was quicker, and has cleared away."""
@@ -148,7 +148,7 @@ class AnswerCache:
         logits = np.load(self.folder / "logits.npy", mmap_mode="r", allow_pickle=False)
         return logits, json.loads((self.folder / "answers.json").read_text(encoding="utf-8"))
 
-    def keep(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
+    def _whole(self, name: str, fill: Callable[[IO[bytes]], Any]) -> None:
         def content(path: Path) -> None:
             with path.open("wb") as file:
                 fill(file)
@@ -162,7 +162,7 @@ class AnswerCache:
             ) from error
 
 
-def forget_oldest(kept: Path) -> None:
+def _forget_oldest(kept: Path) -> None:
     """Answers that were longest unused make room. Those of an evaluation at work are young."""
     folders = [folder for folder in kept.parent.iterdir() if folder.is_dir()]
     folders.sort(key=lambda folder: -folder.stat().st_mtime)

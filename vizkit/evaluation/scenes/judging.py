@@ -1,23 +1,21 @@
 """Detectors on many annotated pictures: every box that they say, what is there, and how good they are."""
 
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.datasets.image_set import DatasetError, digest_of
+from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
-from vizkit.evaluation.answer_cache import AnswerCache, forget_oldest, weights_digest
+from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.answers import StoppedError
 from vizkit.evaluation.outcome import titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
-from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome, packed, unpacked
+from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
 from vizkit.image import prepare
 from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things
@@ -37,77 +35,31 @@ def judge(
     stopping: Callable[[], bool] = lambda: False,
 ) -> SceneOutcome:
     """Classes are the same where their names are. What a model says of other classes than the data's is not counted:
-    nobody can tell whether it is right. What the same weights have answered of the same scenes is kept on disk, and not
-    computed again. `opened`: how the scenes were opened; `tell`: number and name of the model, scenes, of how many, a
-    second. DatasetError where no class is shared, or for a damaged picture; StoppedError."""
+    nobody can tell whether it is right. `opened`: how the scenes were opened; `tell`: number and name of the model,
+    scenes, of how many, a second. DatasetError where no class is shared, or for a damaged picture; StoppedError."""
     notes, judged, there = [*scenes.notes], list[Judged](), None
     owns = [_classes(detector, scenes) for detector in detectors]
     for number, (detector, name, (own, said)) in enumerate(
         zip(detectors, titles([each.name for each in detectors]), owns, strict=True)
     ):
-        weights, device = weights_digest(detector.model), next(detector.model.parameters()).device
-        step = BATCH if detector.edges_px is None else 1
-        facts = weights, detector.preprocessing, detector.edges_px, detector.labels, scenes.labels, scenes.digest, step
-        cache = AnswerCache.of(digest_of("boxes", *facts, device.type), len(scenes), step)
-        parts, seconds = list[_Part](), 0.0
-        for chunk in range(cache.chunks):
-            rows = cache.rows(chunk)
-            if (part := _kept(cache.folder / f"{chunk}.npz")) is None:
-                part = _answered(detector, scenes, rows.tolist(), own)
-                cache.keep(f"{chunk}.npz", part.write)
-            parts.append(part)
-            seconds += part.seconds
-            done = int(rows[-1]) + 1
-            tell(number, name, done, len(scenes), done / max(1e-9, seconds))
-            if stopping():
-                raise StoppedError
-        forget_oldest(cache.folder)
-        boxes = _joined([part.said for part in parts], step)
-        there = there or _joined([part.there for part in parts], step)
-        measures = measure(boxes, there, len(scenes.labels), len(scenes))
-        judged.append(Judged(name, detector.licence, detector.parameters, weights, seconds, measures, boxes))
+        begin, device = time.monotonic(), next(detector.model.parameters()).device
+        parts, truth = list[tuple[Things, Tensor]](), list[tuple[Things, Tensor]]()
+        with torch.inference_mode():
+            for pictures, pixels in batches(detector, scenes):
+                parts += [_among(each.things, each.scores, own) for each in found(detector.model(pixels.to(device)))]
+                truth += [(things, torch.ones(len(things.labels))) for things in map(things_in, pictures)]
+                per_s = len(truth) / max(1e-9, time.monotonic() - begin)
+                tell(number, name, len(truth), len(scenes), per_s)
+                if stopping():
+                    raise StoppedError
+        boxes, there = _boxes(parts), there or _boxes(truth)
+        seconds = time.monotonic() - begin
+        facts = detector.licence, detector.parameters, weights_digest(detector.model), seconds
+        judged.append(Judged(name, *facts, measure(boxes, there, len(scenes.labels), len(scenes)), boxes))
         notes += said
     assert there is not None
     about = dict(opened), scenes.name, scenes.split, scenes.digest, scenes.labels, len(scenes)
     return SceneOutcome(*about, tuple(dict.fromkeys(notes)), there, tuple(judged))
-
-
-class _Part(NamedTuple):
-    """Of one batch of scenes, counted from its first: every box, what is there, and how long it took."""
-
-    said: Boxes
-    there: Boxes
-    seconds: float
-
-    def write(self, file: IO[bytes]) -> None:
-        arrays = packed("said", self.said) | packed("there", self.there)
-        np.savez(file, allow_pickle=False, seconds=np.float64(self.seconds), **arrays)
-
-
-def _kept(path: Path) -> _Part | None:
-    """None where there is none, or it cannot be read."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return _Part(unpacked("said", arrays), unpacked("there", arrays), float(arrays["seconds"]))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-
-
-@torch.inference_mode()
-def _answered(detector: Detector, scenes: BoxSet, rows: Sequence[int], own: Tensor) -> _Part:
-    began = time.monotonic()
-    pictures, pixels = batch(detector, scenes, rows)
-    device = next(detector.model.parameters()).device
-    said = [_among(each.things, each.scores, own) for each in found(detector.model(pixels.to(device)))]
-    there = [(things, torch.ones(len(things.labels))) for things in map(things_in, pictures)]
-    return _Part(_boxes(said), _boxes(there), time.monotonic() - began)
-
-
-def _joined(parts: Sequence[Boxes], step: int) -> Boxes:
-    """Of batches of so many scenes."""
-    scene = np.concatenate([part.scene + step * place for place, part in enumerate(parts)])
-    rest = ([getattr(part, name) for part in parts] for name in ("labels", "boxes_cxcywh", "scores"))
-    return Boxes(scene, *map(np.concatenate, rest))
 
 
 def _boxes(scenes: Sequence[tuple[Things, Tensor]]) -> Boxes:
@@ -126,15 +78,9 @@ def batches(
     """Pictures with what is in them, and as the model wants them; one by one where each has a size of its own."""
     step = BATCH if detector.edges_px is None else 1
     for start in range(0, len(scenes), step):
-        yield batch(detector, scenes, range(start, min(start + step, len(scenes))))
-
-
-def batch(
-    detector: Detector, scenes: BoxSet, rows: Sequence[int]
-) -> tuple[list[Annotated], Float[Tensor, "_picture 3 _height _width"]]:
-    pictures = [scenes[index] for index in rows]
-    prepared = [prepare(each.picture, detector.needs(_size_hw(each)))[0] for each in pictures]
-    return pictures, torch.from_numpy(np.stack(prepared))
+        pictures = [scenes[index] for index in range(start, min(start + step, len(scenes)))]
+        prepared = [prepare(each.picture, detector.needs(_size_hw(each)))[0] for each in pictures]
+        yield pictures, torch.from_numpy(np.stack(prepared))
 
 
 def things_in(scene: Annotated) -> Things:

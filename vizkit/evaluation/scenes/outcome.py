@@ -58,34 +58,32 @@ def save(outcome: SceneOutcome, path: Path) -> None:
         | {"measures": asdict(row.measures)}
         for row in outcome.models
     ]
-    arrays = packed("there", outcome.there)
+    arrays = _packed("there", outcome.there)
     for number, row in enumerate(outcome.models):
-        arrays |= packed(f"said{number}", row.said)
+        arrays |= _packed(f"said{number}", row.said)
     write_record(path, facts, arrays)
 
 
-def packed(name: str, boxes: Boxes) -> dict[str, np.ndarray]:
+def _packed(name: str, boxes: Boxes) -> dict[str, np.ndarray]:
     steps = (boxes.boxes_cxcywh * STEPS).round().astype(np.uint16)
     parts = {"scene": boxes.scene.astype(np.uint32), "labels": boxes.labels.astype(np.uint32), "boxes": steps}
     return {f"{name}_{part}": values for part, values in (parts | {"scores": boxes.scores}).items()}
 
 
-def unpacked(name: str, arrays: Mapping[str, np.ndarray]) -> Boxes:
-    scene, labels, steps, scores = (arrays[f"{name}_{part}"] for part in ("scene", "labels", "boxes", "scores"))
-    return Boxes(scene.astype(int), labels.astype(int), steps.astype(np.float32) / STEPS, scores)
-
-
 def read(path: Path) -> SceneOutcome:
     """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
     facts, arrays = read_record(path)
+
+    def boxes(name: str) -> Boxes:
+        scene, labels, steps, scores = (arrays[f"{name}_{part}"] for part in ("scene", "labels", "boxes", "scores"))
+        return Boxes(scene.astype(int), labels.astype(int), steps.astype(np.float32) / STEPS, scores)
+
     judged = tuple(
-        Judged(**{**row, "measures": _measures(row["measures"]), "said": unpacked(f"said{number}", arrays)})
+        Judged(**{**row, "measures": _measures(row["measures"]), "said": boxes(f"said{number}")})
         for number, row in enumerate(facts["judged"])
     )
     facts |= {name: tuple(facts[name]) for name in ("labels", "notes")}
-    return SceneOutcome(
-        **{name: facts[name] for name in FACTS if name in facts}, there=unpacked("there", arrays), models=judged
-    )
+    return SceneOutcome(**{name: facts[name] for name in FACTS if name in facts}, there=boxes("there"), models=judged)
 
 
 def _measures(facts: Mapping[str, Any]) -> Measures:

@@ -32,7 +32,8 @@ LOOK_EVERY_S = 1.0
 @dataclass(frozen=True)
 class Asked:
     """What a form asks for. `key`: before those of its elements. `sets`: by name what they are; `archive`: whether a
-    zip will do. `open`: (set, a few of its pictures, their words)."""
+    zip will do. `goes_on`: what becomes of it when the page is left. `open`: (set, a few of its pictures, their
+    words)."""
 
     key: str
     things: str
@@ -40,6 +41,7 @@ class Asked:
     sets: Mapping[str, str]
     help: str
     archive: bool
+    goes_on: str
     open: Callable[[str, str, int], tuple[Any, list, list[str]]]
     request: Callable[..., tuple[Request, list[str]]]
 
@@ -176,7 +178,6 @@ def _scenes(data: str, split: str, images: int) -> tuple[Any, list, list[str]]:
     return scenes, [data_choice.square(each.picture) for each in few], counts
 
 
-GOES_ON = "It goes on when you leave this page. What was answered is not computed again."
 OWN = "What the models are judged on. Your own: a folder"
 ASKED = {
     "pictures": Asked(
@@ -186,6 +187,7 @@ ASKED = {
         ABOUT,
         f"{OWN}, or a zip of one, with a folder of pictures for each class, called as the models call it.",
         True,
+        "It goes on when you leave this page. What was answered is not computed again.",
         _pictures,
         request_for,
     ),
@@ -196,6 +198,7 @@ ASKED = {
         SCENES,
         f"{OWN} with annotations.json (COCO), whose classes are called as the models call them.",
         False,
+        "It goes on when you leave this page.",
         _scenes,
         request_for_scenes,
     ),
@@ -233,7 +236,7 @@ def run(asked: Asked, request: Request) -> None:
                 on_click=start,
                 args=(request,),
                 disabled=other is not None or not allowed.jobs(),
-                help=GOES_ON,
+                help=asked.goes_on,
             )
         if other is not None:
             st.caption("Another evaluation is at work on this machine.")
