@@ -47,8 +47,8 @@ COMMANDS = {
 EXTRAS = {
     module: extra
     for extra, modules in {
-        "app": ("streamlit", "plotly", "pptx"),
-        "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "jinja2"),
+        "app": ("streamlit", "pptx"),
+        "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "plotly"),
         "transformers": ("transformers", "tokenizers"),
     }.items()
     for module in modules

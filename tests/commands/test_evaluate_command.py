@@ -78,7 +78,7 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
     for name, level in (("0", 20), ("1", 90), ("жук & سوسک", 200)):
         (home / name).mkdir(parents=True)
         for number in range(3):
-            Image.new("RGB", (40, 40), (level, level, 10 * number)).save(home / name / f"п {number}.png")
+            Image.new("RGB", (40, 40), (level, level, 10 * number)).save(home / name / f"п <img src=x> {number}.png")
     (home / "1" / "broken one.jpg").write_bytes(b"no picture")
     output, pictures = tmp_path / "an <odd> name.html", tmp_path / "all.csv"
     given = [
@@ -98,14 +98,16 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
     ]
     assert main(given) == 0
     said = capsys.readouterr().out
-    assert "digits_cnn, digits_vit on 6 pictures" in said
+    assert "6 pictures of цифры ارقام." in said
     assert "1 broken file left out: 1/broken one.jpg" in said
     page = output.read_text(encoding="utf-8")
-    assert "1 of 3 labels (жук &amp; سوسک): 3 of 10 pictures are left out" in page
+    assert "1 of 3 labels (жук & سوسک): 3 of 10 pictures are left out" in page
     assert "1 broken file left out" in page
     assert "All pictures of цифры ارقام" in page
-    assert f"&#39;{home}&#39;" in page  # the command that made it, quoted for a shell
-    assert page.count("data:image/jpeg;base64,") >= 1
+    assert f"'{home}'" in page  # the command that made it, quoted for a shell
+    assert "п \\u003cimg src=x> 1.png" in page
+    assert "<img src=x>" not in page
+    assert page.count("data:image/png;base64,") == 12  # those of each model
     rows = list(csv.DictReader(pictures.read_text(encoding="utf-8").splitlines()))
     assert [row["label"] for row in rows] == ["0"] * 3 + ["1"] * 3
     assert rows[0]["digits_cnn: answer"] in "0123456789"
@@ -161,6 +163,7 @@ def test_asked_to_stop_it_says_how_to_go_on(tmp_path, monkeypatch, capsys):
         (["digits", "--model", "bundled:none"], "none"),
         (["digits", "--model", "bundled:digits_cnn", "--images", "0"], "--images. Must be > 0"),
         (["digits", "--model", "bundled:digits_cnn", "-o", "report.pdf"], ".html or .csv"),
+        (["scenes", "--model", "bundled:scenes_detr", "-o", "report.pdf"], ".html or .json"),
         (["digits", "--model", "bundled:digits_cnn", "--pictures", "no/such/p.csv"], "folder that exists"),
         (["insects", "--images", "4", "--model", "bundled:digits_cnn"], "knows no label"),
     ],

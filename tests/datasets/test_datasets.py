@@ -398,7 +398,10 @@ def test_command_with_many_classes_and_few_images(capsys, monkeypatch):
 
 
 WRONG_COMMANDS = {
-    "no such set": (["nowhere"], "No set and no folder is called 'nowhere'"),
+    "no such set": (
+        ["nowhere"],
+        "No set and no folder is called 'nowhere'; give insects, digits, torchvision:…, a folder",
+    ),
     "no such folder to write to": (["digits", "-o", "nowhere/x.png"], "cannot be written"),
     "no picture to write": (["digits", "-o", "x.txt"], "give a name that ends in .png"),
     "no images": (["digits", "--images", "0"], "--images. Must be > 0"),

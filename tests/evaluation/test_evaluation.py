@@ -1,5 +1,6 @@
 """Asking models about many pictures: whole, in parts, again, with broken files, and names in any script."""
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from PIL import Image
 import vizkit
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source
 from vizkit.evaluation import outcome as outcomes
-from vizkit.evaluation import report
+from vizkit.evaluation import tables
 from vizkit.evaluation.answer_cache import AnswerCache, key_of, weights_digest
 from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.classes import EvaluationError, known
@@ -22,8 +23,13 @@ from vizkit.explanations import reading
 from vizkit.explanations.job import StoppedError
 from vizkit.explanations.reading import Prepared, eight_bit, pixels_on
 from vizkit.explanations.source import OfSet, of_set
+from vizkit.hosts.page import document
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
+from vizkit.views.blocks import Folded
+from vizkit.views.evaluate.recorded import PICTURES
+from vizkit.views.evaluate.results import Results
+from vizkit.views.subject import Subject, no_model, no_picture
 
 HALF = (0.5, 0.5, 0.5)
 CPU = torch.device("cpu")
@@ -229,18 +235,18 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     assert judged.models[0].measures.accuracy.value == 1.0
     assert judged.models[0].measures.images == 12
     assert "1 broken file left out" in judged.notes[-1]
-    page = report.html(judged, found, "python -m vizkit evaluate 'a b'")
-    assert "<bdi>красный жук</bdi>" in page
-    assert "<b>&" not in page.replace("<b>&amp;", "")
-    assert "blue &lt;b&gt;&amp;" in page
-    assert "http" not in page.replace("http-equiv", "")
-    assert "<script" not in page
+    page = document(Results(PICTURES.lend(judged)), [Subject(no_model, no_picture())])
+    assert "красный жук" in page
+    assert page.count("blue <b>") == 0 < page.count("blue \\u003cb>&")  # in a script that reads it as text
+    assert not re.search(r"(src|href)\s*=\s*['\"]https?:", page)
+    assert page.count("data:image/") > 12
 
 
 def test_a_study_of_insects_stands_beside_insects_alone():
     for labels, beside in ((("mayfly nymph", "red", "blue"), True), (("7", "red", "blue"), False)):
         judged = outcomes.evaluate_all([eye(labels=labels)], painted(6, labels=labels), {"data": "painted"})
-        assert ("Reported, on other data" in report.html(judged)) == beside
+        shown = Results(PICTURES.lend(judged)).show(Subject(no_model, no_picture()))
+        assert ("Reported, on other data" in [block.title for block in shown if isinstance(block, Folded)]) == beside
 
 
 @pytest.mark.parametrize("parts", [("train", "val", "test"), ("train", "test"), ("train", "val")])
@@ -349,16 +355,16 @@ def test_an_outcome_survives_the_disk(tmp_path):
     assert (again.labels, again.notes, again.places) == (found.labels, found.notes, found.places)
     assert (again.judged[1].loss == found.judged[1].loss).all()
     assert again.answer_of(0, 0) == found.answer_of(0, 0) == "red"
-    assert report.models_csv(again) == report.models_csv(found)
+    assert tables.models_csv(again) == tables.models_csv(found)
     assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 
 def test_csv_has_a_row_a_model_and_a_row_a_picture():
     found = outcomes.evaluate_all([eye("=a"), eye("b", sharp=-1.0)], painted(9), {})
-    lines = report.models_csv(found).splitlines()
+    lines = tables.models_csv(found).splitlines()
     assert lines[0].startswith("model,pictures,accuracy")
     assert lines[1].startswith("'=a,9,1.000000,")  # no formula for a spreadsheet
-    pictures = report.pictures_csv(found).splitlines()
+    pictures = tables.pictures_csv(found).splitlines()
     assert len(pictures) == 10
     assert pictures[1].startswith("picture 0,red,red,")
 

@@ -23,7 +23,6 @@ from vizkit.evaluation.measures import (
     Judged,
     calibration_error,
     confusion,
-    hardest,
     judge,
     mean_interval,
     measure,
@@ -65,7 +64,6 @@ def test_four_pictures_by_hand():
     assert (dog.images, dog.precision, dog.recall) == (2, pytest.approx(2 / 3), 1.0)
     assert dog.f1 == pytest.approx(0.8)
     assert confusion(toy(), 2).tolist() == [[1, 1, 0], [0, 2, 0]]
-    assert hardest(toy(), 2).tolist() == [1, 0]
 
 
 def test_a_model_of_other_classes_answers_with_another_class():
@@ -96,11 +94,6 @@ def test_losses_are_taken_in_double_precision(random):
     logits, target = random
     expected = -torch.from_numpy(logits).double().log_softmax(1).numpy()[np.arange(300), target]
     np.testing.assert_allclose(judge(logits, target, np.arange(7)).loss, expected, rtol=1e-13)
-
-
-def test_the_hardest_pictures_are_two_dozen_at_most_the_first_among_equals_first():
-    logits, target = np.tile(np.array([1, 0], np.float32), (100, 1)), np.arange(100) % 2  # every other answer is wrong
-    assert hardest(judge(logits, target, np.arange(2))).tolist() == list(range(1, 49, 2))
 
 
 # ---- against libraries -----------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from vizkit.training.sequences.answers import answered
 from vizkit.training.sequences.answers import read as read_texts
 from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Said
-from vizkit.views.evaluate import texts
+from vizkit.views.evaluate import detectors, texts
+from vizkit.views.evaluate.detectors import Detectors
 from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, scene_set
 from vizkit.views.evaluate.results import Results
 from vizkit.views.evaluate.texts import Texts, both
@@ -55,6 +56,16 @@ def test_scenes_are_drawn_as_they_were_judged():
         mine, theirs = (each.where((each.scene < 6) & (each.scores > 0.5)) for each in (mine, theirs))
         np.testing.assert_array_equal(mine.labels, theirs.labels)
         np.testing.assert_allclose(mine.boxes_cxcywh, theirs.boxes_cxcywh, atol=1e-3)
+
+
+def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
+    of, drawn = Subject(no_model, no_picture()), []
+    monkeypatch.setattr(detectors, "precision_recall", lambda *given: drawn.append("curve"))
+    monkeypatch.setattr(detectors, "scene_set", lambda found, px: drawn.append(px) or scene_set(found, px))
+    list(Detectors(scene=5, score=0.5).show(of))
+    assert drawn.count("curve") == drawn.count(detectors.SHARP_PX) == 1
+    list(Detectors(scene=5, score=0.6).show(of))
+    assert drawn.count("curve") == drawn.count(detectors.SHARP_PX) == 1
 
 
 @pytest.mark.parametrize("name", PICTURES)

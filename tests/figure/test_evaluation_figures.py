@@ -1,12 +1,16 @@
-"""The drawings of an evaluation by their numbers: confusion matrix, reliability, and what a report makes of them."""
+"""The drawings of an evaluation by their numbers: confusion matrix, reliability, and what paper shows of them."""
 
 import numpy as np
 import pytest
 
-from vizkit.evaluation.measures import Bin
-from vizkit.evaluation.report_pictures import confusion_table, environment, mistakes
+from vizkit.figure.charts import bars
 from vizkit.figure.evaluation.confusion import MOST_NUMBERED, confusion
 from vizkit.figure.evaluation.reliability import reliability
+from vizkit.figure.palette import CLASSES
+from vizkit.figure.saved.panels import chart_marks, panel_of
+from vizkit.figure.saved.plate import Stroke, Words
+from vizkit.figure.sequences.word_matrix import WordMatrix
+from vizkit.views.evaluate.measured import OTHERS, frequent
 
 COUNTS = np.array([[8, 2, 0], [0, 5, 5]])
 
@@ -36,7 +40,7 @@ def test_a_large_matrix_has_no_numbers_and_one_name_twice_stays_two():
 
 
 def test_bars_of_few_pictures_are_pale():
-    bins, diagonal = reliability([0.0, 0.8], 0.2, [0.15, 0.9], [0.5, 1.0], [1, 100], "#6366f1").data
+    bins, diagonal = reliability([0.0, 0.8], 0.2, [0.15, 0.9], [0.5, 1.0], [1, 100], "#6366f1", "a").data
     assert (list(bins.x), bins.width, bins.offset) == ([0.0, 0.8], 0.2, 0)
     assert list(bins.y) == [0.5, 1.0]
     assert [float(colour.split()[-1][:-1]) for colour in bins.marker.color] == pytest.approx([0.35 + 0.065, 1.0])
@@ -44,32 +48,41 @@ def test_bars_of_few_pictures_are_pale():
     assert (diagonal.x, diagonal.y) == ((0, 1), (0, 1))
 
 
-def part(macro: str, *given) -> str:
-    return getattr(environment().get_template("parts.html").module, macro)(*given)
+def test_counts_are_written_whole_and_none_says_nothing():
+    table = WordMatrix(COUNTS.astype(float), ("<a>", "b"), ("<a>", "b", "another class"), counts=True)
+    text = table.html()
+    assert [text.count(f">{number}</td>") for number in (8, 2, 5, 0)] == [1, 1, 2, 0]
+    assert "<a>" not in text
+    marks, _ = table.marks(300.0)
+    assert sorted(mark.text for mark in marks if isinstance(mark, Words) and mark.text.isdigit()) == [
+        "2",
+        "5",
+        "5",
+        "8",
+    ]
 
 
-def test_the_report_lists_mistakes_by_their_number():
-    assert mistakes(COUNTS, ("a", "b")) == [("b", "another class", 5), ("a", "b", 2)]
-    assert mistakes(COUNTS, ("a", "b"), most=1) == [("b", "another class", 5)]
-    text = part("frequent", mistakes(COUNTS, ("<a>", "b")))
-    assert "<bdi>&lt;a&gt;</bdi> taken for <bdi>b</bdi>: 2" in text
-    assert part("frequent", mistakes(np.diag([3, 4, 0])[:2], ("a", "b"))).strip() == "<p>No mistakes.</p>"
+def test_mistakes_are_listed_by_their_number():
+    rows = frequent(COUNTS, ("a", "b"))
+    assert [[*row.values()] for row in rows] == [["b", OTHERS, 5], ["a", "b", 2]]
+    assert frequent(np.diag([3, 4, 0])[:2], ("a", "b")) == ()
 
 
-def test_the_report_s_table_has_every_count_and_gives_way_to_a_list():
-    def table(counts, labels) -> str:
-        return part("confusion", *confusion_table(counts, labels))
-
-    text = table(COUNTS, ("a", "<b>"))
-    assert [text.count(f">{number}</td>") for number in (8, 2, 5)] == [1, 1, 2]
-    assert "another class" in text
-    assert "<b>" not in text
-    assert "another class" not in table(np.diag([3, 4, 0])[:2], ("a", "b"))
-    many = tuple(map(str, range(41)))
-    assert "41 classes" in table(np.zeros((41, 42), np.int64), many)
+def test_bars_of_probability_are_as_high_on_paper_as_their_shares():
+    panel = panel_of(reliability([0.0, 0.8], 0.2, [0.15, 0.9], [0.5, 1.0], [1, 100], CLASSES[2], "a"))
+    steps, diagonal = panel.lines
+    assert steps.x == pytest.approx((0, 0, 0.2, 0.2, 0.8, 0.8, 1, 1))
+    assert steps.y == (0, 0.5, 0.5, 0, 0, 1, 1, 0)
+    assert (steps.colour, diagonal.dash) == (2, "dash")
 
 
-def test_a_bar_of_the_report_is_as_high_as_its_share():
-    text = part("reliability", (Bin(0.8, 12, 0.83, 0.5),), 15)
-    assert 'height="150.0"' in text
-    assert "probability 0.830, right 0.500, 12 pictures" in text
+def test_the_interval_of_a_bar_is_on_paper_and_its_number_beyond():
+    figure = bars(["a", "b"], [2.0, 0.0], "wrong answers").update_traces(
+        error_x={"type": "data", "array": [3.0, 1.0], "arrayminus": [1.0, 0.0], "symmetric": False}
+    )
+    panel = panel_of(figure)
+    assert panel.lines[0].ends == ((1.0, 5.0), (0.0, 1.0))
+    marks, _ = chart_marks(panel, 0.0)
+    (left, _), (right, _) = next(mark for mark in marks if isinstance(mark, Stroke) and mark.line == 1.2).points
+    number = next(mark for mark in marks if isinstance(mark, Words) and mark.text == "2")
+    assert left < right < number.x

@@ -82,7 +82,9 @@ EXAMPLES = {
         given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
     ],
     "evaluation.precision_recall.precision_recall": [given(X / 4, {"a": X / 4}, [palette.CLASSES[0]], ("mean", X / 4))],
-    "evaluation.reliability.reliability": [given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0])],
+    "evaluation.reliability.reliability": [
+        given([0.0, 0.5], 0.5, [0.2, 0.7], [0.2, 0.7], [3, 9], palette.CLASSES[0], "m")
+    ],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
     "evaluation.strength_curves.strength_curves": [given({"a": X[None] / 4, "b": np.stack([X, X]) / 4}, LIST, 1, "°")],
     "shift.cosines": [given([0, 1, 2], {"a": X / 4}, 1)],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule
+from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule, template
 from vizkit.figure.palette import CLASSES, SIGNED, colours
 from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.saved.panels import Line, Panel, chart_marks, panel_of
@@ -185,3 +185,12 @@ def test_words_that_would_lie_over_one_another_are_dots_alone():
     assert "far" in texts
     assert "second" not in texts
     assert sum(isinstance(mark, Stroke) and len(mark.points) == 1 for mark in marks) == 3
+
+
+def test_a_figure_has_the_template_and_still_checks_what_it_is_given():
+    figure = curves({"a": (np.arange(2), np.arange(2))}, "x", "y")
+    assert figure.layout.template.to_plotly_json() == template().to_plotly_json()
+    figure.layout.template.layout.hovermode = "x"
+    assert template().layout.hovermode == "closest"
+    with pytest.raises(ValueError, match="height"):
+        figure.layout.height = "no"

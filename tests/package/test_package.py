@@ -21,7 +21,7 @@ WITHOUT_THE_APP = """
 import sys
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("streamlit", "plotly", "jinja2", "accelerate", "torchmetrics", "transformers"):
+        if name.partition(".")[0] in ("streamlit", "plotly", "accelerate", "torchmetrics", "transformers"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Missing())
 import numpy as np

@@ -7,11 +7,13 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vizkit.commands.detection.evaluating import deliver, find_things, opened, refuse_boxes
+from vizkit.commands.detection.evaluating import asked, deliver, find_things, finish_boxes, opened, refuse_boxes
 from vizkit.commands.options import AS_IT_IS, Opening, Request, several_processes
-from vizkit.commands.output import aligned, refuse_output, typed, writing_to
+from vizkit.commands.output import refuse_output, told, write_output
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.interrupting import interruptible, terminable
@@ -37,7 +39,7 @@ def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> 
 
     vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
 
-    vizkit evaluate scenes --model bundled:scenes_detr -o precision.json
+    vizkit evaluate scenes --model bundled:scenes_detr -o precision.html
 
     accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
 
@@ -99,7 +101,7 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
             accelerator=accelerator,
         )
     if outcome is not None:
-        finish(request, outcome, images, job)
+        finish(request, replace(outcome, command=asked()), job)
     if accelerator is not None:
         accelerator.end_training()
 
@@ -113,7 +115,7 @@ def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
     detectors, scenes, how = opened(data, request, opening.device)
     with _stoppable(tell, AGAIN) as stopping:
         outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
-    deliver(request, outcome, job)
+    finish_boxes(request, replace(outcome, command=asked()), job)
 
 
 def _use(threads: int) -> None:
@@ -205,50 +207,17 @@ def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------
-def finish(request: Request, outcome: "Outcome", images: "ImageSet", job: Any) -> None:
-    from vizkit.evaluation import report
+def finish(request: Request, outcome: "Outcome", job: Any) -> None:
+    from vizkit.evaluation import tables
     from vizkit.evaluation.outcome import save
+    from vizkit.views.evaluate.measured import row_of
+    from vizkit.views.evaluate.recorded import PICTURES, titled
+    from vizkit.views.evaluate.results import Results
 
-    command = typed({"--folder": 1, "--end-with": 1, "--quiet": 0})  # without what a page adds
-    if job:
-        job.say(state="running", message="Writing the report.")
-        save(outcome, job.result)
-        report.write(report.html(outcome, images, command), job.path / "report.html")
-        job.say(state="done", message="")
-        return
-    print(_spoken(outcome))
-    for output in filter(None, (request.output, request.pictures)):
-        if output.suffix.lower() == ".npz":
-            save(outcome, output)
-            print(f"{output}: every answer, as vizkit show evaluation reads it")
-            continue
-        if output is request.pictures:
-            text = report.pictures_csv(outcome)
-        else:
-            csv = output.suffix.lower() == ".csv"
-            text = report.models_csv(outcome) if csv else report.html(outcome, images, command)
-        with writing_to(output):
-            report.write(text, output)
-        print(f"{output}: {', '.join(row.name for row in outcome.models)} on {len(outcome.rows):,} pictures")
-
-
-def _spoken(outcome: "Outcome") -> str:
-    """The table and the tests, for a terminal."""
-    heads = ("model", "accuracy", "95 % interval", "top-5", "loss", "ECE", "images/s", "parameters")
-    rows: list[tuple[str, ...]] = [heads]
-    for row in outcome.models:
-        m = row.measures
-        rows.append(
-            (
-                row.name,
-                f"{m.accuracy.value:.1%}",
-                f"{m.accuracy.low:.1%} to {m.accuracy.high:.1%}",
-                "–" if m.top5 is None else f"{m.top5:.1%}",
-                f"{m.loss:.3f}",
-                f"{m.ece:.3f}",
-                f"{row.images_per_s:,.0f}",
-                f"{row.parameters:,}",
-            )
-        )
-    said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes]
-    return "\n".join([*said, "", aligned(rows), "", *(pair.sentence for pair in outcome.pairs)]).rstrip()
+    said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes, "", told(map(row_of, outcome.models))]
+    said += ["", *(pair.sentence for pair in outcome.pairs)]
+    kinds = {".npz": partial(save, outcome), ".csv": tables.models_csv(outcome)}
+    deliver(request, job, said, Results(PICTURES.lend(titled(outcome))), kinds)
+    if request.pictures:
+        write_output(request.pictures, tables.pictures_csv(outcome).encode(errors="replace"))
+        print(request.pictures)

@@ -2,16 +2,19 @@
 
 import io
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vizkit.writing import write
+
+if TYPE_CHECKING:
+    from vizkit.views.view import View
 
 TYPED: ContextVar[Sequence[str]] = ContextVar("typed", default=())
 """The words of the command, for files that say how they were made."""
@@ -44,6 +47,15 @@ def write_output(output: Path, content: bytes | str | Callable[[Path], object]) 
     """`vizkit.writing.write` with ValueError and a sentence where the system refuses, as when the disk is full."""
     with writing_to(output):
         write(output, content)
+
+
+def write_view(output: Path, view: "View") -> None:
+    """What a view shows that opens no model and no picture, as a page or a picture of its own."""
+    from vizkit.hosts.showing import Showing
+    from vizkit.views.subject import Subject, no_model, no_picture
+
+    with writing_to(output):
+        Showing(view, [Subject(no_model, no_picture())]).save(output)
 
 
 def write_arrays(output: Path, **arrays: Any) -> None:
@@ -86,6 +98,13 @@ def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> str:
         ).rstrip()
         for row in rows
     )
+
+
+def told(rows: Iterable[Mapping[str, object]]) -> str:
+    """A table of a view for the terminal."""
+    table = [*rows]
+    cells = [["–" if value is None else str(value) for value in row.values()] for row in table]
+    return aligned([[*table[0]], *cells])
 
 
 def markdown(heads: Sequence[object], rows: Sequence[Sequence[str]]) -> str:

@@ -2,14 +2,14 @@
 
     set = open_set("insects", "train")
 
-It knows drawn insects, handwritten digits, some of torchvision's sets, folders and zip files.
+It knows the sets of `builtin/`, folders and zip files.
 """
 
 from dataclasses import replace
 from pathlib import Path
 
 from vizkit.datasets.archive import unpacked
-from vizkit.datasets.builtin import BUILT_IN
+from vizkit.datasets.builtin import ABOUT, BUILT_IN
 from vizkit.datasets.folder import open_folder, splits_in
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.datasets.split_shares import fair_choice
@@ -18,11 +18,10 @@ from vizkit.datasets.split_shares import fair_choice
 def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:
     """One split ("train", "val" or "test") of a set of pictures.
 
-    `name`: "insects" (also ":easy", ":hard"), "digits", "torchvision:" with cifar10, cifar100, flowers102 or pets, a
-    folder, or a zip file; a folder that is called like a built-in set is opened as "./insects". `images`: at most so
-    many, of files in proportion to the classes, of digits the first. `size_px`: the side of drawn insects; all others
-    have sizes of their own. `seed`: of what is drawn, and of a division into splits where there is none. Raises
-    DatasetError.
+    `name`: of a built-in set, as `vizkit datasets` lists them, a folder, or a zip file; a folder that is called like a
+    built-in set is opened as "./insects". `images`: at most so many, of files in proportion to the classes. `size_px`:
+    the side of what is drawn; all others have sizes of their own. `seed`: of what is drawn, and of a division into
+    splits where there is none. Raises DatasetError.
     """
     if split not in SPLITS:
         raise DatasetError(f"There is no split {split!r}; choose one of {', '.join(SPLITS)}.")
@@ -62,9 +61,8 @@ def kind_of(name: str | Path) -> tuple[str, str]:
         return "archive", str(path)
     if path.is_file():
         raise DatasetError(f"{path.name} is no set of pictures; give a folder, or a .zip of one.")
-    raise DatasetError(
-        f"No set and no folder is called {str(name)[:99]!r}; give insects, digits, torchvision:…, a folder or a .zip."
-    )
+    known = ", ".join(kind if kind in ABOUT else f"{kind}:…" for kind in BUILT_IN)
+    raise DatasetError(f"No set and no folder is called {str(name)[:99]!r}; give {known}, a folder or a .zip.")
 
 
 def _open_files(kind: str, detail: str, split: str, seed: int) -> ImageSet:

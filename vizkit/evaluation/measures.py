@@ -204,8 +204,3 @@ def _by_class(judged: Judged, labels: tuple[str, ...]) -> tuple[ClassRow, ...]:
     )
     rows = zip(labels, *scores, strict=True)
     return tuple(ClassRow(label, int(n), float(p), float(r), float(f)) for label, p, r, f, n in rows)
-
-
-def hardest(judged: Judged, most: int = 24) -> Int[np.ndarray, " hard"]:
-    """Places of the pictures with the highest loss, the worst first."""
-    return np.argsort(-judged.loss, kind="stable")[:most]

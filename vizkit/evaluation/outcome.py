@@ -50,7 +50,8 @@ class Row:
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """`opened`: how `open_pictures` was called. `labels`: those that all models know; `classes`: by model the names of
-    its classes. `rows`, `places`: of each picture in the set. `judged`: by model. `broken`: place → why."""
+    its classes. `rows`, `places`: of each picture in the set. `judged`: by model. `broken`: place → why.
+    `command`: what judged them, as one types it."""
 
     opened: Mapping[str, Any]
     name: str
@@ -66,6 +67,7 @@ class Outcome:
     rows: Int[np.ndarray, " image"]
     places: tuple[str, ...]
     judged: tuple[Judged, ...]
+    command: str = ""
 
     @property
     def target(self) -> Int[np.ndarray, " image"]:
@@ -239,7 +241,7 @@ def save(outcome: Outcome, path: Path) -> None:
     """Whole or not at all."""
     facts = {
         name: getattr(outcome, name)
-        for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes")
+        for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes", "command")
     }
     facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
     facts["outputs"] = [judged.outputs for judged in outcome.judged]
@@ -271,6 +273,7 @@ def read(path: Path) -> Outcome:
         rows,
         places,
         judged,
+        facts.get("command", ""),
     )
 
 

@@ -26,6 +26,7 @@ from vizkit.views.blocks import (
     Chart,
     Code,
     Columns,
+    Folded,
     Formula,
     Grid,
     Heading,
@@ -52,10 +53,11 @@ Packed = dict[str, Any]
 
 @dataclass
 class Packing:
-    """How blocks become what the script reads. `pool`: texts by their places; `urls`: of pictures by their identity,
-    which hold while the picture does."""
+    """How blocks become what the script reads. `unfolded`: with what few ask for. `pool`: texts by their places;
+    `urls`: of pictures by their identity, which hold while the picture does."""
 
     draw: str
+    unfolded: bool = False
     pool: dict[str, int] = field(default_factory=dict)
     urls: dict[int, tuple[np.ndarray, str]] = field(default_factory=dict)
 
@@ -69,6 +71,10 @@ class Packing:
         if isinstance(block, Columns):
             parts = [self.all(part, of) for part in block.parts]
             yield {"kind": "columns", "parts": parts, "widths": list(block.widths or (1,) * len(parts))}
+        elif isinstance(block, Folded):
+            if self.unfolded:
+                yield {"kind": "folded", "text": block.title}
+                yield from self.all(block.make(), of)
         elif (pack := PACKED.get(type(block))) is not None:
             yield from pack(self, block, of)
 

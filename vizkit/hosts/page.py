@@ -10,6 +10,7 @@ from vizkit.figure.canvas.scripts import SCRIPTS, mounted
 from vizkit.hosts.packing import Packed
 from vizkit.hosts.stage import FRAMES_BYTES, stage
 from vizkit.settings import __version__
+from vizkit.standalone.page import around
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -33,14 +34,10 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
     images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
     below = f"{f'Picture: {escape(images)} · ' if images else ''}vizkit {__version__}"
-    return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
-        "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'></head>"
-        "<body style='margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.5 system-ui,sans-serif;"
-        "background:light-dark(#fff,#0f1120);color:light-dark(#16182b,#e8eaf6)'>"
-        f"<h1 style='font-size:1.4rem;margin:0'>{escape(title)}</h1><p>{escape(view.summary().replace('`', ''))}</p>"
-        f"{_mounted(book)}<details><summary>How to read this</summary>{read}</details>"
-        f"<p style='opacity:.7;font-size:.85rem'>{below}</p></body></html>"
+    return around(
+        f"<h1>{escape(title)}</h1><p>{escape(view.summary().replace('`', ''))}</p>{_mounted(book)}"
+        f"<details open><summary>How to read this</summary>{read}</details><footer>{below}</footer>",
+        title,
     )
 
 
@@ -50,7 +47,7 @@ def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
 
 
 def _mounted(book: Packed) -> str:
-    used = sorted({"vizkit_look", "vizkit_tiles", *_scripts(book["frames"])})
+    used = sorted(_scripts(book["frames"]))
     own = [SCRIPTS[name] for name in ("vizkit_scrubber", "vizkit_stage")]
     style = "".join(script.css.read_text("utf-8") for script in own) + CSS
     place = f"vizkit-{uuid.uuid4().hex}"

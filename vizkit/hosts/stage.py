@@ -35,7 +35,7 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
     books = (_book(view, turned.thinned(most), columns, draw, most_bytes) for most in FEWER) if turned else ()
     book = next(filter(None, books), None)
     if book is None:
-        pack = Packing(draw)
+        pack = Packing(draw, unfolded=turned is None)
         frames = [pack.frame(columns(view))]
         book = {"field": None, "frames": frames, "pool": [*pack.pool]}
     return {"titles": titles, **book}

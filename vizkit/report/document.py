@@ -5,22 +5,17 @@ import json
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import Any
 
 from vizkit import __version__
 from vizkit.from_json import ReportError, read
 from vizkit.report.item import Item, from_json, stem_of, to_json
 from vizkit.report.making import Made, made
-from vizkit.standalone.page import LIMIT_MB, Card, fragment
+from vizkit.standalone.page import LIMIT_MB, Card, around, fragment
 from vizkit.traces import TraceError
 from vizkit.views.explore import Explore
 from vizkit.views.subject import Subject
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 
 FORMAT = 1
 MOST_ITEMS, MOST_BYTES = 200, 2**22
@@ -75,16 +70,17 @@ def html(report: Report, inputs: Sequence[Subject]) -> str:
 def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -> str:
     able = sum(isinstance(picture.item.shows, Explore) for picture in pictures)
     limit = min(LIMIT_MB, HTML_MB / max(1, able))
-    entries = [
-        {
-            "title": picture.plate.title,
-            "svg": picture.svg,
-            "comment": entry.comment,
-            "canvas": _canvas(picture, given, limit),
-        }
-        for entry, picture, given in zip(report.entries, pictures, inputs, strict=True)
-    ]
-    return _environment().get_template("report.html").render(title=report.title, entries=entries, version=__version__)
+    articles = []
+    for number, (entry, picture, given) in enumerate(zip(report.entries, pictures, inputs, strict=True), 1):
+        title = f"{number}. {picture.plate.title}" if len(pictures) > 1 else picture.plate.title
+        comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
+        drawn = [f"<figure>{each}</figure>" for each in (picture.svg, _canvas(picture, given, limit)) if each]
+        articles.append(
+            f"<article><h2>{escape(title)}</h2>{comment}<div class='pictures'>{''.join(drawn)}</div></article>"
+        )
+    heading = f"<h1>{escape(report.title)}</h1>" if report.title else ""
+    footer = f"<footer>Made by vizkit {__version__}.</footer>"
+    return around(f"{heading}{''.join(articles)}{footer}", report.title or pictures[0].plate.title)
 
 
 def _canvas(picture: Made, inputs: Subject, limit_mb: float) -> str:
@@ -100,20 +96,6 @@ def _canvas(picture: Made, inputs: Subject, limit_mb: float) -> str:
         return fragment(card, limit_mb=limit_mb, start=(layer, head, query))
     except TraceError:  # too large: the drawing stands alone
         return ""
-
-
-@cache
-def _environment() -> "Environment":
-    """Every value is escaped; a template that asks for what is not there is an error."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------

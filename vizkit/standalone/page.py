@@ -28,6 +28,7 @@ UNTRAINED = "\nIts weights are random: its answers mean nothing."
 _HERE = Path(__file__).parent
 _HOST_JS = (_HERE / "host.js").read_text(encoding="utf-8")
 _HOST_CSS = (_HERE / "host.css").read_text(encoding="utf-8")
+_PAGE_CSS = (_HERE / "page.css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,17 @@ class Card:
 
 def document(*cards: Card, limit_mb: float = LIMIT_MB) -> str:
     """A whole page. Raises TraceError as `fragment` does."""
-    inner = fragment(*cards, limit_mb=limit_mb)
-    title = escape(" · ".join(card.trace.model for card in cards))
-    return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
-        "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'></head>"
-        f"<body style='margin:0 auto;max-width:1200px;padding:1rem'>{inner}</body></html>"
+    return around(fragment(*cards, limit_mb=limit_mb), " · ".join(card.trace.model for card in cards))
+
+
+def around(inner: str, title: str) -> str:
+    """A whole page with HTML that may stand in it; what no file can hold of a name is a question mark."""
+    page = (
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
+        "<meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'>"
+        f"<style>{_PAGE_CSS}</style></head><body>{inner}</body></html>"
     )
+    return page.encode(errors="replace").decode()
 
 
 def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True, start: Start | None = None) -> str:

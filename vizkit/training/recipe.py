@@ -76,7 +76,8 @@ class Recipe:
 
     # what is learned
     data: str = _said(
-        "insects", "insects, insects:hard, digits, torchvision:cifar10, a folder, a zip; scenes; texts: dates, copy …"
+        "insects",
+        "a set such as insects:hard (vizkit datasets lists all), a folder, a zip; scenes; texts: dates, copy …",
     )
     images: int = _said(0, "training images or texts; 0 takes the data set's own number")
     data_seed: int = _said(0, "seed of the drawn or split data")

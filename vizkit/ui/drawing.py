@@ -141,6 +141,8 @@ def _chart(to: Drawing, block: Chart) -> None:
             rule = rule_of(asked[block.picks], of)
         point = rule, partial(to.put, block.picks)
     chart.chart(block.figure, to.next_key("chart"), block.alt, point)
+    if block.hint:
+        st.caption(plain(block.hint))
 
 
 def _table(to: Drawing, block: Table) -> None:

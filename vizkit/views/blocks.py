@@ -174,13 +174,14 @@ class Picture(Block):
 class Chart(Block):
     """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
     `customdata`, or several fields to the parts of it. `still`: what is on paper in its place, of cells that lie over a
-    picture."""
+    picture. `hint`: what is said below it where it answers, as what a click does."""
 
     figure: Any
     alt: str
     title: str = ""
     picks: str | tuple[str, ...] = ""
     still: tuple[Block, ...] = ()
+    hint: str = ""
 
 
 class Bars(Block):
@@ -297,7 +298,7 @@ class Later(Block):
 
 
 class Folded(Block):
-    """What few ask for, made when it is opened; not on paper."""
+    """What few ask for, made when it is opened; on a page that nobody answers it stands open, and not on paper."""
 
     title: str
     make: Callable[[], Iterable[Block]]

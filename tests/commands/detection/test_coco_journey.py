@@ -103,6 +103,12 @@ def test_from_annotations_to_boxes(folder, tmp_path, capsys):
         == 0
     )
     rows = table(tmp_path / "precision.csv")
+    page = tmp_path / "precision.html"
+    assert main(["evaluate", str(folder), "--model", run, "--split", "train", "--quiet", "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert f"python -m vizkit evaluate {folder} --model {run}" in text
+    assert all(f'["{row["class"]}","{row["things"]}","' in text for row in rows[1:])
+    assert text.count("77 is not among the categories") == 1
     assert [row["class"] for row in rows] == ["all", *NAMES]
     assert sum(int(row["things"]) for row in rows[1:]) == int(rows[0]["things"])
     assert float(rows[0]["ap50"]) == pytest.approx(model["ap50"], abs=1e-6)
@@ -134,7 +140,7 @@ def test_what_cannot_be_evaluated_gets_a_sentence(folder, tmp_path, capsys):
     for options, word in (
         (["--model", run], "no class in common"),
         (["--model", run, "--model", "bundled:digits_vit"], "apart"),
-        (["--model", run, "-o", str(tmp_path / "out.html")], ".json or .csv or .npz"),
+        (["--model", run, "-o", str(tmp_path / "out.pdf")], ".html or .json or .csv or .npz"),
         (["--model", run, "--pictures", str(tmp_path / "out.csv")], "leave it out"),
         (["--model", run, "--images", "0"], "--images. Must be > 0"),
     ):
@@ -157,3 +163,5 @@ def test_an_empty_picture_has_nothing_in_it(tmp_path):
     assert main(["evaluate", str(folder), "--model", run, "--quiet", "-o", str(tmp_path / "out.csv")]) == 0
     rows = table(tmp_path / "out.csv")
     assert [(row["class"], row["things"], row["ap50"]) for row in rows] == [("all", "0", ""), ("ant", "0", "")]
+    assert main(["evaluate", str(folder), "--model", run, "--quiet", "-o", str(tmp_path / "out.html")]) == 0
+    assert '["ant","0","–"]' in (tmp_path / "out.html").read_text(encoding="utf-8")

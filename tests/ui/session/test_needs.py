@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from tests.ui import test_views
+from vizkit.models.families import FAMILIES
 from vizkit.ui.session import model_names, models
 from vizkit.ui.session.needs import NEEDS
 
@@ -19,6 +20,15 @@ def fits(source: str, need: str) -> bool:
 
 def test_every_need_is_that_of_a_view():
     assert {*ONE_OF_EACH, "model"} == set(NEEDS)
+
+
+def test_a_family_that_expects_no_attention_is_no_transformer(monkeypatch: pytest.MonkeyPatch):
+    loaded = models.model("bundled:digits_vit")
+    assert NEEDS["transformer"].has(loaded)
+    monkeypatch.setattr(FAMILIES["vit"], "expected", lambda model: 0)
+    assert not NEEDS["transformer"].has(loaded)
+    assert not NEEDS["transformer"].has(models.model("bundled:digits_cnn"))
+    assert not NEEDS["transformer"].has(models.model("bundled:digits_mlp"))
 
 
 @pytest.mark.parametrize("data", ["insects", "digits"])

@@ -1,16 +1,17 @@
 """Models that find things are evaluated by average precision, on scenes or on a folder of COCO's format."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.options import Request
-from vizkit.commands.output import aligned, refuse_output, write_output
+from vizkit.commands.output import refuse_output, told, typed, write_output, write_view
 
 if TYPE_CHECKING:
     from vizkit.datasets.scenes.annotated import BoxSet
-    from vizkit.evaluation.measures import Interval
     from vizkit.evaluation.scenes.outcome import SceneOutcome
     from vizkit.models.detection.opening import Detector
+    from vizkit.views.view import View
 
 
 def find_things(models: Sequence[str]) -> bool:
@@ -25,7 +26,7 @@ def find_things(models: Sequence[str]) -> bool:
 
 
 def refuse_boxes(request: Request) -> None:
-    refuse_output(request.output, (".json", ".csv", ".npz"))
+    refuse_output(request.output, (".html", ".json", ".csv", ".npz"))
     if request.pictures:
         raise ValueError("--pictures lists one answer a picture, and these models give boxes: leave it out.")
 
@@ -49,45 +50,39 @@ def opened(data: str, request: Request, device: str | None) -> "tuple[list[Detec
     return detectors, open_boxes(**how), how
 
 
-def deliver(request: Request, outcome: "SceneOutcome", job: Any) -> None:
-    """Into the folder of a page; else said, and written where a file was asked for."""
-    from vizkit.evaluation.scenes import report
-    from vizkit.evaluation.scenes.outcome import save
+def asked() -> str:
+    """The command, without what a page adds."""
+    return typed({"--folder": 1, "--end-with": 1, "--quiet": 0})
 
+
+def deliver(request: Request, job: Any, said: Sequence[str], view: "View", kinds: Mapping[str, Any]) -> None:
+    """What came of it: into the folder of a page; else said, and written where a file was asked for. `kinds`: by the
+    ending of a file what it holds; others show the view."""
     if job:
-        save(outcome, job.result)
+        job.say(state="running", message="Writing the report.")
+        write_output(job.result, kinds[".npz"])
+        write_view(job.path / "report.html", view)
         job.say(state="done", message="")
         return
-    print(_spoken(outcome))
+    print("\n".join(said).rstrip())
     if request.output:
-        kind = request.output.suffix.lower()
-        if kind == ".npz":
-            write_output(request.output, lambda whole: save(outcome, whole))
+        content = kinds.get(request.output.suffix.lower())
+        if content is None:
+            write_view(request.output, view)
         else:
-            write_output(request.output, report.as_csv(outcome) if kind == ".csv" else report.as_json(outcome))
-        print(f"{request.output}: {', '.join(row.name for row in outcome.models)} on {outcome.scenes:,} pictures")
+            write_output(request.output, content.encode(errors="replace") if isinstance(content, str) else content)
+        print(request.output)
 
 
-def _spoken(outcome: "SceneOutcome") -> str:
-    """What was left out, the table of the models, and that of the classes."""
-    rows: list[tuple[str, ...]] = [("model", "AP", "AP50", "AP75", "without mistake", "scenes/s", "parameters")]
-    for row in outcome.models:
-        m = row.measures
-        precisions = map(_between, (m.ap, m.ap50, m.ap75))
-        faultless = f"{m.faultless.value:.1%} ({m.faultless.low:.1%} to {m.faultless.high:.1%})"
-        rows.append((row.name, *precisions, faultless, f"{outcome.scenes / row.seconds:.1f}", f"{row.parameters:,}"))
-    kinds: list[tuple[str, ...]] = [("class", "things", *(f"AP50 {row.name}" for row in outcome.models))]
-    for place, (label, count) in enumerate(zip(outcome.labels, outcome.things, strict=True)):
-        kinds.append((label, f"{count:,}", *(_said(row.measures.by_label[place]) for row in outcome.models)))
+def finish_boxes(request: Request, outcome: "SceneOutcome", job: Any) -> None:
+    from vizkit.evaluation.scenes import tables
+    from vizkit.evaluation.scenes.outcome import save
+    from vizkit.views.evaluate.detectors import Detectors, classes_of, row_of
+    from vizkit.views.evaluate.recorded import SCENES, called
+
     said = [f"{outcome.scenes:,} pictures of {outcome.name} ({outcome.part}), {len(outcome.there):,} things."]
-    return "\n".join([*said, *outcome.notes, "", aligned(rows), "", aligned(kinds)])
-
-
-def _between(interval: "Interval") -> str:
-    return (
-        "–" if interval.value != interval.value else f"{interval.value:.3f} ({interval.low:.3f} to {interval.high:.3f})"
-    )
-
-
-def _said(value: float) -> str:
-    return "–" if value != value else f"{value:.3f}"
+    said += [*outcome.notes, "", told(map(row_of, outcome.models))]
+    for row in outcome.models:
+        said += ["", row.name, told(classes_of(outcome, row))]
+    kinds = {".npz": partial(save, outcome), ".csv": tables.as_csv(outcome), ".json": tables.as_json(outcome)}
+    deliver(request, job, said, Detectors(SCENES.lend(called(outcome))), kinds)

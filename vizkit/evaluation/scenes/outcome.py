@@ -11,7 +11,7 @@ from vizkit.evaluation.measures import Interval
 from vizkit.evaluation.scenes.boxes import Boxes, Measures
 from vizkit.writing import read_record, write_record
 
-FACTS = ("opened", "name", "part", "digest", "labels", "scenes", "notes")
+FACTS = ("opened", "name", "part", "digest", "labels", "scenes", "notes", "command")
 STEPS = 65_535  # boxes are kept to so many parts of the picture, and judged as they are kept
 
 
@@ -31,7 +31,7 @@ class Judged:
 @dataclass(frozen=True, eq=False)
 class SceneOutcome:
     """`opened`: how `open_boxes` was called. `labels`: the classes of the data; `there`: all things of its `scenes`.
-    `notes`: sentences for the user."""
+    `notes`: sentences for the user; `command`: what judged them, as one types it."""
 
     opened: Mapping[str, Any]
     name: str
@@ -42,6 +42,7 @@ class SceneOutcome:
     notes: tuple[str, ...]
     there: Boxes
     models: tuple[Judged, ...]
+    command: str = ""
 
     @property
     def things(self) -> list[int]:
@@ -82,7 +83,7 @@ def read(path: Path) -> SceneOutcome:
         for number, row in enumerate(facts["judged"])
     )
     facts |= {name: tuple(facts[name]) for name in ("labels", "notes")}
-    return SceneOutcome(**{name: facts[name] for name in FACTS}, there=boxes("there"), models=judged)
+    return SceneOutcome(**{name: facts[name] for name in FACTS if name in facts}, there=boxes("there"), models=judged)
 
 
 def _measures(facts: Mapping[str, Any]) -> Measures:

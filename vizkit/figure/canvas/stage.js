@@ -3,7 +3,7 @@
 // app does. `scripts`: by name the html, the css and the function of each canvas. `tell`: what a click asks for.
 
 const STAGES = new WeakMap()
-const WORDS = { heading: 'h4', line: 'p', said: 'p', proof: 'p', formula: 'code', code: 'pre' }
+const WORDS = { folded: 'h2', heading: 'h4', line: 'p', said: 'p', proof: 'p', formula: 'code', code: 'pre' }
 
 function stage(root, book, scripts, bus, tell = () => {}) {
   const make = (tag, props = {}, ...inner) => {

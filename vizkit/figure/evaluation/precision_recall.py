@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import curves, literal
+from vizkit.figure.charts import curves
 from vizkit.figure.palette import OTHERS
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ def precision_recall(
     """Shares from 0 to 1. The mean, by its name, is grey and thick."""
     every = {mean[0]: mean[1], **lines}
     figure = curves({name: (recall, line) for name, line in every.items()}, "recall", "precision")
-    for name, colour in zip(every, [OTHERS, *colours], strict=True):
-        line = {"color": colour, "width": 5 if name == mean[0] else 1.5}
-        figure.update_traces(line=line, selector={"name": literal(name)})
+    for drawn, colour in zip(figure.data, [OTHERS, *colours], strict=True):
+        drawn.line = {"color": colour, "width": 5 if colour == OTHERS else 1.5}
     figure.update_xaxes(range=[0, 1.01])
     return figure.update_yaxes(range=[0, 1.02])

@@ -17,6 +17,7 @@ def reliability(
     accuracy: Sequence[float],
     images: Sequence[int],
     colour: str,
+    name: str,
 ) -> "go.Figure":
     """A bar for each bin of probability, from `low` on: the share right. On the dashed diagonal a model is as often
     right as it says. Bins with few of the images are pale: their share is unsure."""
@@ -26,15 +27,21 @@ def reliability(
     bins = go.Bar(
         x=list(low),
         y=list(accuracy),
+        name=name,
         width=width,
         offset=0,
-        marker={"color": [faint(colour, round(0.35 + 0.65 * (count / most) ** 0.5, 3)) for count in images]},
+        marker={
+            "color": [faint(colour, round(0.35 + 0.65 * (count / most) ** 0.5, 3)) for count in images],
+            "line": {"color": colour, "width": 1},
+        },
         customdata=[*zip(confidence, images, strict=True)],
         hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} pictures"
         "<extra></extra>",
     )
     line = {"color": OTHERS, "width": 2, "dash": "dash"}
-    diagonal = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip")
+    diagonal = go.Scatter(
+        x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip", name="as often right as it says"
+    )
     figure = laid_out([bins, diagonal], "probability of the answer", "share right", height=300, showlegend=False)
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(range=[0, 1], dtick=0.25)

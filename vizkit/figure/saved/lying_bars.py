@@ -25,7 +25,9 @@ def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark],
     names = list(dict.fromkeys(name for kind in kinds for name in kind))
     inner = sheet - 2 * MARGIN
     room = min(NAMES * inner, max((font(SMALL).getlength(clean(name)) for name in names), default=0.0) + 6)
+    ends = [dict(zip(line.words, line.ends, strict=False)) for line in panel.lines]
     given = [value for kind in kinds for value in kind.values() if value is not None]
+    given += [end for kind in ends for pair in kind.values() for end in pair]
     low, high = min([0.0, *given, *(panel.span_y or ())]), max([0.0, *given, *(panel.span_y or ())])
     left = MARGIN + room + (NUMBER if low < 0 else 0)
     times = (MARGIN + inner - NUMBER - left) / ((high - low) or 1.0)
@@ -40,7 +42,8 @@ def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark],
         start = y + (tall - len(there) * THICK) / 2
         for at, (index, value) in enumerate(there):
             words = "–" if value is None else rounded(value, max(-low, high))
-            marks += _bar(value or 0.0, words, zero, times, start + at * THICK, panel.lines[index].colour)
+            level, pair = start + at * THICK, ends[index].get(name)
+            marks += _bar(value or 0.0, words, zero, times, level, panel.lines[index].colour, pair)
         y += tall + GAP
     marks.append(Stroke(((zero, top - 2), (zero, y - 2)), PALE, 0.6))
     for line in wrapped(panel.y or panel.x, SMALL, inner, 12):
@@ -50,12 +53,19 @@ def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark],
     return [*marks, *named], y + 6
 
 
-def _bar(value: float, words: str, zero: float, times: float, y: float, colour: int) -> list[Mark]:
-    """One bar from zero, and its number beyond its end."""
+def _bar(
+    value: float, words: str, zero: float, times: float, y: float, colour: int, ends: tuple[float, float] | None = None
+) -> list[Mark]:
+    """One bar from zero, the interval around its end, and its number beyond both."""
     long = abs(value) * times
     start, anchor = (zero - long, "end") if value < 0 else (zero, "start")
-    at = start - 3 if value < 0 else start + long + 3
-    bar = [Raster(flat(INKS[colour % len(INKS)]), start, y + 1, long, THICK - 2)] if long > 0.25 else []
+    bar: list[Mark] = [Raster(flat(INKS[colour % len(INKS)]), start, y + 1, long, THICK - 2)] if long > 0.25 else []
+    left, right = start, start + long
+    if ends:
+        low, high = (zero + end * times for end in ends)
+        left, right = min(left, low), max(right, high)
+        bar.append(Stroke(((low, y + THICK / 2), (high, y + THICK / 2)), INK, 1.2))
+    at = left - 3 if value < 0 else right + 3
     return [*bar, Words(words, at, y + THICK - 3, SMALL, INK, anchor)]
 
 

@@ -25,7 +25,7 @@ Numbers = tuple[float | None, ...]
 @dataclass(frozen=True)
 class Line:
     """`colour`: which one of INKS. A number that is not there is None. `words`: written at its places, which are
-    dots then and not joined, "" for a dot alone."""
+    dots then and not joined, "" for a dot alone. `ends`: of the interval around each length of a bar."""
 
     name: str
     x: Numbers
@@ -33,6 +33,7 @@ class Line:
     colour: int = 0
     dash: Dash = "solid"
     words: tuple[str, ...] = field(default=(), metadata=LATER)
+    ends: tuple[tuple[float, float], ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def panel_of(figure: "go.Figure") -> Panel:
             columns=_names(columns),
             digits=_digits(drawn[0].texttemplate),
         )
-    if drawn and drawn[0].type == "bar":
+    if drawn and drawn[0].type == "bar" and drawn[0].width is None:
         kinds = [each for each in drawn if each.type == "bar"]
         lying = kinds[0].orientation == "h"
         ends = (layout.xaxis if lying else layout.yaxis).range
@@ -123,7 +124,9 @@ def panel_of(figure: "go.Figure") -> Panel:
             span_y=(float(ends[0]), float(ends[1])) if ends else None,
         )
     lines = tuple(
-        Line(
+        _steps(line, index)
+        if line.type == "bar"
+        else Line(
             "" if line.showlegend is False else unescape(line.name or ""),
             _few(line.x),
             _few(line.y),
@@ -132,7 +135,7 @@ def panel_of(figure: "go.Figure") -> Panel:
             _words(line),
         )
         for index, line in enumerate(drawn)
-        if line.mode != "markers" or any(x is not None for x in line.x)
+        if line.type == "bar" or line.mode != "markers" or any(x is not None for x in line.x)
     )
     ends = layout.yaxis.range
     return Panel(
@@ -149,10 +152,25 @@ def panel_of(figure: "go.Figure") -> Panel:
 
 def _bars(drawn: Any, index: int) -> Line:
     """One kind of bars, counted from 1, with their names."""
-    names, values = (drawn.y, drawn.x) if drawn.orientation == "h" else (drawn.x, drawn.y)
+    lying = drawn.orientation == "h"
+    names, values = (drawn.y, drawn.x) if lying else (drawn.x, drawn.y)
+    around, ends = drawn.error_x if lying else drawn.error_y, ()
+    if around.array is not None:
+        less = around.array if around.arrayminus is None else around.arrayminus
+        given = zip(_few(values), _few(less), _few(around.array), strict=True)
+        ends = tuple(((value or 0.0) - (low or 0.0), (value or 0.0) + (high or 0.0)) for value, low, high in given)
     places = tuple(map(float, range(1, len(values) + 1)))
     words = tuple(unescape(str(name)) for name in names)
-    return Line(unescape(drawn.name or ""), places, _few(values), _colour(drawn, index), words=words)
+    return Line(unescape(drawn.name or ""), places, _few(values), _colour(drawn, index), words=words, ends=ends)
+
+
+def _steps(drawn: Any, index: int) -> Line:
+    """The outline of bars that stand on an axis of numbers, each from its place on."""
+    width = float(np.ravel(drawn.width)[0])
+    x = [edge for low in drawn.x for edge in (low, low, low + width, low + width)]
+    y = [height for share in drawn.y for height in (0, share, share, 0)]
+    ink = drawn.marker.line.color
+    return Line(unescape(drawn.name or ""), _few(x), _few(y), INKS.index(ink) if ink in INKS else index)
 
 
 def _words(line: Any) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from vizkit.figure.saved.plate import INK, Mark, Raster, Words, fitting, font, w
 
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
-WITH_NUMBERS = 12
+WITH_NUMBERS, WITH_COUNTS = 12, 16
 SIZE, MASKED = 8.5, (225, 226, 233)  # on paper
+EM_A_LETTER = 0.6
 OFF = 0.005  # a sum farther from 1 is no rounding
 
 
@@ -25,8 +26,8 @@ class WordMatrix:
     """Queries down, keys across, the strongest colour for the largest number.
 
     Negative numbers are scores, drawn from the lowest up. `allowed`: where not, a cell is hatched and says `hidden`.
-    `sums`: every row's sum beside it, red where it is not 1. Up to 12 columns have their numbers in the cells, all in
-    their titles.
+    `sums`: every row's sum beside it, red where it is not 1. `counts`: the values are whole numbers, and 0 says
+    nothing. Up to 12 columns, of counts 16, have their numbers in the cells, all in their titles.
     """
 
     values: Float[np.ndarray, "query key"]
@@ -37,10 +38,15 @@ class WordMatrix:
     hidden: str = ""
     sums: bool = False
     title: str = ""
+    counts: bool = False
 
     @property
     def numbers(self) -> bool:
-        return len(self.keys) <= WITH_NUMBERS
+        return len(self.keys) <= (WITH_COUNTS if self.counts else WITH_NUMBERS)
+
+    def text(self, value: float) -> str:
+        """In a cell."""
+        return (f"{value:,.0f}" if value else "") if self.counts else short(value)
 
     def open(self, i: int, j: int) -> bool:
         return self.allowed is None or bool(self.allowed[i, j])
@@ -63,17 +69,22 @@ class WordMatrix:
                 if not self.open(i, j):
                     cells.append(f'<td class="hidden" title="{escape(words)}masked">{self.hidden}</td>')
                     continue
-                text = short(value) if self.numbers else ""
+                if self.counts and not value:
+                    cells.append("<td></td>")
+                    continue
+                text = self.text(value) if self.numbers else ""
                 shade = faint(self.colour, round(float(shares[i, j]), 3))
                 cells.append(f'<td style="background:{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
             row = f'<tr><th scope="row">{escape(query)}</th>{"".join(cells)}{_sum(self.values[i], self.sums)}</tr>'
             rows.append(row)
         last = '<th scope="col"><span>sum</span></th>' if self.sums else ""
         kind = f"word-matrix{'' if self.numbers else ' many'}{' tall' if tall else ''}"
+        names, heads = (max(map(len, words), default=0) * EM_A_LETTER for words in (self.queries, self.keys))
+        room = f"--names:{min(max(names, 5.6), 12):.3g}em;--heads:{min(max(heads, 5.6), 12):.3g}em"
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
         return (
             f"<div><style>{STYLE}</style>"
-            f'<table class="{kind}">{caption}<tr><td></td>{head}{last}</tr>{"".join(rows)}</table></div>'
+            f'<table class="{kind}" style="{room}">{caption}<tr><td></td>{head}{last}</tr>{"".join(rows)}</table></div>'
         )
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
@@ -108,7 +119,7 @@ class WordMatrix:
                 x, free = names + j * across, self.open(i, j)
                 shade = on_white(self.colour, float(shares[i, j])) if free else MASKED
                 marks.append(Raster(np.array([[shade]], np.uint8), x, y, across - 1, down - 1))
-                text = short(float(self.values[i, j])) if free else self.hidden
+                text = self.text(float(self.values[i, j])) if free else self.hidden
                 if self.numbers and text:
                     marks.append(Words(text, x + across / 2, y + 0.7 * down, small, INK, "middle"))
             if self.sums:
@@ -150,19 +161,20 @@ def short(value: float) -> str:
 
 
 STYLE = (
-    ".word-matrix{border-collapse:separate;border-spacing:2px;width:100%;table-layout:fixed;max-width:46rem;"
-    "font-variant-numeric:tabular-nums}"
+    ".word-matrix{display:table;border-collapse:separate;border-spacing:2px;width:100%;table-layout:fixed;"
+    "max-width:46rem;font-variant-numeric:tabular-nums}"
     ".word-matrix caption{text-align:left;font-size:.88rem;padding:0 0 .3em;opacity:.85}"
     ".word-matrix td,.word-matrix th{border:0;padding:0;height:1.75rem;text-align:center;font-size:.8rem;"
     "font-weight:400;overflow:hidden;border-radius:3px;background:rgba(128,132,150,.08)}"
     ".word-matrix th{background:none;font-size:.78rem;font-weight:600}"
-    ".word-matrix th[scope=row],.word-matrix tr:first-child td:first-child{width:5.6em;text-align:right;"
+    ".word-matrix th[scope=row],.word-matrix tr:first-child td:first-child{width:var(--names);text-align:right;"
     "padding-right:.5em;background:none;white-space:nowrap;text-overflow:ellipsis}"
     ".word-matrix td.hidden{opacity:.75;background:repeating-linear-gradient(45deg,rgba(128,132,150,.28) 0 2px,"
     "transparent 2px 6px)}"
     ".word-matrix td.sum{background:none;font-weight:600;border-left:4px solid}"
-    ".word-matrix.tall tr:first-child th span{writing-mode:vertical-rl;transform:rotate(180deg);max-height:5.5em}"
-    ".word-matrix.tall tr:first-child th{height:5.6em;vertical-align:bottom}"
+    ".word-matrix.tall tr:first-child th span{writing-mode:vertical-rl;transform:rotate(180deg);"
+    "max-height:var(--heads)}"
+    ".word-matrix.tall tr:first-child th{height:var(--heads);vertical-align:bottom}"
     ".word-matrix.many td,.word-matrix.many th[scope=row]{height:1.1rem;font-size:.7rem}"
     ".word-matrix.many{border-spacing:1px}"
     "@media(max-width:640px){.word-matrix td,.word-matrix th{font-size:.66rem}.word-matrix th[scope=row],"

@@ -39,9 +39,10 @@ def _of_family(family: str, loaded: "Loaded") -> bool:
 
 
 def _transformer(loaded: "Loaded") -> bool:
-    from vizkit.models import family_of
+    """Of CNNs some have attention here and there."""
+    from vizkit.models import family
 
-    return family_of(loaded.model) not in ("cnn", "mlp")
+    return not _of_family("cnn", loaded) and family(loaded.model).expected(loaded.model) != 0
 
 
 def _two_tokens(loaded: "Loaded") -> bool:

@@ -8,14 +8,14 @@ import numpy as np
 
 from vizkit.analysis.remarks.evaluation import detector
 from vizkit.datasets.image_set import DatasetError
-from vizkit.evaluation.scenes import report
+from vizkit.evaluation.scenes import tables
 from vizkit.evaluation.scenes.boxes import KINDS, RECALLS, SURE, Boxes, Mistakes, curves, mistakes
 from vizkit.evaluation.scenes.outcome import Judged, SceneOutcome
 from vizkit.figure.charts import bars
 from vizkit.figure.detection.on_picture import Frame, Panel, Panels
 from vizkit.figure.evaluation.precision_recall import precision_recall
 from vizkit.figure.palette import class_colours
-from vizkit.image import data_url
+from vizkit.image import RGB, data_url
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
@@ -34,7 +34,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
-from vizkit.views.evaluate.measured import ends
+from vizkit.views.evaluate.measured import ends, made
 from vizkit.views.evaluate.recorded import SCENES, scene_set
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -125,24 +125,24 @@ class Detectors(View):
         row, wrong = found.models[place], of.made(mistakes_of, name, place, self.score)
         counts, right = wrong.counts, wrong.by_scene(found.scenes) == 0
         kinds = {kind: count for kind, count in counts.items() if kind != "right"}
-        curve = of.made(curves_of, name, place)
         yield Process("processes.evaluation", "scenes")
         yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds))
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
-        yield side_by_side(left, self.charts(found, kinds, curve), widths=(1.2, 1))
+        yield side_by_side(left, self.charts(of, place, kinds, "kind"), widths=(1.2, 1))
         if len(found.models) > 1:
             helps = {title: help for title, (_, help) in MEASURES.items()}
             yield Table(tuple(map(row_of, found.models)), "Detectors and their measures", helps=helps)
         for note in found.notes:
             yield Line(note)
-        yield Folded(f"Class by class: {row.name}", partial(by_class, found, row))
-        yield Download("Table (CSV)", lambda: report.as_csv(found).encode(errors="replace"))
+        yield Folded("Every detector by itself", partial(self.each, of, found, place))
+        yield Folded("How this was made", lambda: made(found, map(about, found.models)))
+        yield Download("Table (CSV)", lambda: tables.as_csv(found).encode(errors="replace"))
         yield Numbers(
             lambda: {
                 "labels": found.labels,
                 "recall": RECALLS,
-                "precision": np.nan_to_num(curve),
+                "precision": np.nan_to_num(of.made(curves_of, name, place)),
                 "measures": [np.nan_to_num(ends(getattr(row.measures, each))) for each, _ in MEASURES.values()],
                 "kinds": list(counts),
                 "counts": list(counts.values()),
@@ -150,22 +150,28 @@ class Detectors(View):
             }
         )
 
-    def charts(self, found: SceneOutcome, kinds: dict[str, int], curve: np.ndarray) -> Iterator[Block]:
-        """A click on a bar shows scenes with that mistake alone."""
+    def each(self, of: Subject, found: SceneOutcome, chosen: int) -> Iterator[Block]:
+        """Its classes, and what is seen of the one in detail, of all others too."""
+        for place, row in enumerate(found.models):
+            yield Heading(row.name)
+            yield Table(classes_of(found, row), "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})
+            if place != chosen:
+                wrong = of.made(mistakes_of, self.name(of), place, self.score)
+                kinds = {kind: count for kind, count in wrong.counts.items() if kind != "right"}
+                charts = self.charts(of, place, kinds)
+                yield side_by_side(self.scenes(of, found, wrong), charts, widths=(1.2, 1))
+
+    def charts(self, of: Subject, place: int, kinds: dict[str, int], picks: str = "") -> Iterator[Block]:
+        """`picks`: the field that a click on a kind of mistake sets."""
         titles, lengths = [f"{kind}: {count:,}" for kind, count in kinds.items()], [*map(float, kinds.values())]
         figure = bars(titles, lengths, f"mistakes, of boxes with a score from {self.score:g}")
         pale = [1.0 if self.kind in (ANY, kind) else 0.35 for kind in kinds]
         figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, hoverinfo="y")
-        yield Chart(
-            figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes; click a kind to see its scenes", "kind"
-        )
-        own = self.class_of(found)
-        shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
-        lines = {found.labels[place]: curve[place] for place in shown}
-        mean = "mean of all", np.nan_to_num(np.ma.masked_invalid(curve).mean(0).filled(0))
-        drawn = precision_recall(RECALLS, lines, class_colours(shown, len(found.labels)), mean)
-        areas = ", ".join(f"{label} {line.mean():.2f}" for label, line in {**lines, mean[0]: mean[1]}.items())
-        yield Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", "Precision and recall, IoU .5")
+        hint = "Click a kind to see its scenes." if picks else ""
+        yield Chart(figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes", picks, hint=hint)
+        found, name = outcome([of], self), self.name(of)
+        own, curve = self.class_of(found), of.made(curves_of, name, place)
+        yield of.kept(of.key_of(precision, name, place, own), lambda: precision(found, curve, own))
 
     # ---- scenes ------------------------------------------------------------------------------------------------------
     def scenes(self, of: Subject, found: SceneOutcome, wrong: Mistakes) -> Iterator[Block]:
@@ -181,8 +187,7 @@ class Detectors(View):
             return
         place = min(self.scene - 1 if self.scene else int(worst[0]), found.scenes - 1)
         try:
-            pictures = scene_set(found, SHARP_PX)
-            rgb = pictures[place].picture
+            rgb = of.made(sharp, self.name(of), place)
             strip = [
                 {"scene": each + 1, "picture": of.made(small, self.name(of), each)} for each in worst[:WORST].tolist()
             ]
@@ -226,6 +231,20 @@ def curves_of(name: str, place: int) -> np.ndarray:
     return curves(found.models[place].said, found.there, len(found.labels), np.ones((1, found.scenes)))[0, 0]
 
 
+def sharp(name: str, place: int) -> RGB:
+    return scene_set(known(name), SHARP_PX)[place].picture
+
+
+def precision(found: SceneOutcome, curve: np.ndarray, own: int | None) -> Chart:
+    """Of one class, or of all."""
+    shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
+    lines = {found.labels[place]: curve[place] for place in shown}
+    mean = "mean of all", np.nan_to_num(np.ma.masked_invalid(curve).mean(0).filled(0))
+    drawn = precision_recall(RECALLS, lines, class_colours(shown, len(found.labels)), mean)
+    areas = ", ".join(f"{label} {line.mean():.2f}" for label, line in {**lines, mean[0]: mean[1]}.items())
+    return Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", "Precision and recall, IoU .5")
+
+
 def small(name: str, place: int) -> str:
     return data_url(scene_set(known(name), 2 * SMALL_PX)[place].picture, SMALL_PX)
 
@@ -234,6 +253,10 @@ def frames(found: SceneOutcome, boxes: Boxes, notes: Sequence[str]) -> list[Fram
     tints = class_colours(boxes.labels.tolist(), len(found.labels))
     rows = zip(boxes.corners.tolist(), tints, boxes.labels.tolist(), notes, strict=True)
     return [Frame(box, tint, f"{found.labels[label]} {note}".strip()) for box, tint, label, note in rows]
+
+
+def about(row: Judged) -> str:
+    return f"{row.name}: licence {row.licence}, {row.parameters:,} parameters, weights {row.weights[:16]}."
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -252,10 +275,9 @@ def row_of(row: Judged) -> dict[str, str | float | None]:
     return {"Model": row.name, **measured, "Parameters, M": round(row.parameters / 1e6, 2)}
 
 
-def by_class(found: SceneOutcome, row: Judged) -> Iterator[Block]:
+def classes_of(found: SceneOutcome, row: Judged) -> tuple[dict[str, str | float | None], ...]:
     named = zip(found.labels, found.things, row.measures.by_label, strict=True)
-    rows = tuple(
+    return tuple(
         {"Class": label, "Things": count, "AP50": None if np.isnan(share) else round(share, 3)}
         for label, count, share in named
     )
-    yield Table(rows, "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})

@@ -1,22 +1,25 @@
 """What an evaluation tells of its models: accuracy, confusion, classes, calibration."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from vizkit.analysis.comparison.published import STUDY_TABLE
+from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
 from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.charts import bars
+from vizkit.figure.evaluation.confusion import MOST_NUMBERED
 from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
-from vizkit.views.blocks import Block, Chart, Line, Said, Table, first_said, side_by_side
+from vizkit.figure.sequences.word_matrix import WordMatrix
+from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, first_said, side_by_side
 
 OTHERS = "another class"
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
+MOST_PAIRS = 10  # listed, where the matrix has no numbers
 
 
 def ends(interval: Any) -> tuple[float, float, float]:
@@ -48,7 +51,7 @@ HELPS = {
     "Accuracy, %": "Share of right first answers.",
     "95 % interval": "Where the accuracy would lie for other such pictures, 95 times in 100: bootstrap over the "
     "pictures; exact binomial where all answers are right, or all are wrong.",
-    "Loss": "Mean cross-entropy, in nats. Less is better.",
+    "Loss, nats": "Mean cross-entropy. Less is better.",
     "ECE": "Expected calibration error. Less is better.",
     "Images/s": "Reading, preparing and inference together.",
 }
@@ -62,7 +65,7 @@ def row_of(row: Any) -> dict[str, str | float | None]:
         "Accuracy, %": round(100 * value, 2),
         "95 % interval": f"{low:.1%} to {high:.1%}",
         "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
-        "Loss": round(measured.loss, 3),
+        "Loss, nats": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),
         "Images/s": round(row.images_per_s),
         "Parameters, M": round(row.parameters / 1e6, 2),
@@ -71,8 +74,8 @@ def row_of(row: Any) -> dict[str, str | float | None]:
     }
 
 
-def matrix(found: Outcome, model: int) -> Iterator[Block]:
-    """A click on a cell shows its pictures alone."""
+def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[Block]:
+    """`picks`: the fields that a click on a cell sets."""
     counts = confusion(found.judged[model], len(found.labels))
     shown = np.arange(len(found.labels))
     wrong = counts.sum(1) - np.diagonal(counts) + (counts[:, :-1].sum(0) - np.diagonal(counts))
@@ -82,15 +85,32 @@ def matrix(found: Outcome, model: int) -> Iterator[Block]:
     named = [found.labels[label] for label in shown]
     columns = [*shown.tolist(), *([len(found.labels)] if counts[:, -1].any() else [])]
     answered = [*named, *([OTHERS] if len(columns) > len(named) else [])]
-    name = found.models[model].name
+    name, cells = found.models[model].name, counts[np.ix_(shown, columns)]
+    title = f"{name}: what each label is taken for"
     yield Chart(
-        drawn(named, answered, counts[np.ix_(shown, columns)]),
+        drawn(named, answered, cells),
         f"Confusion matrix of {name}",
-        f"{name}: what each label is taken for",
-        ("label", "answer"),
+        title,
+        picks,
+        (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, counts=True), title),),
+        hint="Click a cell to see its pictures alone." if picks else "",
     )
     yield Said(first_said(most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS))))
-    yield Line("Rows are labels, columns are answers. Click a cell to see its pictures alone.")
+    yield Line("Rows are labels, columns are answers.")
+    if len(shown) > MOST_NUMBERED:
+        yield Table(frequent(counts, found.labels), "The most frequent mistakes")
+
+
+def frequent(counts: np.ndarray, labels: Sequence[str]) -> tuple[dict[str, str | int], ...]:
+    """The cells beside the diagonal with most pictures, the largest first."""
+    wrong, names = counts.copy(), (*labels, OTHERS)
+    np.fill_diagonal(wrong, 0)
+    places = [divmod(int(at), wrong.shape[1]) for at in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
+    return tuple(
+        {"Label": labels[row], "Taken for": names[column], "Pictures": int(wrong[row, column])}
+        for row, column in places
+        if wrong[row, column]
+    )
 
 
 def by_class(found: Outcome, model: int) -> Iterator[Block]:
@@ -113,25 +133,31 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
 
 
 def calibration(found: Outcome) -> Iterator[Block]:
-    yield Line(
-        "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident. "
-        "Pale bars have few pictures."
-    )
+    yield Line("On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident.")
     charts = []
     for index, row in enumerate(found.models):
         parts = zip(*((b.low, b.confidence, b.accuracy, b.images) for b in row.measures.bins), strict=True)
         lows, confidence, accuracy, images = map(list, parts)
-        figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[index % len(CLASSES)])
+        figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[index % len(CLASSES)], row.name)
         said = f"{row.name} · ECE {row.measures.ece:.3f}"
-        charts.append(Chart(figure, f"Reliability of {said}", said))
+        charts.append(Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few pictures."))
     for start in range(0, len(charts), 3):
         yield side_by_side(*charts[start : start + 3])
 
 
-def reported(study: Sequence[Any]) -> Iterator[Block]:
+def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:
+    """How an outcome came about. `rows`: what there is to say of each of its models."""
+    if found.command:
+        yield Code(found.command, "bash")
+    yield from map(Line, rows)
+    opened = ", ".join(f"{name} {value}" for name, value in found.opened.items() if value not in ("", None))
+    yield Line(f"Pictures: {found.name} ({found.part}), digest {found.digest[:16]}; opened as {opened}.")
+
+
+def reported() -> Iterator[Block]:
     rows = tuple(
         {"Model": each.name, "Setting": each.setting, "Best validation, %": each.validation, "Test, %": each.test}
-        for each in study
+        for each in STUDY
     )
     yield Line(f"{STUDY_TABLE.title}. {STUDY_TABLE.measured} Source: {STUDY_TABLE.citation}.")
     yield Table(

@@ -30,10 +30,18 @@ class Shelf(dict[str, str], Generic[T]):
     def __init__(self, recorded: Mapping[str, str], read: Callable[[Path, int], T], count: Callable[[T], str]) -> None:
         super().__init__(recorded)
         self.read, self.count = read, count
+        self.lent: dict[str, T] = {}
+
+    def lend(self, outcome: T, name: str = "this one") -> str:
+        """One that lies nowhere yet, for this process alone, by this name."""
+        self.lent[name] = outcome
+        return name
 
     def find(self, name: str) -> T | None:
         """A recorded one, or one's own by the name of its folder, which nobody guesses; None where it is of another
         kind."""
+        if name in self.lent:
+            return self.lent[name]
         path = RECORDED / f"{name}.npz" if name in self else None
         if re.fullmatch("[0-9a-f]{16,64}", name):
             path = JobFolder.of(name).outcome
@@ -55,8 +63,11 @@ class Shelf(dict[str, str], Generic[T]):
 # ---- of classifiers --------------------------------------------------------------------------------------------------
 @cache
 def _read(path: Path, written_ns: int) -> Outcome:
+    return titled(read(path))
+
+
+def titled(found: Outcome) -> Outcome:
     """With the names that people know, without the data that all models share: "ViT", not "ViT · insects"."""
-    found = read(path)
     called = {row.name: title_of(row.name) for row in found.models}
     data = {title.partition(" · ")[2] for title in called.values()}
     rows = [row if called[row.name] == row.name else replace(row, source=f"bundled:{row.name}") for row in found.models]
@@ -91,7 +102,11 @@ PICTURES = Shelf(
 # ---- of detectors ----------------------------------------------------------------------------------------------------
 @cache
 def _read_scenes(path: Path, written_ns: int) -> SceneOutcome:
-    found = outcome.read(path)
+    return called(outcome.read(path))
+
+
+def called(found: SceneOutcome) -> SceneOutcome:
+    """With the names that people know."""
     return replace(found, models=tuple(replace(row, name=CALLED.get(row.name, row.name)) for row in found.models))
 
 

@@ -5,11 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from vizkit.datasets.image_set import DatasetError, ImageSet
-from vizkit.evaluation import browsing, report
+from vizkit.datasets.samples import INSECTS
+from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
-from vizkit.evaluation.report_pictures import thumbnail
+from vizkit.image import data_url
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
@@ -35,6 +38,7 @@ from vizkit.views.evaluate.measured import (
     by_class,
     calibration,
     ends,
+    made,
     matrix,
     reported,
     row_of,
@@ -43,8 +47,9 @@ from vizkit.views.evaluate.recorded import PICTURES, pictures_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-ANY = "any"
+ANY, HARDEST = "any", next(iter(browsing.ORDERS))
 AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
+SIDE_PX = 112  # of one
 
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
@@ -147,19 +152,21 @@ class Results(View):
         yield Process("processes.evaluation", "pictures")
         yield Said(best(found))
         yield side_by_side(
-            (*accuracies(found), *matrix(found, model)), self.pictures(of, found, model), widths=(1, 1.1)
+            (*accuracies(found), *matrix(found, model, ("label", "answer"))),
+            self.pictures(of, found, model),
+            widths=(1, 1.1),
         )
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         for note in found.notes:
             yield Line(note)
         yield Folded("Which model is better than which", lambda: (Line(pair.sentence) for pair in found.pairs))
-        yield Folded(f"Class by class: {names[model]}", partial(by_class, found, model))
+        yield Folded("Every model by itself", partial(self.each, of, found, model))
         yield Folded("Calibration", partial(calibration, found))
-        if study := report.reported(found):
-            yield Folded("Reported, on other data", partial(reported, study))
-        yield Download("Report (HTML)", lambda: report.html(found, pictures_of(found)).encode(errors="replace"))
-        yield Download("Table (CSV)", lambda: report.models_csv(found).encode(errors="replace"))
-        yield Download("Every answer (CSV)", lambda: report.pictures_csv(found).encode(errors="replace"))
+        if set(INSECTS) & set(found.labels):  # a study of insects is read beside insects alone
+            yield Folded("Reported, on other data", reported)
+        yield Folded("How this was made", lambda: made(found, about(found)))
+        yield Download("Table (CSV)", lambda: tables.models_csv(found).encode(errors="replace"))
+        yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode(errors="replace"))
         yield Numbers(
             lambda: {
                 "models": names,
@@ -168,6 +175,18 @@ class Results(View):
                 "confusion": [confusion(judged, len(found.labels)) for judged in found.judged],
             }
         )
+
+    def each(self, of: Subject, found: Outcome, chosen: int) -> Iterator[Block]:
+        """What is seen of the model in detail, of all others too; and their classes."""
+        for model, row in enumerate(found.models):
+            yield Heading(row.name)
+            classes = by_class(found, model)
+            if model == chosen:
+                yield from classes
+                continue
+            images = browsing.ordered(found.judged[model], np.arange(len(found.rows)), HARDEST)[:AT_ONCE].tolist()
+            pictures = (Heading(f"The hardest pictures for {row.name}"), *self.shown(of, found, model, images))
+            yield side_by_side((*matrix(found, model), *classes), pictures, widths=(1, 1.1))
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
     def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
@@ -193,6 +212,9 @@ class Results(View):
         if not len(images):
             yield Line("No picture passes; choose other answers, or a wider range.")
             return
+        yield from self.shown(of, found, model, images[at_once].tolist())
+
+    def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:
         try:
             pictures = pictures_of(found)
         except DatasetError as sentence:
@@ -200,10 +222,10 @@ class Results(View):
             return
         small = {
             image: url
-            for image in images[at_once].tolist()
+            for image in images
             if (url := of.made(url_of, found.digest, int(found.rows[image]), self.evaluated or offered([of], self)[0]))
         }
-        if gone := len(images[at_once]) - len(small):
+        if gone := len(images) - len(small):
             yield Line(f"{gone} of the pictures are no longer there.")
         shown = [*small]
 
@@ -222,9 +244,20 @@ class Results(View):
 
 
 def url_of(digest: str, row: int, name: str) -> str:
+    """ "" where the file has gone since."""
     found = PICTURES.find(name)
-    made = thumbnail(pictures_of(found), row) if found else None
-    return f"data:image/jpeg;base64,{made.code}" if made else ""
+    try:
+        return data_url(pictures_of(found)[row][0], SIDE_PX, SIDE_PX // 2) if found else ""
+    except (DatasetError, IndexError):
+        return ""
+
+
+def about(found: Outcome) -> Iterator[str]:
+    for row in found.models:
+        height, width = row.size_hw
+        seen = f"sees {height} × {width} pixels, on {row.device}, weights {row.weights[:16]}"
+        yield f"{row.name}: {row.source}, licence {row.licence}, {seen}."
+    yield f"With {', '.join(f'{package} {number}' for package, number in found.versions.items())}."
 
 
 def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""An outcome as CSV: a row a model, or a row a picture."""
+
+import csv
+import io
+from collections.abc import Iterator
+
+from vizkit.evaluation.outcome import Outcome, Row
+
+COLUMNS = (
+    *("model", "pictures", "accuracy", "accuracy_low", "accuracy_high", "top5", "loss_nats", "ece", "images_per_s"),
+    *("parameters", "input_height_px", "input_width_px", "device", "source", "licence", "weights_digest"),
+)
+
+
+def models_csv(outcome: Outcome) -> str:
+    """One row a model; shares from 0 to 1."""
+    return csv_lines([COLUMNS, *map(_model_line, outcome.models)])
+
+
+def _model_line(row: Row) -> tuple[object, ...]:
+    m = row.measures
+    shares = [f"{value:.6f}" for value in (m.accuracy.value, m.accuracy.low, m.accuracy.high)]
+    top5 = "" if m.top5 is None else f"{m.top5:.6f}"
+    return (
+        row.name,
+        m.images,
+        *shares,
+        top5,
+        f"{m.loss:.6f}",
+        f"{m.ece:.6f}",
+        f"{row.images_per_s:.1f}",
+        row.parameters,
+        *row.size_hw,
+        row.device,
+        row.source,
+        row.licence,
+        row.weights,
+    )
+
+
+def pictures_csv(outcome: Outcome) -> str:
+    """One row a picture: place and label; of each model the answer, its probability, loss, and if it is right."""
+    kinds = ("answer", "probability", "right", "loss_nats")
+    heads = ["picture", "label", *(f"{row.name}: {kind}" for row in outcome.models for kind in kinds)]
+
+    def rows() -> Iterator[list[object]]:
+        yield [*heads]
+        for image, place in enumerate(outcome.places):
+            cells: list[object] = [place, outcome.labels[int(outcome.target[image])]]
+            for model, judged in enumerate(outcome.judged):
+                cells += [
+                    outcome.answer_of(model, image),
+                    f"{judged.probability[image]:.6f}",
+                    int(judged.right[image]),
+                    f"{judged.loss[image]:.6f}",
+                ]
+            yield cells
+
+    return csv_lines(rows())
+
+
+def csv_lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
+    """A spreadsheet takes a cell that begins with =, +, - or @ for a formula; names come from strangers."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        writer.writerow([f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c for c in row])
+    return out.getvalue()
