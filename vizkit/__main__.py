@@ -49,7 +49,7 @@ EXTRAS = {
     for extra, modules in {
         "app": ("streamlit", "pptx"),
         "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "plotly"),
-        "transformers": ("transformers", "tokenizers"),
+        "transformers": ("transformers", "tokenizers", "datasets"),
     }.items()
     for module in modules
 }

@@ -229,4 +229,4 @@ def test_without_the_library_it_is_a_sentence(monkeypatch, capsys):
 
     monkeypatch.setitem(sys.modules, "datasets", None)
     assert main(["explain", "hf:owner/name", "--model", "bundled:digits_vit", "-o", "rows", "--device", "cpu"]) == 2
-    assert "pip install datasets" in capsys.readouterr().err
+    assert "vizkit[transformers]" in capsys.readouterr().err

@@ -19,6 +19,7 @@ NOT_IMPORTED = {
     "ruff": "a command",
     "pyright": "a command",
     "ipykernel": "runs the notebook",
+    "jinja2": "pandas colours the cells of tables with it",
     "tensorboard": "torch.utils.tensorboard",
 }
 INSTALLED = cache(metadata.packages_distributions)

@@ -130,7 +130,7 @@ class Explainer:
         if rival is None:
             heats, reasons = batch.each(lambda trace: self._explained(method, trace, None, None).heat)
         else:
-            heats, reasons = batch.each(lambda *both: self._explained(method, *both, None).heat, rival)
+            heats, reasons = batch.each(lambda own, other: self._explained(method, own, other, None).heat, rival)
         return heats, reasons
 
     def _singly(

@@ -329,7 +329,7 @@ def _streamed(data: str, split: str, images: int | None) -> Streamed:
     try:
         datasets: Any = import_module("datasets")
     except ModuleNotFoundError:
-        raise DatasetError("This source needs a library of its own: pip install datasets.") from None
+        raise DatasetError("This source needs another library: pip install 'vizkit[transformers]' brings it.") from None
     try:
         if data.startswith("hf:"):
             stream: Any = datasets.load_dataset(data[3:], split=split or "test", streaming=True)
