@@ -130,10 +130,9 @@ def evaluating(here: Measuring) -> Iterator[Row]:
 
 def explaining(here: Measuring) -> Iterator[Row]:
     """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
-    from vizkit.evaluation.prepared_batches import eight_bit, pixels_on
-
     from benchmarks.explaining import compared
-    from vizkit.explanations.batched import Explainer
+    from vizkit.explanations.batched import Explained, Explainer
+    from vizkit.explanations.reading import eight_bit, pixels_on
 
     for name in here.models:
         for precision in here.precisions[:2]:
@@ -145,19 +144,24 @@ def explaining(here: Measuring) -> Iterator[Row]:
     methods = ("rollout", "generic_relevance", "grad_cam")
     needs = here.model(trained).preprocessing
     seen = [eight_bit(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
-    found = []
-    for precision in here.precisions[:2]:
+
+    def explained(precision: str) -> Explained:
         loaded = here.model(trained, precision)
         pixels = pixels_on(loaded.device, torch.from_numpy(np.stack(seen)), needs).to(loaded.dtype)
-        found.append(Explainer(loaded, methods, pixels[:1]).of(pixels, lambda logits: logits.argmax(-1).tolist()))
-    exact, half = found
-    same = np.mean([a == b for a, b in zip(exact.targets, half.targets, strict=True)])
-    yield f"{trained}, bf16, same answers", f"{same:.1%} of {len(seen)}", "–"
-    for method in methods:
-        pairs = zip(exact.heats[method].flatten(1), half.heats[method].flatten(1), strict=True)
-        alike = [float(torch.corrcoef(torch.stack(pair))[0, 1]) for pair in pairs]
-        words = f"correlation with those in fp32 {np.nanmedian(alike):.4f} (median), {np.nanmin(alike):.4f} (lowest)"
-        yield f"{trained}, bf16, maps of {method}", words, "–"
+        return Explainer(loaded, methods, pixels[:1]).of(pixels, lambda logits: logits.argmax(-1).tolist())
+
+    exact = explained("fp32")
+    for precision in here.precisions[1:2]:
+        half = explained(precision)
+        same = np.mean([a == b for a, b in zip(exact.targets, half.targets, strict=True)])
+        yield f"{trained}, {precision}, same answers", f"{same:.1%} of {len(seen)}", "–"
+        for method in methods:
+            pairs = zip(exact.heats[method].flatten(1), half.heats[method].flatten(1), strict=True)
+            alike = [float(torch.corrcoef(torch.stack(pair))[0, 1]) for pair in pairs]
+            words = (
+                f"correlation with those in fp32 {np.nanmedian(alike):.4f} (median), {np.nanmin(alike):.4f} (lowest)"
+            )
+            yield f"{trained}, {precision}, maps of {method}", words, "–"
 
 
 def training(here: Measuring) -> Iterator[Row]:

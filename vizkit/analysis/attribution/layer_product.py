@@ -47,7 +47,7 @@ class Factor:
 @dataclass(frozen=True)
 class Mass:
     """Some rows of the product so far: what lies on each token, and what padding took on the way. `held`: the tokens
-    that can hold mass, as the windows alone say it."""
+    that can hold mass, as the windows alone say it, on the CPU."""
 
     rows: Float[Tensor, "row token"]
     padding: Float[Tensor, " row"]
@@ -166,7 +166,7 @@ def factors(
 def through(factors: Sequence[Factor], rows: Float[Tensor, "row token"]) -> Mass:
     """`rows` · Â_last ⋯ Â_first; the rows are over the queries of the last factor."""
     rows = rows.to(factors[-1].layer.weights.device)
-    mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query, rows.any(0))
+    mass = Mass(rows, rows.new_zeros(len(rows)), factors[-1].layer.query, rows.any(0).cpu())
     for factor in reversed(factors):
         mass = times(mass, factor)
     return mass
@@ -180,7 +180,7 @@ def times(mass: Mass, factor: Factor) -> Mass:
     if layer.in_order and layer.query == layer.key == mass.tokens:
         return _in_order(mass, factor)
     asked, own = same_token(layer.query, mass.tokens), same_token(layer.query, layer.key)
-    held = rows.any(0) if held is None else held
+    held = rows.any(0).cpu() if held is None else held
     taken, holding = picked(rows, asked, spare=1), picked(held, asked, spare=1)
     identity = torch.cat([(own >= 0) * factor.identity, torch.zeros(1)]).to(rows)
     share = torch.cat([torch.where(own >= 0, factor.share, 1.0), torch.zeros(1)]).to(rows)
@@ -192,10 +192,10 @@ def times(mass: Mass, factor: Factor) -> Mass:
     keys = out[:, :-1] + picked((taken * identity)[:, :-1], own)
     tokens = joined(layer, mass.tokens)
     to_key, before = same_token(tokens, layer.key), same_token(tokens, mass.tokens)
-    stays = (same_token(mass.tokens, layer.query) < 0).to(rows.device)
-    moved = picked(keys, to_key) + picked(rows * stays, before)
+    stays = same_token(mass.tokens, layer.query) < 0
+    moved = picked(keys, to_key) + picked(rows * stays.to(rows.device), before)
     if not bool(held.all()):
-        reached = reached_by(holding, layer).to(held.device) | picked(holding[:-1], own)
+        reached = reached_by(holding, layer) | picked(holding[:-1], own)
         held = picked(reached, to_key) | picked(held & stays, before)
     else:
         held = held.new_ones(len(tokens))
@@ -210,7 +210,7 @@ def _in_order(mass: Mass, factor: Factor) -> Mass:
         sums = torch.ones(1) if mixing is None else mixing[0].sum(-1)
         total = (factor.identity + factor.share * sums).to(rows)
         taken = torch.where(total > 0, rows / total.where(total > 0, torch.ones_like(total)), 0.0)
-    held = (rows.any(0) if mass.held is None else mass.held).cpu()
+    held = rows.any(0).cpu() if mass.held is None else mass.held
     few = held.nonzero()[:, 0] if FEW * int(held.sum()) < len(held) else None
     if mixing is not None:
         out = taken @ mixing[0].to(rows)
@@ -231,7 +231,7 @@ def picked(values: Shaped[Tensor, "*row token"], ids: Int[Tensor, " id"], spare:
 
 def reached_by(holding: Bool[Tensor, " query_or_padding"], layer: Attention) -> Bool[Tensor, " key"]:
     """The keys of every group in which a query holds mass."""
-    groups = holding.cpu()[layer.query_ids.cpu()].any(1)
+    groups = holding[layer.query_ids.cpu()].any(1)
     reached = torch.zeros(len(layer.key) + 1, dtype=torch.bool)
     reached[layer.key_ids.cpu()[groups]] = True  # PADDING picks the last
     return reached[:-1]
@@ -273,7 +273,7 @@ def spread(
     grouped = taken[:, layer.query_ids].transpose(0, 1)  # group row query
     out = taken.new_zeros(len(taken), keys + 1)
     single = factor.mixing is None and len(taken) == 1
-    asks = (taken.any(0) if holding is None else holding)[layer.query_ids] if single else None
+    asks = (taken.any(0).cpu() if holding is None else holding)[layer.query_ids.cpu()] if single else None
     if asks is not None and FEW * int(asks.sum()) < asks.numel():  # one token's row, or one window: only that is read
         group, position = asks.nonzero(as_tuple=True)
         passed = layer.weights[group, :, position].to(taken.dtype).mean(1) * grouped[group, 0, position, None]
