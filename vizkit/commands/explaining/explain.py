@@ -33,6 +33,7 @@ def explain(
     workers: int | None = None,
     images: Images = None,
     split: Literal["", "train", "val", "test"] = "",
+    precision: Literal["auto", "fp32", "bf16"] = "auto",
     opening: Opening = AS_IT_IS,
 ) -> None:
     """Where a decision came from: rollout, relevance, occlusion and others.
@@ -52,12 +53,14 @@ def explain(
         batch: Of many pictures: how many the model is given at once.
         workers: Processes that read pictures beside the model.
         split: Of many pictures that are divided.
+        precision: Of many pictures: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md).
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
     if is_many(image, output[0]):
         if edit:
             raise ValueError("--edit is for one picture, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
+        how["precision"] = precision
         return explain_many(image, output, opening, model, names, layer, classes, maps=maps, **how)
     for path in output:
         refuse_output(path, (".png", ".npz"))

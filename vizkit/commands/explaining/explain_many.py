@@ -48,13 +48,14 @@ def explain_many(
     workers: int | None,
     images: int | None,
     split: str,
+    precision: str,
 ) -> None:
     """`classes`: what is explained, and what it is set against."""
     if len(outputs) != 1 or outputs[0].suffix:
         raise ValueError(f"The maps of {data} need a folder: give its name, without an ending, after -o.")
     output, quiet = outputs[0], int(os.environ.get("RANK", "0")) > 0
     with terminable():
-        loaded = _on_its_own(opening).load(model)
+        loaded = _computing_in(precision, _on_its_own(opening).load(model))
         from vizkit.explanations.job import StoppedError, work
         from vizkit.explanations.parts import Run
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
@@ -109,6 +110,16 @@ def _on_its_own(opening: Opening) -> Opening:
     )
 
 
+def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
+    """In bfloat16 the maps of a trained model correlate with those in float32 by .9996 at least (docs/gpu.md)."""
+    import torch
+
+    fits = loaded.device.type == "cuda" and torch.cuda.is_bf16_supported()
+    if precision == "bf16" or (precision == "auto" and fits):
+        loaded.model.to(torch.bfloat16)
+    return loaded
+
+
 def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", batch: int) -> dict[str, Any]:
     """What rows depend on: another run with the same writes the same."""
     import pyarrow
@@ -130,6 +141,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", 
         "patches": made_by.cells,
         "batch": batch,
         "device": loaded.device.type,
+        "precision": str(loaded.dtype).removeprefix("torch."),
         "versions": {"vizkit": __version__, "pyarrow": pyarrow.__version__}
         | {name: version(name) for name in ("torch", "timm")},
     }
