@@ -139,6 +139,19 @@ def test_a_picture_whose_weights_are_others_has_an_error_of_its_own(monkeypatch)
     assert (error > many.traces(pixels, goals).allowed).tolist() == [False, True, False]
 
 
+def test_a_picture_whose_rows_miss_one_fails_and_the_others_do_not(monkeypatch):
+    loaded, true = loaded_of("vision_transformer"), recorder.attention_weights
+    many = Many(loaded, by_layer=False)
+    many.traces(pictures(), goals)
+
+    def halved(query, key, **options):
+        weights = true(query, key, **options)
+        return torch.cat([weights[:2], weights[2:] * 0.5])
+
+    monkeypatch.setattr(recorder, "attention_weights", halved)
+    assert many.traces(pictures(), goals).proof_error.isinf().tolist() == [False, False, True]
+
+
 def test_what_numbers_refuse_is_kept_for_each_picture():
     with pytest.raises(NotApplicable, match="too small"):
         refuse(torch.tensor(0.0) < 1, "too small")

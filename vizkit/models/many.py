@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
+from vizkit.check import ROW_SUM_TOLERANCE
 from vizkit.models import families
 from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
@@ -35,7 +36,7 @@ ROUNDING = 0.1  # of what lies between two pictures
 class Batch:
     """Some pictures of one size. `like`: the trace of one of them, with what was proven of the model; `numbers`: what
     is each picture's own in it, (image, …), in the order of `own_numbers`. `proof_error`: as `Check.output_error`, of
-    each, NaN where nothing could be compared; it may be `allowed`."""
+    each, NaN where nothing could be compared, infinite where a row of weights misses one; it may be `allowed`."""
 
     like: Trace
     logits: Float[Tensor, "image label"]
@@ -179,6 +180,7 @@ class Many:
         parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
         compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
         errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
+        errors = torch.where(_sum_to_one(result, len(pixels)), errors, torch.inf)
         if self.untouched is not None:
             numbers = tuple(parts[at] for at in self.untouched)
             return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
@@ -192,6 +194,17 @@ class Many:
         if all(_place(number) in places for number in numbers):
             self.untouched = [places[_place(number)] for number in numbers]
         return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
+
+
+def _sum_to_one(result: Pass, images: int) -> Bool[Tensor, " image"]:
+    """Whether all rows of each picture's weights do, as a `Trace` asks of one picture; NaN does not."""
+    kept = [
+        call.weights.sum(-1) if call.row_sums is None else call.row_sums
+        for call in result.calls
+        if call.weights is not None
+    ]
+    off = [(sums - 1).abs().reshape(images, -1).amax(1) <= ROW_SUM_TOLERANCE for sums in kept]
+    return torch.stack(off).all(0).cpu() if off else torch.ones(images, dtype=torch.bool)
 
 
 def _place(tensor: Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
