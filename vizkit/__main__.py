@@ -37,6 +37,7 @@ COMMANDS = {
     "deciding": "interventions.deciding",
     "cka": "interventions.cka",
     "explain": "explaining.explain",
+    "explained": "explaining.explained",
     "score": "score",
     "shift": "shift",
     "evaluate": "evaluate",

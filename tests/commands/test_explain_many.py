@@ -194,3 +194,19 @@ def test_a_picture_that_is_not_there_is_one_picture(tmp_path, capsys):
     arguments = ["explain", str(tmp_path / "gone.jpg"), "--model", VIT, "--device", "cpu", "-o"]
     assert main([*arguments, str(tmp_path / "map.png")]) == 2
     assert "no file at this path" in capsys.readouterr().err
+
+
+def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
+    assert main(["explained", str(whole), "7/c.png", "-o", str(tmp_path / "one.png")]) == 0
+    said = capsys.readouterr().out
+    row = opened(whole).row("7/c.png")
+    assert f"answer: {row['answer']} {vizkit.load(VIT).labels[row['answer']]}" in said
+    assert f"proof_error: {row['proof_error']}" in said
+    drawn = np.asarray(Image.open(tmp_path / "one.png"))
+    assert drawn.shape[1] > 2 * 224  # two maps beside one another
+    assert main(["explained", str(whole), "3/broken.png"]) == 0
+    assert "error: " in capsys.readouterr().out
+    for key, words in (("none.png", "has no picture"), ("3/broken.png", "has no map")):
+        assert main(["explained", str(whole), key, "-o", str(tmp_path / "two.png")]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "two.png").exists()
