@@ -91,8 +91,9 @@ class Listed(Source):
     def bytes_of(self, path: str, start: int = 0, size: int = MAX_BYTES + 1) -> bytes:
         try:
             with open(path, "rb") as file:
+                left = max(0, os.fstat(file.fileno()).st_size - start)  # Python makes room for all that is asked for
                 file.seek(start)
-                return file.read(min(size, MAX_BYTES + 1))
+                return file.read(min(size, left, MAX_BYTES + 1))
         except OSError as error:
             if not os.path.exists(self.root):
                 raise DatasetError(GONE.format(self.root)) from None

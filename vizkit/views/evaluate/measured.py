@@ -151,7 +151,7 @@ def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:
         yield Code(found.command, "bash")
     yield from map(Line, rows)
     opened = ", ".join(f"{name} {value}" for name, value in found.opened.items() if value not in ("", None))
-    yield Line(f"Pictures: {found.name} ({found.part}), digest {found.digest[:16]}; opened as {opened}.")
+    yield Line(f"Pictures: {found.name} ({found.part}), digest {found.digest:.16}; opened as {opened}.")
 
 
 def reported() -> Iterator[Block]:
