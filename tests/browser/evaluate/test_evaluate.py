@@ -61,7 +61,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
         page.get_by_role("button", name="Page (HTML)").click()
     report = saving.value.path().read_text(encoding="utf-8")
     assert "digits_swin" in report
-    assert re.search("data:image/(jpeg|webp|png);base64,|\"/9j/|UklGR|iVBORw", report)
+    assert re.search('data:image/(jpeg|webp|png);base64,|"/9j/|UklGR|iVBORw', report)
     assert not re.search(r"""(src|href)=["']?https?:""", report)  # nothing comes from elsewhere
     with page.expect_download() as saving:
         page.get_by_role("button", name="Every answer (CSV)").click()
