@@ -103,7 +103,7 @@ def test_later_batches_are_told_apart_too_and_may_be_smaller():
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 
-    def __init__(self, between: bool) -> None:
+    def __init__(self, between: str) -> None:
         super().__init__()
         torch.manual_seed(0)
         self.patch, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(8, 4)
@@ -111,17 +111,23 @@ class Mixing(nn.Module):
 
     def forward(self, pixels):
         x = self.patch(pixels).flatten(2).transpose(1, 2)
-        x = x - x.mean(0, keepdim=True) if self.between and len(x) > 1 else x
-        return self.head((x + self.attn(x, x, x)[0]).mean(1))
+        x = self.apart(x) if self.between == "before attention" else x
+        x = x + self.attn(x, x, x)[0]
+        return self.head((self.apart(x) if self.between == "after it" else x).mean(1))
+
+    @staticmethod
+    def apart(x):
+        return x - x.mean(0, keepdim=True) if len(x) > 1 else x
 
 
-@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("between", ["", "before attention", "after it"])
 def test_a_model_that_mixes_its_pictures_is_given_them_one_by_one(between):
     loaded = described("toy", Mixing(between).eval(), None, source="test")
     pixels, many = pictures(), Many(loaded)
-    batch = many.traces(pixels, goals)
-    assert many.alone is between
+    batch = many.traces(pixels)
+    assert many.alone is bool(between)
     for at, trace in enumerate(alone(loaded, pixels)):
+        torch.testing.assert_close(batch.logits[at], trace.logits)
         torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.views.contract import subject
-from vizkit.analysis.attribution.layer_product import stream
+from vizkit.analysis.attribution.layer_product import Mass, stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_products, same_place
 from vizkit.traces import Tokens
@@ -45,8 +45,8 @@ def test_products_are_called_by_their_layers():
 
 def test_the_share_within_the_image_is_said_where_it_is_another_number():
     tokens = Tokens("tokens", ("cls",), (1, 2), stride=16.0)
-    alone = Row(torch.tensor([[0.25, 0.75]]), {}, 0.0, tokens, "mean")
-    beside = Row(torch.tensor([[0.2, 0.6]]), {"cls": 0.2}, 0.0, tokens, "cls")
+    alone = Row(Mass(torch.tensor([[0.0, 0.25, 0.75]]), torch.zeros(1), tokens), "mean")
+    beside = Row(Mass(torch.tensor([[0.2, 0.2, 0.6]]), torch.zeros(1), tokens), "cls")
     assert within_image(alone) == ""
     assert within_image(beside).startswith("The largest place has 60.0 % of the whole row, 75.0 % of what lies on")
 

@@ -14,7 +14,7 @@ from vizkit.analysis.attribution.explaining import Explanation, checked, explain
 from vizkit.analysis.attribution.grad_cam import at_layer
 from vizkit.analysis.attribution.layer_product import read_by_head
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.attribution.rollout import rollout_row, shares
+from vizkit.analysis.attribution.rollout import rollout_masses, shares
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.models import Keep, Loaded
 from vizkit.models.many import Batch, Many
@@ -67,7 +67,7 @@ class Explainer:
                 self.without[method] = str(reason)
         if not self.like:
             raise NotApplicable(next(iter(self.without.values())))
-        self.special = rollout_row(trace).tokens.special if "rollout" in self.like else ()
+        self.special = rollout_masses(trace).tokens.special if "rollout" in self.like else ()
 
     def _first(self, pixels: Pixels) -> tuple[Trace, Trace | None]:
         head = self.loaded.head
@@ -118,11 +118,9 @@ class Explainer:
 
     def _rolled(self, trace: Trace) -> tuple[Tensor, Tensor]:
         """The map of rollout, and what special tokens take."""
-        mass = rollout_row(trace, read_by_head(trace))
-        first, grid = len(mass.tokens.special), mass.tokens.grid
-        assert grid is not None
-        title = METHODS["rollout"].title
-        return checked(shares(mass.rows[0, first:].unflatten(0, grid)), title), mass.rows[0, :first]
+        rolled = rollout_masses(trace, read_by_head(trace))
+        taken = rolled.mass.rows[0, : len(rolled.tokens.special)]
+        return checked(shares(rolled.grid), METHODS["rollout"].title), taken
 
     def _together(
         self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]

@@ -144,12 +144,12 @@ class Many:
         except (*UNABLE, TraceError):
             return False
         ends = (0, len(pixels) - 1)
-        first, last = (
-            own_numbers(_moved(self._single(pixels[at : at + 1], goals[at]), self.home), batch.like) for at in ends
-        )
-        return len(first) == len(last) == len(batch.numbers) and all(
+        alone = [_moved(self._single(pixels[at : at + 1], goals[at]), self.home) for at in ends]
+        first, last = ([trace.logits, *own_numbers(trace, batch.like)] for trace in alone)
+        together = [batch.logits, *batch.numbers]
+        return len(first) == len(last) == len(together) and all(
             _near(many[0], one, other) and _near(many[-1], other, one)
-            for many, one, other in zip(batch.numbers, first, last, strict=True)
+            for many, one, other in zip(together, first, last, strict=True)
         )
 
     @torch.no_grad()

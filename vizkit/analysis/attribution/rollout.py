@@ -36,11 +36,25 @@ class Rollout:
     `tokens` are those of the input. `query` names the row: "cls", "pool", "mean", "row 3, column 5" …
     """
 
-    grid: Float[Tensor, "row column"]
-    special: dict[str, float]
-    padding: float
-    tokens: Tokens
+    mass: Mass
     query: str
+
+    @property
+    def tokens(self) -> Tokens:
+        return self.mass.tokens
+
+    @property
+    def grid(self) -> Float[Tensor, "row column"]:
+        assert self.tokens.grid is not None
+        return self.mass.rows[0, len(self.tokens.special) :].unflatten(0, self.tokens.grid)
+
+    @property
+    def special(self) -> dict[str, float]:
+        return dict(zip(self.tokens.special, self.mass.rows[0].tolist(), strict=False))
+
+    @property
+    def padding(self) -> float:
+        return float(self.mass.padding[0])
 
 
 def rollout(
@@ -64,23 +78,7 @@ def rollout(
     Raises NotApplicable where the model has no such query, not everything was recorded, or its tokens change between
     layers in a way that attention does not tell; ValueError for numbers out of range.
     """
-    mass = rollout_row(trace, query, fusion, discard, start_layer, residual)
-    assert mass.tokens.grid is not None
-    return shares(mass.rows[0, len(mass.tokens.special) :].unflatten(0, mass.tokens.grid))
-
-
-def rollout_row(
-    trace: Trace,
-    query: Query = "cls",
-    fusion: Fusion = "mean",
-    discard: float = 0.0,
-    start_layer: int = 0,
-    residual: float = 0.5,
-) -> Mass:
-    """As `rollout`, with nothing left out: what every token of the input has and what padding takes, together 1."""
-    ready = _prepared(trace, fusion, discard, start_layer, residual)
-    end, row, _ = start([factor.layer for factor in ready], query)
-    return through(ready[: end + 1], row.float())
+    return shares(rollout_masses(trace, query, fusion, discard, start_layer, residual).grid)
 
 
 def rollout_masses(
@@ -199,11 +197,7 @@ def _diagonal(layer: Attention) -> Bool[Tensor, "group query key"]:
 
 
 def _rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query: str) -> Rollout:
-    mass = through(ready[: end + 1], row.float())
-    tokens, first = mass.tokens, len(mass.tokens.special)
-    special = {name: float(mass.rows[0, i]) for i, name in enumerate(tokens.special)}
-    assert tokens.grid is not None
-    return Rollout(mass.rows[0, first:].unflatten(0, tokens.grid), special, float(mass.padding[0]), tokens, query)
+    return Rollout(through(ready[: end + 1], row.float()), query)
 
 
 def shares(grid: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
