@@ -210,3 +210,17 @@ def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
         assert main(["explained", str(whole), key, "-o", str(tmp_path / "two.png")]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "two.png").exists()
+
+
+def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_path, capsys):
+    odd = tmp_path / "odd"
+    odd.mkdir()
+    (odd / "\x1b[2Jred.png").write_bytes((photos / "7/c.png").read_bytes())
+    assert explained(odd, tmp_path / "maps", "--method", "rollout") == 0
+    key = opened(tmp_path / "maps").table["key"][0].as_py()
+    capsys.readouterr()
+    assert main(["explained", str(tmp_path / "maps"), key]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    (tmp_path / "maps/_manifest.json").write_text("{}")
+    assert main(["explained", str(tmp_path / "maps"), key]) == 2
+    assert "was not written by vizkit explain" in capsys.readouterr().err

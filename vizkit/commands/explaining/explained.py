@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from vizkit.image import RGB
 
 
+READ = {"source", "labels", "maps", "preprocessing", "patches", "against"}  # of the manifest
+
+
 def explained(maps: Path, key: str, /, *, output: Annotated[Path | None, writes(".png")] = None) -> None:
     """A row that explain wrote of many pictures.
 
@@ -25,6 +28,8 @@ def explained(maps: Path, key: str, /, *, output: Annotated[Path | None, writes(
     from vizkit.explanations.table import opened
 
     results = opened(maps)
+    if not results.manifest.keys() >= READ:
+        raise ValueError(f"{maps} was not written by vizkit explain.")
     try:
         row = results.row(key)
     except KeyError:
@@ -52,7 +57,8 @@ def _said(row: dict[str, Any], labels: list[str]) -> "list[str]":
     }
     plain = {name: value for name, value in row.items() if not name.startswith(("map_", "low_", "high_"))}
     words = {name: value.hex() if isinstance(value, bytes) else value for name, value in plain.items()}
-    return [f"{name}: {value} {names.get(name, '')}".rstrip() for name, value in words.items() if value is not None]
+    lines = [f"{name}: {value} {names.get(name, '')}".rstrip() for name, value in words.items() if value is not None]
+    return ["".join(letter if letter.isprintable() else "�" for letter in line) for line in lines]  # names of strangers
 
 
 def _explanations(row: dict[str, Any], manifest: dict[str, Any]) -> "list[Explanation]":
