@@ -70,15 +70,15 @@ def run() -> None:
     import torch
 
     import vizkit
-    from vizkit.commands.evaluate import workers_for
     from vizkit.evaluation.pictures import open_pictures
+    from vizkit.explanations.reading import workers_for
 
     with tempfile.TemporaryDirectory() as home:
         images = open_pictures(photographs(Path(home), IMAGES))
         for name in MODELS:
             loaded = vizkit.load(name, pretrained=False)
             pixels = torch.rand(CHUNK, 3, *loaded.preprocessing.size_hw, device=loaded.device)
-            beside = workers_for([loaded], 1000)
+            beside = workers_for("cpu", 1000)
             for workers in dict.fromkeys((0, beside)):
                 pairs = [(bare(loaded, pixels), whole(loaded, images, workers)) for _ in range(ROUNDS)]
                 wall, own = (statistics.median(ours[i] / alone[i] for alone, ours in pairs) for i in (0, 1))

@@ -11,7 +11,6 @@ from PIL import Image
 
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
-from vizkit.commands.evaluate import workers_for
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.outcome import read
 from vizkit.explanations.job import StoppedError
@@ -177,11 +176,3 @@ def test_it_refuses_in_one_sentence(tmp_path, monkeypatch, capsys, arguments, wo
     said = capsys.readouterr().err
     assert (code, said.count("\n")) == (2, 1)
     assert word in said
-
-
-def test_reading_beside_the_model_where_it_is_worth_it(digits, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 16)
-    assert workers_for([digits], 50) == 0
-    assert workers_for([digits], 5000) == 1
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert workers_for([digits], 5000) == 0

@@ -11,10 +11,10 @@ from PIL import Image
 import vizkit
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
-from vizkit.commands.explaining import explain_many
 from vizkit.datasets.insects import draw
 from vizkit.explanations import difference, opened
 from vizkit.explanations import source as sources
+from vizkit.explanations.reading import workers_for
 
 VIT = "bundled:digits_vit"
 
@@ -178,8 +178,10 @@ def test_maps_in_the_folder_of_the_pictures_are_no_pictures(tmp_path):
 
 def test_reading_beside_the_model_where_it_is_worth_it(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    found = [explain_many.workers_for(*given) for given in (("cpu", 50), ("cpu", None), ("cuda", 10_000))]
+    found = [workers_for(*given) for given in (("cpu", 50), ("cpu", None), ("cuda", 10_000))]
     assert found == [0, 1, 3]
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert workers_for("cpu", 5000) == 0
 
 
 def test_a_folder_that_holds_none(tmp_path):

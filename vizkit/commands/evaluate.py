@@ -31,7 +31,6 @@ GOES_ON = "what was answered is kept, and the next start goes on from it"
 AGAIN = "the next start begins again"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
-MOST_WORKERS = 8  # beside a GPU
 
 
 def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> None:
@@ -84,11 +83,13 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     accelerator = several_processes(opening.device)
     opening = opening.on(accelerator)
     from vizkit.evaluation.outcome import evaluate_all
+    from vizkit.explanations.reading import workers_for
 
     _use(request.threads)
     models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
     images, how = _pictures(data, request, models)
-    workers = workers_for(models, len(images)) if request.workers is None else request.workers
+    device = models[0].device.type
+    workers = workers_for(device, len(images)) if request.workers is None else request.workers
     with _stoppable(tell, "the same command goes on from here", accelerator) as stopping:
         outcome = evaluate_all(
             models,
@@ -154,14 +155,6 @@ def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[Ima
         "seed": request.seed,
     }
     return open_pictures(**how), how
-
-
-def workers_for(models: "list[Loaded]", images: int) -> int:
-    """One process reads while a CPU computes; a GPU needs more. A few pictures are read before a process has begun."""
-    cores = os.cpu_count() or 1
-    if images < 200 or cores < 2:
-        return 0
-    return min(MOST_WORKERS, cores - 1) if models[0].device.type == "cuda" else 1
 
 
 # ---- what is said on the way -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Pictures to batches: prepared as the app does it, in reading processes; a broken file gives a sentence, no error."""
 
 import hashlib
+import os
 import time
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source
 from vizkit.image import RGB, ImageError, Preprocessing, open_image, prepare, unprepare
 
+MOST_WORKERS = 8  # beside a GPU
 Pixels = Float[Tensor, "image channel height width"]
 Asked = tuple[int, list[Item]]  # of a part
 
@@ -86,3 +88,11 @@ def loader(pictures: Prepared, batches: Iterable[Asked], workers: int, pin: bool
 
 def _as_it_is(reading: Reading) -> Reading:
     return reading
+
+
+def workers_for(device: str, images: int | None) -> int:
+    """One process reads while a CPU computes; a GPU needs more. A few pictures are read before a process has begun."""
+    cores = os.cpu_count() or 1
+    if (images is not None and images < 200) or cores < 2:
+        return 0
+    return min(MOST_WORKERS, cores - 1) if device == "cuda" else 1

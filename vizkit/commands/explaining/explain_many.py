@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 BATCH = {"cpu": 16}
 ON_A_GPU = 128
-MOST_WORKERS = 8  # beside a GPU
 
 
 def is_many(data: str, output: Path) -> bool:
@@ -59,6 +58,7 @@ def explain_many(
         from vizkit.explanations.job import StoppedError, work
         from vizkit.explanations.parts import Run
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
+        from vizkit.explanations.reading import workers_for
         from vizkit.explanations.source import open_source
 
         size_px = min(512, max(32, *loaded.preprocessing.size_hw))
@@ -145,11 +145,3 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", 
         "versions": {"vizkit": __version__, "pyarrow": pyarrow.__version__}
         | {name: version(name) for name in ("torch", "timm")},
     }
-
-
-def workers_for(device: str, images: int | None) -> int:
-    """One process reads while a CPU computes; a GPU needs more. A few pictures are read before a process has begun."""
-    cores = os.cpu_count() or 1
-    if (images is not None and images < 200) or cores < 2:
-        return 0
-    return min(MOST_WORKERS, cores - 1) if device == "cuda" else 1
