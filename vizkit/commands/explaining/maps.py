@@ -116,9 +116,7 @@ def write_numbers(
     loaded: "Loaded",
     image: "RGB",
     box: "Box",
-    rows: list[dict[str, Any]] | None = None,
 ) -> None:
-    """`rows`: lines of a table that belong to the picture, kept beside its maps."""
     import numpy as np
 
     meta = {
@@ -132,8 +130,6 @@ def write_numbers(
             for e in explanations
         ],
     }
-    if rows is not None:
-        meta["rows"] = rows
     heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
     content = io.BytesIO()
     np.savez(content, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)
