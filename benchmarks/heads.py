@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import torch
 
-from vizkit.evaluation.inside.head_behaviour import measured
-from vizkit.evaluation.inside.head_importance import places_of
+from vizkit.evaluation.inside.heads import Behaviours, places_of
+from vizkit.explanations.job import Seen
 from vizkit.models import Loaded, load
 from vizkit.models.probes.importance.heads import removed
 from vizkit.models.probes.importance.means import head_means
@@ -39,7 +39,7 @@ def compare(loaded: Loaded) -> dict[str, list[float]]:
     pixels = torch.randn(BATCH, *size, generator=generator).to(loaded.device)
     places = places_of(loaded)
     means = head_means(loaded, [pixels], places)
-    middle = len(places) // 2
+    middle, behaviours = len(places) // 2, Behaviours(loaded)
 
     @torch.no_grad()
     def plain(images: int) -> None:
@@ -51,7 +51,7 @@ def compare(loaded: Loaded) -> dict[str, list[float]]:
             loaded.model(pixels)
 
     pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-        "behaviours, a picture": (lambda: plain(1), lambda: measured(loaded, pixels[:1])),
+        f"behaviours, {BATCH} pictures": (lambda: plain(BATCH), lambda: behaviours.of(Seen(pixels, (), ()))),
         f"a head taken away, {BATCH} pictures": (lambda: plain(BATCH), without_a_head),
     }
     for ways in pairs.values():

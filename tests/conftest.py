@@ -11,6 +11,7 @@ import tempfile
 _CACHES = tempfile.mkdtemp(prefix="vizkit-tests-")
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": f"{_CACHES}/torch"}
 os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+os.environ["VIZKIT_CACHE"] = f"{_CACHES}/vizkit"  # what other code has computed and kept is no result of this one
 os.environ.pop("HF_HUB_CACHE", None)
 
 import gc  # noqa: E402

@@ -22,7 +22,7 @@ from vizkit.commands.options import Opening
 from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
 from vizkit.models import ModelError, pixels_of
 from vizkit.models.sources.loaded import with_head
-from vizkit.scoring import Question, cases, subject_of
+from vizkit.scoring import Question, scorable, subject_of
 from vizkit.traces import NotApplicable
 
 LN3 = float(np.log(3))
@@ -373,7 +373,7 @@ def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
 def test_maps_are_scored_for_probabilities_only(digits):
     for head in ("regression", "embedding"):
         with pytest.raises(NotApplicable, match="no probability to score maps by"):
-            next(cases(with_head(digits, head), None))  # pyright: ignore[reportArgumentType]
+            scorable(with_head(digits, head))  # pyright: ignore[reportArgumentType]
 
 
 def test_no_output_is_explained_that_does_not_exist(digits, photo):

@@ -1,10 +1,10 @@
 """Explaining one picture, scoring many: where models, pictures and analyses meet, for the page and the terminal.
 
 opened = pictures(loaded, "insects", 200)
-for scores in score_many(cases(loaded, opened), methods): ...
+scores = score_case(case_of(loaded, opened, 0), ["rollout", "grad_cam"])
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -192,23 +192,6 @@ def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":
     return Truth(*(seen_mask(mask, loaded.preprocessing) for mask in (sample.insect, deciding)))
 
 
-def cases(
-    loaded: "Loaded", images: "ImageSet", *, randomised: bool = False, again: bool = False, layer: str = ""
-) -> "Iterator[Case]":
-    """Every picture with its trace and truth; the target is the class that the model gives it. NotApplicable as in
-    `scorable`.
-
-    `randomised`: also a trace of the model with shuffled weights, for the same class. `again`: allow sensitivity.
-    `layer`: where class activation maps are made.
-    """
-    from vizkit.models.probes.model_functions import randomised as shuffled
-
-    scorable(loaded)
-    other = shuffled(loaded) if randomised else None
-    for index in range(len(images)):
-        yield case_of(loaded, images, index, other, again=again, layer=layer)
-
-
 def scorable(loaded: "Loaded") -> None:
     """NotApplicable for a model that gives no probabilities: what is measured is how they fall and rise."""
     from vizkit.traces import NotApplicable
@@ -226,7 +209,9 @@ def case_of(
     again: bool = False,
     layer: str = "",
 ) -> "Case":
-    """One picture of a set, as `cases` gives them. `shuffled`: the model with random weights."""
+    """One picture of a set with its trace and truth; the target is the class that the model gives it. `shuffled`: the
+    model with random weights, traced for the same class. `again`: allow sensitivity. `layer`: where class activation
+    maps are made."""
     from vizkit.analysis.attribution.grad_cam import at_layer
     from vizkit.analysis.trust.scores import Case
     from vizkit.models import families, pixels_of, trace

@@ -15,12 +15,12 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust import scores
 from vizkit.analysis.trust.deletion import Curves, curves, random_curves
 from vizkit.analysis.trust.randomisation import spearman, survives
-from vizkit.analysis.trust.scores import Case, Score, merged, score, score_case, score_many, undecided
+from vizkit.analysis.trust.scores import Case, Score, merged, score, score_case, undecided
 from vizkit.analysis.trust.table import FIGURES, Tally, gain_of, signed, table
 from vizkit.analysis.trust.truth_score import Placed, Truth, mass, placed, pointing, seen_mask
 from vizkit.image import Preprocessing, prepare
 from vizkit.models.probes.model_functions import randomised
-from vizkit.scoring import cases, pictures
+from vizkit.scoring import case_of, pictures
 from vizkit.traces import NotApplicable
 
 MASK = torch.zeros(100, 200, dtype=torch.bool)
@@ -461,7 +461,8 @@ def test_a_map_of_a_changed_input(monkeypatch: pytest.MonkeyPatch, method: str, 
 @pytest.fixture(scope="module")
 def swin_cases():
     loaded = vizkit.load("bundled:insects_swin", device="cpu")
-    return list(cases(loaded, pictures(loaded, "insects", 2), randomised=True, again=True))
+    opened, shuffled = pictures(loaded, "insects", 2), randomised(loaded)
+    return [case_of(loaded, opened, index, shuffled, again=True) for index in range(2)]
 
 
 def test_cases_of_insects(swin_cases):
@@ -478,10 +479,10 @@ def test_cases_of_insects(swin_cases):
 def test_scores_of_many(swin_cases):
     methods, told = ["rollout", "attention", "grad_cam"], []
     measures = ("truth", "deletion", "randomisation", "sensitivity")
-    several = score_many(
-        swin_cases, methods, measures=measures, steps=2, progress=lambda done, total: told.append((done, total))
+    first, second = (
+        score_case(case, methods, measures=measures, steps=2, progress=lambda *said: told.append(said))
+        for case in swin_cases
     )
-    first = next(several)
     assert [one.method for one in first] == methods
     assert first[0].figures().keys() == set(FIGURES) - {"road", "infidelity"}
     assert "no class token" in first[1].notes[0]
@@ -489,7 +490,7 @@ def test_scores_of_many(swin_cases):
     assert told[-1] == (3, 3)
     again = score_case(swin_cases[0], ["rollout"], steps=2)
     assert again[0].figures()["deletion"] == first[0].figures()["deletion"]
-    assert [row.method for row in table([first, next(several)])][-1] == "chance"
+    assert [row.method for row in table([first, second])][-1] == "chance"
 
     def stop(done, total):
         raise Stopped
@@ -499,6 +500,6 @@ def test_scores_of_many(swin_cases):
 
 
 def test_pictures_without_truth(digits):
-    (case,) = cases(digits, pictures(digits, "digits", 1))
+    case = case_of(digits, pictures(digits, "digits", 1), 0)
     assert case.truth is None
     assert score_case(case, ["rollout"], steps=2)[0].figures().keys() == {"deletion", "insertion"}

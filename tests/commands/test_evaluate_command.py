@@ -37,7 +37,7 @@ def one(tmp_path_factory):
 
 
 def answers_in(cache):
-    (file,) = cache.glob("answers/*/logits.npy")
+    (file,) = cache.glob("passes/*/logits.npy")
     return np.load(file)
 
 
@@ -51,9 +51,9 @@ def environment(cache):
 
 def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp_path):
     with launched(DIGITS, environment(cache)) as process:
-        while not list(cache.glob("answers/*/part-00001.parquet")) and process.is_alive():
+        while not list(cache.glob("passes/*/part-00001.parquet")) and process.is_alive():
             time.sleep(0.002)
-    done = len(list(cache.glob("answers/*/*.parquet")))
+    done = len(list(cache.glob("passes/*/*.parquet")))
     assert 2 <= done < 6, "it was too quick, or too slow, to be killed"
     assert main([*DIGITS, "-o", str(tmp_path / "table.csv")]) == 0
     assert answers_in(cache).tobytes() == one[0].tobytes()
@@ -147,7 +147,7 @@ def test_asked_to_stop_it_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     def stopped(*given, **options):
         raise StoppedError
 
-    monkeypatch.setattr("vizkit.evaluation.answers.fill", stopped)
+    monkeypatch.setattr("vizkit.explanations.kept.work", stopped)
     job = JobFolder(tmp_path / "job")
     assert main([*DIGITS, "--folder", str(job.path)]) == 130
     assert job.status["state"] == "stopped"

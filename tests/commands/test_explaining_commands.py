@@ -134,6 +134,11 @@ def test_methods_by_name():
     assert chosen(["fast", "smooth_grad"]) == [*(n for n, m in METHODS.items() if not m.slow or n == "smooth_grad")]
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
+
+
 # score ----------------------------------------------------------------------------------------------------------------
 
 FEW = ["--images", "2", "--steps", "3", "--method", "rollout", "--method", "grad_cam", "--threads", "1"]
@@ -196,9 +201,9 @@ def test_score_without_a_file_prints(capsys):
 
 
 def test_what_was_scored_stays_when_it_is_stopped(tmp_path, monkeypatch):
-    from vizkit.analysis.trust import scores
+    from vizkit.evaluation import maps
 
-    real, calls = scores.score_case, []
+    real, calls = maps.score_case, []
 
     def interrupted(*args, **options):
         calls.append(args)
@@ -206,7 +211,7 @@ def test_what_was_scored_stays_when_it_is_stopped(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(scores, "score_case", interrupted)
+    monkeypatch.setattr(maps, "score_case", interrupted)
     out = tmp_path / "part.md"
     options = ["--images", "6", "--method", "grad_cam", "--measure", "truth", "-o", str(out)]
     assert main(["score", "--model", CNN, "--model", VIT, *options]) == 130
@@ -272,6 +277,7 @@ def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatc
     text = out.read_text(encoding="utf-8")
     assert "\n1 of 2 images are left out: the day is wet.\n" in text
     monkeypatch.setattr(scores, "undecided", lambda subject, fill: "the day is wet")
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "another"))
     assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
     assert "2 of 2 images cannot rank maps: the day is wet." in text

@@ -14,7 +14,7 @@ import vizkit
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source
 from vizkit.evaluation import outcome as outcomes
 from vizkit.evaluation import tables
-from vizkit.evaluation.answer_cache import AnswerCache, key_of, weights_digest
+from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
@@ -142,7 +142,7 @@ def test_stopped_and_continued_it_is_the_same_to_the_last_bit():
 
 
 def folder_of(loaded, images, chunk):
-    return AnswerCache.of(key_of(loaded, weights_digest(loaded.model), images.digest, chunk)).folder
+    return AnswerCache.of(loaded, images, chunk, lambda: None, "answers").folder
 
 
 def test_what_is_answered_is_never_asked_again():
@@ -154,10 +154,10 @@ def test_what_is_answered_is_never_asked_again():
     assert np.asarray(again.logits).tobytes() == np.asarray(first.logits).tobytes()
     assert again.images_per_s == first.images_per_s
     evaluate(eye(sharp=5.0), images)  # other weights, other answers
-    assert len({key_of(one, w, d, 64) for w in "ab" for d in "cd"}) == 4
+    assert len({folder_of(one, images, chunk) for images in (images, painted(31)) for chunk in (8, 64)}) == 4
     with torch.no_grad():
         one.model.weight[0, 0] += 1e-6
-    assert weights_digest(one.model) != weights_digest(eye().model)
+    assert folder_of(one, images, 64) != folder_of(eye(), images, 64)
 
 
 def test_a_torn_chunk_is_answered_again():
@@ -188,7 +188,7 @@ def test_a_full_disk_is_a_sentence(cache):
 
 def test_the_oldest_answers_make_room(monkeypatch):
     evaluate(eye(), painted(30))
-    monkeypatch.setattr("vizkit.evaluation.answer_cache.KEPT_BYTES", 1)
+    monkeypatch.setattr("vizkit.explanations.kept.KEPT_BYTES", 1)
     evaluate(eye(), painted(31))
     assert not folder_of(eye(), painted(30), 64).exists()
     assert folder_of(eye(), painted(31), 64).exists()

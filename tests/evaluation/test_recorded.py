@@ -8,11 +8,11 @@ import torch
 
 import vizkit
 from vizkit.datasets.scenes.opening import open_boxes
-from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.scenes.boxes import measure
 from vizkit.evaluation.scenes.judging import judge
+from vizkit.explanations.kept import weights_digest
 from vizkit.models import pixels_of
 from vizkit.models.detection.opening import BUNDLED, open_detector
 from vizkit.models.sequences import open_sequence

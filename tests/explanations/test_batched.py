@@ -10,6 +10,7 @@ from vizkit.analysis.attribution.grad_cam import at_layer
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.explanations.batched import Explainer
+from vizkit.explanations.job import Seen
 from vizkit.explanations.passes import FAILED, Maps
 from vizkit.models import families
 from vizkit.models.recording import recorder
@@ -88,13 +89,13 @@ def test_a_picture_whose_proof_fails_has_no_map(monkeypatch):
     maps = Maps(loaded, ["generic_relevance"])
     draw = torch.Generator().manual_seed(1)
     pixels = torch.randn(3, loaded.preprocessing.channels, *loaded.preprocessing.size_hw, generator=draw)
-    assert maps.of(pixels, [None] * 3)["no_map"].to_pylist() == [None] * 3
+    assert maps.of(Seen(pixels, [None] * 3, [*"abc"]))["no_map"].to_pylist() == [None] * 3
 
     def wrong(query, key, **options):
         weights = true(query, key, **options)
         return torch.cat([weights[:1], weights[1:2].flip(-1), weights[2:]])
 
     monkeypatch.setattr(recorder, "attention_weights", wrong)
-    found = maps.of(pixels, [None] * 3)
+    found = maps.of(Seen(pixels, [None] * 3, [*"abc"]))
     assert found["no_map"].to_pylist() == [None, FAILED, None]
     assert found["map_generic_relevance"].is_valid().to_pylist() == [True, False, True]

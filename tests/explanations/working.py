@@ -58,7 +58,8 @@ def run(source, output, loaded=None, **options):
     try:
         source = open_source(str(source)) if isinstance(source, str | Path) else source
         begun = Run.begin(Path(output), {"pictures": source.digest}, source.counts)
-        return work(source, Answers(loaded), begun, loaded, batch=3, **options)
+        answers = Answers(loaded)
+        return work(source, answers, begun, loaded, batch=3, bare=answers.forward, **options)
     finally:
         sources.PART = before
 

@@ -153,6 +153,7 @@ def same_on_two_nodes(arguments: list[str], one: Path, two: Path) -> str:
     """The first node writes to `two` what one process writes to `one`; gives what it prints. The second is silent."""
     assert main([*arguments, "-o", str(one)]) == 0
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment["VIZKIT_CACHE"] = str(two.with_name("cache of two"))  # nothing of what the one has made
     first, second = on_two_nodes([*arguments, "-o", two], environment)
     assert first.returncode == 0, first.stderr
     assert second.returncode == 0, second.stderr

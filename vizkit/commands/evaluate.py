@@ -3,7 +3,6 @@
 Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
 """
 
-import os
 import sys
 import time
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.detection.evaluating import asked, deliver, find_things, finish_boxes, opened, refuse_boxes
-from vizkit.commands.options import AS_IT_IS, Opening, Request, several_processes
+from vizkit.commands.options import AS_IT_IS, Opening, Request, is_first
 from vizkit.commands.output import refuse_output, told, write_output
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
@@ -80,8 +79,7 @@ def _alone(job: "JobFolder | None", goes_on: str) -> "Iterator[None]":
 def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     tell = Teller(job, request.quiet or job is not None)
     tell.prepare("Opening the pictures and the models.")
-    accelerator = several_processes(opening.device)
-    opening = opening.on(accelerator)
+    opening = opening.own()
     from vizkit.evaluation.outcome import evaluate_all
     from vizkit.explanations.reading import workers_for
 
@@ -90,7 +88,7 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     images, how = _pictures(data, request, models)
     device = models[0].device.type
     workers = workers_for(device, len(images)) if request.workers is None else request.workers
-    with _stoppable(tell, "the same command goes on from here", accelerator) as stopping:
+    with _stoppable(tell, "the same command goes on from here") as stopping:
         outcome = evaluate_all(
             models,
             images,
@@ -99,12 +97,10 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
             tell=tell.of(len(models)),
             so_far=_keeper(job),
             stopping=stopping,
-            accelerator=accelerator,
+            first=is_first(),
         )
     if outcome is not None:
         finish(request, replace(outcome, command=asked()), job)
-    if accelerator is not None:
-        accelerator.end_training()
 
 
 def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
@@ -127,7 +123,7 @@ def _use(threads: int) -> None:
 
 
 @contextmanager
-def _stoppable(tell: "Teller", goes_on: str, accelerator: Any = None) -> "Iterator[Callable[[], bool]]":
+def _stoppable(tell: "Teller", goes_on: str) -> "Iterator[Callable[[], bool]]":
     """Whether somebody wants it to stop, for work that raises StoppedError then."""
     from vizkit.explanations.job import StoppedError
 
@@ -135,7 +131,7 @@ def _stoppable(tell: "Teller", goes_on: str, accelerator: Any = None) -> "Iterat
         try:
             yield stop_requested.is_set
         except StoppedError:
-            if accelerator is None or accelerator.is_main_process:
+            if is_first():
                 print(f"Stopped; {goes_on}.", file=sys.stderr)
             raise KeyboardInterrupt from None
         finally:
@@ -163,7 +159,7 @@ class Teller:
 
     def __init__(self, job: Any, quiet: bool, unit: str = "image") -> None:
         self.job, self.reported_at, self.bar = job, 0.0, None
-        if not quiet and int(os.environ.get("RANK", "0")) == 0:
+        if not quiet and is_first():
             from tqdm import tqdm
 
             self.bar = tqdm(unit=unit, disable=None, dynamic_ncols=True)

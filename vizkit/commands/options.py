@@ -17,8 +17,6 @@ from cyclopts.types import PositiveInt
 from vizkit.commands.output import refuse_output
 
 if TYPE_CHECKING:
-    from accelerate import Accelerator
-
     from vizkit.models import Loaded
 
 
@@ -129,9 +127,9 @@ class Opening:
 
         return with_classes(loaded, self.classes)
 
-    def on(self, accelerator: "Accelerator | None") -> "Opening":
+    def own(self) -> "Opening":
         """On the device of this process, where several work together."""
-        return self if accelerator is None else replace(self, device=str(accelerator.device))
+        return replace(self, device=own_device(self.device))
 
 
 AS_IT_IS = Opening()
@@ -197,14 +195,20 @@ def with_options(
     return command
 
 
-def several_processes(device: str | None) -> "Accelerator | None":
-    """Accelerate's own object where its launcher, or torchrun, has started this process as one of several, on one
-    machine or on many."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
-    from accelerate import Accelerator
+def own_device(device: str | None) -> str | None:
+    """Of several processes that a launcher (Accelerate's, torchrun) has started each takes its own GPU: they share work
+    by the files of `explanations.parts` and do not meet otherwise."""
+    rank = os.environ.get("LOCAL_RANK")
+    if rank is None or device is not None:
+        return device
+    import torch
 
-    return Accelerator(cpu=device == "cpu")
+    return f"cuda:{int(rank) % torch.cuda.device_count()}" if torch.cuda.is_available() else None
+
+
+def is_first() -> bool:
+    """Whether this process alone writes and speaks, of several."""
+    return int(os.environ.get("RANK", "0")) == 0
 
 
 def class_of(loaded: "Loaded", text: str | None) -> int | None:

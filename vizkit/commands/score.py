@@ -17,13 +17,10 @@ from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import Layer, Methods, chosen
-from vizkit.commands.options import AS_IT_IS, Models, Opening, Some, Split, Threads, several_processes, writes
-from vizkit.commands.output import markdown, typed, write_output
+from vizkit.commands.options import AS_IT_IS, Models, Opening, Some, Split, Threads, is_first, writes
+from vizkit.commands.output import markdown, progress, typed, write_output
 
 if TYPE_CHECKING:
-    import numpy as np
-    from accelerate import Accelerator
-
     from vizkit.analysis.trust.table import Row
     from vizkit.datasets.image_set import ImageSet
     from vizkit.models import Loaded
@@ -84,9 +81,7 @@ def score(
         torch.set_num_threads(threads)
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
-    accelerator = several_processes(opening.device)
-    opening = opening.on(accelerator)
-    main = accelerator is None or accelerator.is_main_process  # of several processes the first alone writes and speaks
+    opening, main = opening.own(), is_first()
     drawn = FRESH_SEED if seed is None else seed
     about = f"The pictures are {data}, {split}, seed {drawn}"
     about += ": no model that ships with vizkit has seen them." if seed is None else "."
@@ -96,9 +91,7 @@ def score(
     stopped = False
     for name in model:
         loaded = opening.load(name, several=True)
-        scored, stopped = _score_model(
-            loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked, accelerator
-        )
+        scored, stopped = _score_model(loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked)
         if scored.images and main:
             results.append(scored)
             if output:
@@ -106,8 +99,6 @@ def score(
                 write_output(output, page(about, results, stopped) if kind == ".md" else TABLES[kind](results))
         if stopped:
             break
-    if accelerator is not None:
-        accelerator.end_training()
     if main and not (output and results):
         print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
     elif main:
@@ -117,53 +108,30 @@ def score(
 
 
 def _score_model(
-    loaded: "Loaded",
-    images: "ImageSet",
-    selected: list[str],
-    layer: str,
-    asked: dict[str, Any],
-    accelerator: "Accelerator | None",
+    loaded: "Loaded", images: "ImageSet", selected: list[str], layer: str, asked: dict[str, Any]
 ) -> tuple[Scored, bool]:
-    """What was scored, and whether the user stopped it. `asked`: of `score_case`. Each of several processes scores one
-    block of the pictures, in the order of the set, so that together they have the figures of one."""
-    from tqdm import tqdm
-
+    """What was scored, and whether the user stopped it; what was scored before is found again. `asked`: of
+    `score_case`."""
     from vizkit.analysis.attribution.explaining import applicable, why_not
-    from vizkit.analysis.trust.scores import score_case
-    from vizkit.analysis.trust.table import Tally
-    from vizkit.evaluation.answers import gathered
-    from vizkit.scoring import cases
+    from vizkit.evaluation.maps import scored, tally_of
+    from vizkit.scoring import case_of, scorable
 
-    measures = asked["measures"]
-    begin, tally, reasons, stopped = time.perf_counter(), Tally(), {}, False
-    mine = images if accelerator is None else images.take(_block(len(images), accelerator))
-    again = "sensitivity" in measures
-    several = cases(loaded, mine, randomised="randomisation" in measures, again=again, layer=layer)
+    scorable(loaded)
+    begin, stopped = time.perf_counter(), False
+    first = case_of(loaded, images, 0, layer=layer).trace
+    reasons = {method: said for method, said in why_not(first).items() if method in selected}
+    methods = [method for method in applicable(first) if method in selected]
+    if not methods:
+        reason = next(iter(reasons.values()), "")
+        raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
+    kept = scored(loaded, images, methods, layer, asked)
     try:
-        for case in tqdm(several, desc=loaded.name, total=len(mine), unit="image", disable=None, dynamic_ncols=True):
-            if not tally.images:
-                reasons = {method: said for method, said in why_not(case.trace).items() if method in selected}
-            methods = [method for method in applicable(case.trace) if method in selected]
-            if not methods:
-                reason = next(iter(reasons.values()), "")
-                raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
-            tally.add(score_case(case, methods, **asked))
+        with progress("image", loaded.name, quiet=not is_first()) as tell:
+            kept.fill(tell=tell)
     except KeyboardInterrupt:
         stopped = True
-    every = gathered((tally, reasons, stopped), accelerator)
-    tally = every[0][0]
-    for later, _, _ in every[1:]:
-        tally.add_all(later)
-    reasons, stopped = every[0][1], any(one for *_, one in every)
-    seconds = time.perf_counter() - begin
+    tally, seconds = tally_of(kept.rows()), time.perf_counter() - begin
     return Scored(loaded.name, tally.rows(), tally.images, len(images), seconds, reasons, tally.said()), stopped
-
-
-def _block(images: int, accelerator: "Accelerator") -> "np.ndarray":
-    """The rows of this process: one of as many blocks as there are processes, equal but for one picture."""
-    import numpy as np
-
-    return np.array_split(np.arange(images), accelerator.num_processes)[accelerator.process_index]
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

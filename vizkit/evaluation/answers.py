@@ -9,7 +9,6 @@ processes, answer in the same batches as one uninterrupted run.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,22 +16,15 @@ from jaxtyping import Float32, Int
 from torch import Tensor
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.evaluation.answer_cache import AnswerCache, key_of, weights_digest
+from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.classes import EvaluationError, Known, known
 from vizkit.explanations import passes
-from vizkit.explanations.job import work
-from vizkit.explanations.parts import Run
+from vizkit.explanations.job import Tell
+from vizkit.explanations.parts import RunError
 from vizkit.explanations.reading import Pixels
-from vizkit.explanations.source import of_set
 from vizkit.models import Loaded
-from vizkit.shortage import memory_short
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
-
 
 CHUNK = {"cpu": 64, "cuda": 256}
-Tell = Callable[[int, int, float], None]  # pictures answered, of how many, pictures a second since the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,60 +52,34 @@ def evaluate(
     chunk: int = 0,
     tell: Tell = lambda *_: None,
     stopping: Callable[[], bool] = lambda: False,
-    accelerator: "Accelerator | None" = None,
+    first: bool = True,
 ) -> Answers | None:
     """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
     `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is called after each batch. Of several processes with an `accelerator` each answers what no
-    other has begun, see `explanations.parts`; only the first gets the answers. Raises EvaluationError in one sentence,
-    StoppedError when `stopping` is true.
+    the device. `stopping` is called after each batch. Of several processes each answers what no other has begun, see
+    `explanations.parts`; only the `first` gets the answers. Raises EvaluationError in one sentence, StoppedError when
+    `stopping` is true.
     """
     matched = known(loaded.name, loaded.labels, images, loaded.head)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
-    weights = weights_digest(loaded.model)
-    kept = AnswerCache.of(key_of(loaded, weights, pictures.digest, size))
-    main = accelerator is None or accelerator.is_main_process
-    if not kept.whole:
-        fill(loaded, pictures, kept, size, workers, tell, stopping, main)
-    return read(kept, images, matched, weights) if main else None
-
-
-def fill(
-    loaded: Loaded,
-    pictures: ImageSet,
-    kept: AnswerCache,
-    size: int,
-    workers: int,
-    tell: Tell,
-    stopping: Callable[[], bool],
-    finish: bool,
-) -> None:
-    """Answer what is missing, a part a batch, together with whoever does the same."""
-    source, began = of_set(pictures, size), time.perf_counter()
+    kept = AnswerCache.of(loaded, pictures, size, lambda: _Judged(loaded), "answers")
     try:
-        kept.folder.mkdir(parents=True, exist_ok=True)
-        run = Run.begin(kept.folder, {"pictures": source.digest}, source.counts)
-        missing = sum(source.counts[number] for number in run.missing())
-        tell(len(pictures) - missing, len(pictures), 0.0)
-        how = {"batch": size, "workers": workers, "tell": tell, "stopping": stopping, "compare": False}
-        speed = work(source, _Judged(loaded), run, loaded, **how)
-        if finish:
-            now = time.perf_counter()
-            later = (missing - speed.first) / max(1e-9, now - speed.began)  # the first batch includes the start
-            kept.finish(run, now - began, later or missing / (now - began))
+        if not kept.whole:
+            missing, began = len(pictures) - kept.done, time.perf_counter()
+            speed = kept.fill(workers=workers, tell=tell, stopping=stopping)
+            if first:
+                now = time.perf_counter()
+                # the first batch includes the start
+                later = (missing - speed.first) / max(1e-9, now - speed.began) if speed else 0.0
+                kept.finish(now - began, later or missing / (now - began))
+    except RunError as error:
+        raise EvaluationError(str(error)) from error
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise EvaluationError(f"The answers cannot be kept in {kept.folder.parent}: {why}.") from error
-    except (RuntimeError, MemoryError) as error:
-        if not (owner := memory_short(error)):
-            raise
-        elsewhere = "" if loaded.device.type == "cpu" else "the CPU, "
-        raise EvaluationError(
-            f"{loaded.name} needs more memory than {owner} has for a picture: choose {elsewhere}a smaller image size "
-            "or model."
-        ) from error
+    return read(kept, images, matched) if first else None
 
 
 class _Judged(passes.Answers):
@@ -129,7 +95,7 @@ class _Judged(passes.Answers):
         return logits
 
 
-def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> Answers:
+def read(kept: AnswerCache, images: ImageSet, matched: Known) -> Answers:
     """What is kept, in the rows of the whole set."""
     logits, facts = kept.facts()
     broken = {int(row): why for row, why in facts["broken"].items()}
@@ -140,15 +106,13 @@ def read(kept: AnswerCache, images: ImageSet, matched: Known, weights: str) -> A
     places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
     targets = matched.classes[images.targets[rows]]
     return Answers(
-        logits, rows, targets, matched.classes, places, matched.note, weights, facts["images_per_s"], facts["seconds"]
+        logits,
+        rows,
+        targets,
+        matched.classes,
+        places,
+        matched.note,
+        kept.weights,
+        facts["images_per_s"],
+        facts["seconds"],
     )
-
-
-# ---- several processes -----------------------------------------------------------------------------------------------
-def gathered(mine: Any, accelerator: "Accelerator | None") -> list[Any]:
-    """What each process has, for all of them."""
-    if accelerator is None or accelerator.num_processes == 1:
-        return [mine]
-    from accelerate.utils import gather_object
-
-    return gather_object([mine])

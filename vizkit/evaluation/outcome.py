@@ -21,8 +21,6 @@ from vizkit.evaluation.paired import Pair, among, compare
 from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
-    from accelerate import Accelerator
-
     from vizkit.evaluation.answers import Answers
     from vizkit.models import Loaded
 
@@ -103,13 +101,13 @@ def evaluate_all(
     tell: Progress = lambda *_: None,
     so_far: Callable[[Outcome], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
-    accelerator: "Accelerator | None" = None,
+    first: bool = True,
 ) -> Outcome | None:
     """Run each model on the pictures whose label it knows, and judge all of them on those that all know.
 
     A model that cannot be judged is left out with a sentence. `so_far` is given what there is after each model but the
     last, as long as these know a label in common. Raises EvaluationError where none is left, StoppedError.
-    Only the first of several processes gets the outcome.
+    Only the `first` of several processes gets the outcome.
     """
     from vizkit.evaluation.answers import Answers, evaluate
 
@@ -134,7 +132,7 @@ def evaluate_all(
                 workers=workers,
                 tell=lambda done, total, per_s, number=number, name=name: tell(number, name, done, total, per_s),
                 stopping=stopping,
-                accelerator=accelerator,
+                first=first,
             )
         except EvaluationError as error:
             refused.append(str(error))
@@ -144,7 +142,7 @@ def evaluate_all(
             if so_far is not None and number != max(able):
                 with suppress(EvaluationError):
                     so_far(joined())
-    if accelerator is not None and not accelerator.is_main_process:
+    if not first:
         return None
     if not answers_of:
         raise EvaluationError(refused[0])

@@ -8,8 +8,8 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any, Protocol, runtime_checkable
+from itertools import compress, groupby
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow
@@ -29,18 +29,22 @@ Columns = dict[str, pyarrow.Array]
 Tell = Callable[[int, int | None, float], None]  # pictures done by all, of how many, pictures a second of this process
 
 
+class Seen(NamedTuple):
+    """Pictures that could be read: their pixels on the model's device, and what the source says of them."""
+
+    pixels: Pixels
+    labels: Sequence[str | None]
+    keys: Sequence[str]
+
+
 @runtime_checkable
 class Pass(Protocol):
-    """What is computed of pictures that could be read."""
+    """What is computed of pictures."""
 
     fields: list[pyarrow.Field]
 
-    def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
-        """A value of each field for each picture, from its pixels on the model's device."""
-        ...
-
-    def forward(self, pixels: Pixels) -> Tensor:
-        """The model alone, to compare times with."""
+    def of(self, seen: Seen) -> Columns:
+        """A value of each field for each picture."""
         ...
 
 
@@ -86,30 +90,31 @@ def work(
     batch: int,
     workers: int = 0,
     told: dict[str, Any] | None = None,
-    compare: bool = True,
+    bare: Callable[[Pixels], Tensor] | None = None,
     tell: Tell = lambda *_: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Speed:
-    """Until every part is made, by whichever process. `told`: what every file says of itself. `compare`: one
-    batch is also given to the model alone, to compare times with.
+    """Until every part is made, by whichever process. `told`: what every file says of itself. `bare`: the
+    model alone, which is given one batch too, to compare times with.
 
     Raises StoppedError where `stopping` is true, which is asked between batches, DatasetError where the source has
     vanished, OSError as when the disk is full; what is whole stays.
     """
     metadata = {"vizkit": json.dumps(told or {}, ensure_ascii=False)}
     schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=metadata)
-    speed, computing = Speed(workers), _Computing(made_by, loaded, compare)
+    speed, computing = Speed(workers), _Computing(made_by, loaded, bare)
 
-    def rows(readings: Iterable[Reading], before: int) -> Iterator[pyarrow.RecordBatch]:
+    def rows(readings: Iterable[Reading], elsewhere: int) -> Iterator[pyarrow.RecordBatch]:
+        began = speed.pictures
         for reading in readings:
+            if speed.pictures > began:
+                tell(elsewhere + speed.pictures, source.images, speed.per_s)
             if speed.pictures and stopping():  # before a batch, so that a part that is whole is written
                 raise StoppedError
             if reading.gone:
                 raise DatasetError(reading.gone)
             yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
             speed.add(len(reading.keys), reading.seconds)
-            before += len(reading.keys)
-            tell(before, source.images, speed.per_s)
 
     try:
         while missing := run.missing():
@@ -117,8 +122,9 @@ def work(
             read = loader(Prepared(source, loaded.preprocessing), asked, speed.workers, loaded.device.type == "cuda")
             made = 0
             for part, readings in groupby(read, lambda reading: reading.part):
-                done = sum(run.counts[number] for number in run.made())
+                done = sum(run.counts[number] for number in run.made()) - speed.pictures
                 run.make(part, lambda path: write(path, rows(readings, done), schema))  # noqa: B023  (called at once)
+                tell(done + speed.pictures, source.images, speed.per_s)  # which may raise: the part is whole
                 made += 1
             if not made:
                 time.sleep(WAIT_S)
@@ -145,20 +151,20 @@ def _batches(source: Source, run: Run, numbers: Iterable[int], batch: int) -> It
 class _Computing:
     """A pass on batches of which some pictures may be broken, and which may be too large for the memory."""
 
-    def __init__(self, made_by: Pass, loaded: Loaded, compare: bool) -> None:
-        self.made_by, self.loaded, self.compare = made_by, loaded, compare
+    def __init__(self, made_by: Pass, loaded: Loaded, bare: Callable[[Pixels], Tensor] | None) -> None:
+        self.made_by, self.loaded, self.bare = made_by, loaded, bare
         self.most = 0  # pictures that the memory was enough for; 0: it never fell short
         self.batches = 0
 
     def row_of(self, reading: Reading, speed: Speed) -> list[pyarrow.Array]:
         good = [not error for error in reading.errors]
-        labels = [label for label, each in zip(reading.labels, good, strict=True) if each]
-        seen = reading.seen[torch.tensor(good, dtype=torch.bool)]
-        pixels = pixels_on(self.loaded.device, seen, self.loaded.preprocessing)
+        eight_bit = reading.seen[torch.tensor(good, dtype=torch.bool)]
+        pixels = pixels_on(self.loaded.device, eight_bit, self.loaded.preprocessing)
+        seen = Seen(pixels, [*compress(reading.labels, good)], [*compress(reading.keys, good)])
         self.batches += 1
-        if self.compare and self.batches == 2 and len(pixels):
-            speed.forward_per_s = len(pixels) / max(1e-9, self._seconds(pixels))
-        columns = self._of(pixels, labels) if len(pixels) else {}
+        if self.bare and self.batches == 2 and len(pixels):
+            speed.forward_per_s = len(pixels) / max(1e-9, self._seconds(self.bare, pixels))
+        columns = self._of(seen) if len(pixels) else {}
         places = np.cumsum(good) - 1
         taken = pyarrow.array(places, pyarrow.int64(), mask=~np.array(good, bool))
         empty = {each.name: pyarrow.nulls(0, each.type) for each in self.made_by.fields}
@@ -175,11 +181,11 @@ class _Computing:
         )
         return [*(pyarrow.array(each, one.type) for each, one in zip(picture, PICTURE, strict=True)), *own]
 
-    def _of(self, pixels: Pixels, labels: list[str | None]) -> Columns:
-        size, pieces, at = self.most or len(pixels), [], 0
-        while at < len(pixels):
+    def _of(self, seen: Seen) -> Columns:
+        size, pieces, at = self.most or len(seen.keys), [], 0
+        while at < len(seen.keys):
             try:
-                pieces.append(self.made_by.of(pixels[at : at + size], labels[at : at + size]))
+                pieces.append(self.made_by.of(Seen(*(each[at : at + size] for each in seen))))
                 at += size
             except (RuntimeError, MemoryError) as error:
                 if size == 1 or not memory_short(error):
@@ -189,8 +195,9 @@ class _Computing:
                 torch.cuda.empty_cache()
         return {name: pyarrow.concat_arrays([piece[name] for piece in pieces]) for name in pieces[0]}
 
-    def _seconds(self, pixels: Pixels) -> float:
+    @staticmethod
+    def _seconds(bare: Callable[[Pixels], Tensor], pixels: Pixels) -> float:
         began = time.perf_counter()
         with torch.no_grad():
-            self.made_by.forward(pixels).cpu()
+            bare(pixels).cpu()
         return time.perf_counter() - began

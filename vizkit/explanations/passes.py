@@ -10,7 +10,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.comparison.class_names import match
 from vizkit.explanations.batched import Explained, Explainer
-from vizkit.explanations.job import Columns
+from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.reading import Pixels
 from vizkit.explanations.table import Kind, encoded, map_fields
 from vizkit.models import Loaded
@@ -38,10 +38,10 @@ class Answers:
         logits = self.loaded.model(pixels.to(self.loaded.dtype))
         return logits if isinstance(logits, Tensor) else next(iter(logits.values()))
 
-    def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
-        logits = self.forward(pixels).float().cpu()
+    def of(self, seen: Seen) -> Columns:
+        logits = self.forward(seen.pixels).float().cpu()
         every = pyarrow.array([*logits.numpy()], pyarrow.list_(pyarrow.float32()))
-        return self.answered(logits, labels) | {"logits": every}
+        return self.answered(logits, seen.labels) | {"logits": every}
 
     def answered(self, logits: Tensor, labels: Sequence[str | None]) -> Columns:
         truth = pyarrow.array([self.truth(label) for label in labels], pyarrow.int32())
@@ -106,8 +106,8 @@ class Maps(Answers):
             *(field for method, shape in self.shapes.items() for field in map_fields(method, shape, kind)),
         ]
 
-    def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
-        truths = [self.truth(label) for label in labels]
+    def of(self, seen: Seen) -> Columns:
+        truths = [self.truth(label) for label in seen.labels]
 
         def targets(logits: Tensor) -> list[int]:
             wanted = (
@@ -116,7 +116,7 @@ class Maps(Answers):
             own = self.loaded.head.target
             return [own(each) if goal is None else goal for each, goal in zip(logits, wanted, strict=True)]
 
-        found = self.explainer.of(pixels.to(self.loaded.dtype), targets)
+        found = self.explainer.of(seen.pixels.to(self.loaded.dtype), targets)
         said = [self._said(found, row, truth) for row, truth in enumerate(truths)]
         none = np.array([FAILED in words or NO_LABEL in words for words in said])
         maps = {}
@@ -134,7 +134,7 @@ class Maps(Answers):
             masses = [pyarrow.array(mass.float().numpy()) for mass in found.special.values()]
             own["rollout_special"] = pyarrow.StructArray.from_arrays(masses, [*found.special])
         every = [encoded(method, each, self.kind) for method, each in maps.items()]
-        return self.answered(found.logits, labels) | own | {k: v for each in every for k, v in each.items()}
+        return self.answered(found.logits, seen.labels) | own | {k: v for each in every for k, v in each.items()}
 
     def _said(self, found: Explained, row: int, truth: int | None) -> list[str]:
         """Why a picture lacks maps."""

@@ -44,21 +44,26 @@ class Batch:
     proof_error: Float[Tensor, " image"]
     allowed: float
 
-    def each(self, of: Callable[..., Any], *others: "Batch") -> tuple[Any, list[str | None]]:
+    def each(self, of: Callable[..., Any], *others: "Batch | Tensor") -> tuple[Any, list[str | None]]:
         """What `of` gives, a tensor or several, for every trace, (image, …), and why it means nothing for some of them
-        (`traces.refuse`). `others`: of the same pictures, whose traces are given too. Raises NotApplicable where it has
-        no meaning for the model."""
+        (`traces.refuse`). `others`: of the same pictures, whose traces are given too, or a tensor's part. Raises
+        NotApplicable where it has no meaning for the model."""
         said: list[str] = []
         every = (self, *others)
 
-        def one(_: Tensor, numbers: tuple[tuple[Tensor, ...], ...]) -> tuple[Any, list[Tensor]]:
-            traces = [with_numbers(batch.like, iter(own)) for batch, own in zip(every, numbers, strict=True)]
+        def one(_: Tensor, numbers: tuple[Any, ...]) -> tuple[Any, list[Tensor]]:
+            given = [
+                with_numbers(each.like, iter(own)) if isinstance(each, Batch) else own
+                for each, own in zip(every, numbers, strict=True)
+            ]
             with refusals() as refused:
-                result = of(*traces)
+                result = of(*given)
             said[:] = [sentence for _, sentence in refused]
             return result, [wrong for wrong, _ in refused]
 
-        results, wrong = torch.vmap(one)(self.logits, tuple(batch.numbers for batch in every))
+        results, wrong = torch.vmap(one)(
+            self.logits, tuple(each.numbers if isinstance(each, Batch) else each for each in every)
+        )
         if not wrong:
             return results, [None] * len(self.logits)
         first = torch.stack([*wrong, torch.ones_like(wrong[0])]).int().argmax(0).tolist()

@@ -93,9 +93,9 @@ class Subject:
     @property
     def weights(self) -> str:
         """SHA-256 of the weights, and of how the network is built."""
-        from vizkit.evaluation.answer_cache import weights_digest
+        from vizkit.explanations.kept import weights_digest
 
-        return weights_digest(self.loaded.model)
+        return self.kept(OfModel("weights"), lambda: weights_digest(self.loaded.model))
 
     def trace(self, query: "Query") -> "Trace":
         """With the rows of this query at least. TraceError for weights that no layer used."""

@@ -1,7 +1,7 @@
 """How far a map can be believed: every score of one map, and their mean over many images.
 
     result = score(explanation, subject, truth)
-    for scores in score_many(cases, ["rollout", "grad_cam"]): ...
+    scores = score_case(case, ["rollout", "grad_cam"])
     rows = table.table(all_scores)
 
 No single score settles it. Deletion, insertion and ROAD run the model on pictures it never saw; pointing and mass ask
@@ -9,7 +9,7 @@ whether the model looks at the thing, which a model may rightly not do; randomis
 was learned. `table.FIGURES` has one sentence for each.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -232,17 +232,3 @@ def again_of(method: str, case: Case) -> Callable[[Tensor], Float[Tensor, "row c
         return on_patches(explain(method, trace, subject=replace(case.subject, pixels=pixels)))
 
     return again
-
-
-def score_many(
-    cases: Iterable[Case],
-    methods: Sequence[str],
-    *,
-    measures: Sequence[Measure] = ("truth", "deletion"),
-    steps: int = 28,
-    fill: Fill = "blur",
-    progress: Progress | None = None,
-) -> Iterator[list[Score]]:
-    """`score_case` of each case as it is done, so that what was scored stays when the work is stopped."""
-    for case in cases:
-        yield score_case(case, methods, measures=measures, steps=steps, fill=fill, progress=progress)

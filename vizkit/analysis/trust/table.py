@@ -12,7 +12,8 @@ from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.truth_score import TOLERANCE
 
 CHANCE = "chance"
-Figures = dict[str, dict[int, tuple[dict[str, float], dict[str, float]]]]
+Measured = tuple[Mapping[str, float], Mapping[str, float]]
+Figures = dict[str, dict[int, Measured]]
 """Method → for each image, by its number from 1, its figures and those of chance."""
 
 
@@ -162,21 +163,16 @@ class Tally:
 
     def add(self, scores: Sequence[Score]) -> None:
         """All methods on one image."""
-        self.images += 1
         reason = next((one.undecided for one in scores if one.undecided), "")
+        self.add_figures({one.method: (one.figures(), one.by_chance()) for one in scores}, reason)
+
+    def add_figures(self, by_method: Mapping[str, Measured], reason: str = "") -> None:
+        """Of one image the figures and those of chance; `reason`: why nothing can be ranked on it."""
+        self.images += 1
         if reason:
             self.left_out[reason] += 1
-        into = self._unranked if reason else self._ranked
-        for one in scores:
-            into.setdefault(one.method, {})[self.images] = (one.figures(), one.by_chance())
-
-    def add_all(self, later: "Tally") -> None:
-        """The images of another tally, after those of this one."""
-        for mine, others in ((self._ranked, later._ranked), (self._unranked, later._unranked)):
-            for method, figures in others.items():
-                mine.setdefault(method, {}).update({self.images + image: each for image, each in figures.items()})
-        self.images += later.images
-        self.left_out.update(later.left_out)
+        for method, figures in by_method.items():
+            (self._unranked if reason else self._ranked).setdefault(method, {})[self.images] = figures
 
     def said(self) -> str:
         """What was left out and why, in sentences; "" if nothing was."""
@@ -207,11 +203,11 @@ class Tally:
         return [*rows, Row(CHANCE, "Chance", chance, None)] if chance else rows
 
 
-def _nothing(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> int:
+def _nothing(each: Mapping[int, Measured]) -> int:
     return sum(not measured for measured, _ in each.values())
 
 
-def _gains(each: Mapping[int, tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[int, float]:
+def _gains(each: Mapping[int, Measured]) -> dict[int, float]:
     gains = {image: _gain(*figures) for image, figures in each.items()}
     return {image: found for image, found in gains.items() if found is not None}
 
@@ -229,7 +225,7 @@ def _gain(measured: Mapping[str, float], by_chance: Mapping[str, float]) -> floa
     return sum(known) / len(known) if known else None
 
 
-def _summaries(figures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> dict[str, Summary]:
+def _summaries(figures: Sequence[Measured]) -> dict[str, Summary]:
     """Over images, from each image's figures and those of chance."""
     result = {}
     for name in FIGURES:

@@ -2,17 +2,16 @@
 keeps it. The same command goes on where it was stopped, and helps where it is at work already.
 """
 
-import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.options import Opening, class_of
+from vizkit.commands.options import Opening, class_of, is_first
 from vizkit.commands.output import progress, writing_to
 from vizkit.settings import __version__
 from vizkit.training.interrupting import interruptible, terminable
@@ -52,9 +51,9 @@ def explain_many(
     """`classes`: what is explained, and what it is set against."""
     if len(outputs) != 1 or outputs[0].suffix:
         raise ValueError(f"The maps of {data} need a folder: give its name, without an ending, after -o.")
-    output, quiet = outputs[0], int(os.environ.get("RANK", "0")) > 0
+    output, quiet = outputs[0], not is_first()
     with terminable():
-        loaded = _computing_in(precision, _on_its_own(opening).load(model))
+        loaded = _computing_in(precision, opening.own().load(model))
         from vizkit.explanations.job import StoppedError, work
         from vizkit.explanations.parts import Run
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
@@ -79,8 +78,8 @@ def explain_many(
         ):
             run = Run.begin(output, told, source.counts)
             try:
-                how = {"batch": size, "workers": readers, "told": told, "tell": tell, "stopping": stop.is_set}
-                speed = work(source, made_by, run, loaded, **how)
+                how = {"batch": size, "workers": readers, "told": told, "bare": made_by.forward}
+                speed = work(source, made_by, run, loaded, tell=tell, stopping=stop.is_set, **how)
             except StoppedError:
                 print("Stopped; the same command goes on from here.", file=sys.stderr)
                 raise KeyboardInterrupt from None
@@ -94,20 +93,6 @@ def explain_many(
         without = table.count_rows(filter=of.field("error").is_valid())
         told = f", {without:,} of them with a reason instead" if without else ""
         print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.per_s else ''}".rstrip())
-
-
-def _on_its_own(opening: Opening) -> Opening:
-    """Of several processes that a launcher has started each takes its own GPU; they do not meet otherwise."""
-    rank = os.environ.get("LOCAL_RANK")
-    if rank is None or opening.device is not None:
-        return opening
-    import torch
-
-    return (
-        replace(opening, device=f"cuda:{int(rank) % torch.cuda.device_count()}")
-        if torch.cuda.is_available()
-        else opening
-    )
 
 
 def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
@@ -124,7 +109,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", 
     """What rows depend on: another run with the same writes the same."""
     import pyarrow
 
-    from vizkit.evaluation.answer_cache import weights_digest
+    from vizkit.explanations.kept import weights_digest
 
     return {
         "source": data,

@@ -2,15 +2,18 @@
 
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from vizkit.commands.options import Data, Device, Seed, Some, several_processes, writes
+from vizkit.commands.options import Data, Device, Seed, Some, is_first, own_device, writes
 from vizkit.commands.output import aligned, progress, write_output
 from vizkit.writing import csv_of
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from vizkit.analysis.attention.head_atlas import HeadAtlas
-    from vizkit.evaluation.inside.head_importance import Ablation
+    from vizkit.evaluation.inside.heads import Ablation
+    from vizkit.explanations.kept import Kept
 
 
 SHOWN = 10
@@ -44,14 +47,9 @@ def heads(
     from vizkit.analysis.attention.head_atlas import as_json
     from vizkit.analysis.attention.head_atlas import table as columns_of
 
-    accelerator = several_processes(device)
-    if accelerator is not None:
-        device = str(accelerator.device)
-    atlas = measured(model, data, images, KINDS[without], prune, device, seed=seed, accelerator=accelerator)
-    if accelerator is not None:
-        accelerator.end_training()
-        if not accelerator.is_main_process:
-            return
+    atlas = measured(model, data, images, KINDS[without], prune, own_device(device), seed)
+    if not is_first():
+        return
     if output is None:
         print(table(atlas))
         return
@@ -62,29 +60,29 @@ def heads(
 
 
 def measured(
-    model: str, data: str, images: int, kinds: "tuple[Ablation, ...]", prune: bool, device: str | None, **shared: Any
+    model: str, data: str, images: int, kinds: "tuple[Ablation, ...]", prune: bool, device: str | None, seed: int
 ) -> "HeadAtlas":
-    """`shared`: the seed, and the accelerator of several processes."""
+    """Rows that were made before are found in the cache, those that other processes make are waited for."""
     import vizkit
     from vizkit.analysis.attention.head_atlas import HeadAtlas
-    from vizkit.evaluation.inside.head_behaviour import behaviours_of
-    from vizkit.evaluation.inside.head_importance import heads_of
-    from vizkit.evaluation.inside.head_pruning import pruned
+    from vizkit.evaluation.inside import heads
 
-    of = (vizkit.load(model, device=device), data, images)
-    accelerator = shared["accelerator"]
-    quiet = accelerator is not None and not accelerator.is_main_process
+    loaded = vizkit.load(model, device=device)
+    names = heads.names_of(heads.places_of(loaded))
     importance, pruning = {}, {}
-    with progress("%", total=100 * (1 + len(kinds) * (1 + prune)), quiet=quiet) as bar:
+    with progress("%", total=100 * (1 + len(kinds) * (1 + prune)), quiet=not is_first()) as bar:
 
-        def tell(share: float) -> None:
-            bar(100 * (len(importance) + len(pruning) + share))
+        def rows(kept: "Kept", done: int) -> "Table":
+            kept.fill(tell=lambda images, of, *_: bar(100 * (done + images / (of or 1))))
+            return kept.every()
 
         for kind in kinds:
-            importance[kind] = heads_of(*of, ablation=kind, tell=tell, **shared)
+            kept = heads.importance(loaded, data, images, kind, seed)
+            importance[kind] = order = heads.summed(rows(kept, len(importance) + len(pruning)), names)
             if prune:
-                pruning[kind] = pruned(*of, importance[kind], ablation=kind, tell=tell, **shared)
-        behaviours = behaviours_of(*of, tell=tell, **shared)
+                kept = heads.without(loaded, data, images, order, kind, seed)
+                pruning[kind] = heads.pruned(rows(kept, len(importance) + len(pruning)), order, seed)
+        behaviours = heads.means(rows(heads.behaviours(loaded, data, images, seed), len(importance) + len(pruning)))
     first = importance[kinds[0]]
     return HeadAtlas(first.names, data, first.images, behaviours, importance, pruning)
 

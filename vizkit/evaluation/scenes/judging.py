@@ -11,11 +11,11 @@ from torch import Tensor
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
-from vizkit.evaluation.answer_cache import weights_digest
 from vizkit.evaluation.outcome import titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
 from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
 from vizkit.explanations.job import StoppedError
+from vizkit.explanations.kept import weights_digest
 from vizkit.image import prepare
 from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things

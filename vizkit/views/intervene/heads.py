@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from vizkit.views.intervene.heads_known import (
     measured_here,
     names_of,
     pruned,
+    rows_of,
     shipped,
     values_of,
 )
@@ -178,15 +179,15 @@ class Heads(View):
             return
         what = self.of_heads(of)
         kind = self.kind(of) if what in IMPORTANCE else BEHAVIOURS
-        parts: list[Any] = of.kept(OfModel(("heads so far", kind)), list)
+        kept = rows_of(of, kind)
         often = "each once" if kind == BEHAVIOURS else "once for every head"
         words = f"{IMAGES} pictures of {data_for(of)} go through {of.name}, {often}"
-        job = Job(OfModel(("heads", kind)), words, partial(measured, of, kind, parts))
-        done = sum(1 if kind == BEHAVIOURS else len(part.plain) for part in parts)
+        job = Job(OfModel(("heads", kind)), words, partial(measured, kept))
+        done = kept.done
         if done < IMAGES and of.find(job.key) is None:
             yield Line(f"{words}.")
         button = f"Go on after {done} pictures" if done else f"Measure on {IMAGES} pictures"
-        yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if parts else (), button)
+        yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if kept.done else (), button)
 
     def drawn(self, of: Subject, atlas: HeadAtlas) -> Blocks:
         what, kind = self.of_heads(of), self.kind(of)
@@ -208,7 +209,9 @@ class Heads(View):
         yield Said(sentence(atlas, what, kind, values))
         yield from self.pruning(of, atlas, kind)
         columns = table(atlas)
-        yield Folded("All heads as a table", lambda: (Table(rows_of(columns), "All heads with all that was measured"),))
+        yield Folded(
+            "All heads as a table", lambda: (Table(lines_of(columns), "All heads with all that was measured"),)
+        )
         yield Numbers(lambda: {"heads": np.array(atlas.names) + 1, "values": np.nan_to_num(np.array(values))})
         yield Download("All heads (CSV)", lambda: csv_of(columns).encode())
 
@@ -243,7 +246,7 @@ class Heads(View):
         elif importance is not None and shipped(of.loaded.name) is None:
             yield Heading("How many heads can go")
             key = OfModel(("heads", kind, PRUNING, importance.images))
-            work = partial(pruned, of, atlas, kind)
+            work = partial(pruned, of, importance, kind)
             words = f"{IMAGES} pictures go through with more and more heads taken away, in five orders"
             yield Later(of, (Job(key, words, work),), lambda found: self.curves(found[key]) if found else (), "Measure")
 
@@ -294,7 +297,7 @@ def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int)
     return found
 
 
-def rows_of(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float | None], ...]:
+def lines_of(columns: Mapping[str, Sequence[float]]) -> tuple[dict[str, float | None], ...]:
     rows = zip(*columns.values(), strict=True)
     return tuple(
         {name: None if math.isnan(value) else float(f"{value:.3g}") for name, value in zip(columns, row, strict=True)}

@@ -4,19 +4,26 @@ import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vizkit.analysis.attention.head_atlas import HeadAtlas, from_json
+from vizkit.analysis.attention.head_importance import HeadImportance
 from vizkit.analysis.attention.pruning import Pruning
+from vizkit.explanations.parts import RunError
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import OfModel, Subject
 
+if TYPE_CHECKING:
+    from vizkit.evaluation.inside.heads import Ablation
+    from vizkit.explanations.kept import Kept
+
 SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "heads"
 IMAGES = 200
 BEHAVIOURS, PRUNING = "behaviours", "pruning"
 WITHOUT = {"mean": "its mean", "zero": "nothing"}
+ABLATION: "dict[str, Ablation]" = {"mean": "mean", "zero": "zero"}
 IMPORTANCE = ("lost", "flipped", "estimate")
 
 
@@ -48,15 +55,24 @@ def data_for(of: Subject) -> str:
     return "digits" if of.loaded.preprocessing.channels == 1 else "insects"
 
 
+def rows_of(of: Subject, kind: str) -> "Kept":
+    """What each does, or what is lost without each, over IMAGES pictures: rows that are there, and how to make them."""
+    from vizkit.evaluation.inside import heads
+
+    given = of.loaded, data_for(of), IMAGES
+    if kind == BEHAVIOURS:
+        return heads.behaviours(*given, weights=of.weights)
+    return heads.importance(*given, ABLATION[kind], weights=of.weights)
+
+
 def measured_here(of: Subject) -> HeadAtlas:
     """Everything that is known so far."""
-    from vizkit.evaluation.inside.head_behaviour import means
-    from vizkit.evaluation.inside.head_importance import ABLATIONS, gathered
+    from vizkit.evaluation.inside.heads import means, summed
 
-    so_far = {kind: of.find(OfModel(("heads so far", kind))) or () for kind in (BEHAVIOURS, *ABLATIONS)}
-    importance = {kind: gathered(so_far[kind]) for kind in ABLATIONS if so_far[kind]}
-    behaviours = means(list(so_far[BEHAVIOURS])) if so_far[BEHAVIOURS] else {}
-    images = max([len(so_far[BEHAVIOURS]), *(each.images for each in importance.values())])
+    rows = {kind: rows_of(of, kind).rows() for kind in (BEHAVIOURS, *ABLATION)}
+    importance = {kind: summed(one, names_of(of)) for kind in ABLATION if (one := rows[kind]) is not None}
+    behaviours = {} if (one := rows[BEHAVIOURS]) is None else means(one)
+    images = max(0 if one is None else len(one) for one in rows.values())
     pruning = {
         kind: found
         for kind, each in importance.items()
@@ -65,36 +81,18 @@ def measured_here(of: Subject) -> HeadAtlas:
     return HeadAtlas(names_of(of), data_for(of), images, behaviours, importance, pruning)
 
 
-def measured(of: Subject, kind: str, parts: list[Any], progress: Callable[[int, int], None]) -> int:
-    """Fills `parts`, batch by batch, and goes on with those that are there; gives how many there are."""
-    from vizkit.evaluation.inside.head_behaviour import behaviours_of
-    from vizkit.evaluation.inside.head_importance import heads_of as importance_of
-
-    def tell(share: float) -> None:
-        progress(round(1000 * share), 1000)
-
-    given = of.loaded, data_for(of), IMAGES
+def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
+    """Makes what is missing; gives how many pictures there are."""
     try:
-        if kind == BEHAVIOURS:
-            behaviours_of(*given, tell=tell, parts=parts)
-        else:
-            importance_of(*given, ablation="zero" if kind == "zero" else "mean", tell=tell, parts=parts)
-    except EditError as sentence:
+        kept.fill(tell=lambda done, total, _: progress(done, total or done))
+    except (EditError, RunError) as sentence:
         raise NotApplicable(str(sentence)) from None
-    return len(parts)
+    return kept.done
 
 
-def pruned(of: Subject, atlas: HeadAtlas, kind: str, progress: Callable[[int, int], None]) -> Pruning:
-    from vizkit.evaluation.inside.head_pruning import pruned as fewer
+def pruned(of: Subject, order: HeadImportance, kind: str, progress: Callable[[int, int], None]) -> Pruning:
+    from vizkit.evaluation.inside import heads
 
-    importance = atlas.importance[kind]
-    parts: list[Any] = of.kept(OfModel(("heads so far", kind, PRUNING, importance.images)), list)
-    return fewer(
-        of.loaded,
-        atlas.data,
-        IMAGES,
-        importance,
-        ablation="zero" if kind == "zero" else "mean",
-        tell=lambda share: progress(round(1000 * share), 1000),
-        parts=parts,
-    )
+    kept = heads.without(of.loaded, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
+    measured(kept, progress)
+    return heads.pruned(kept.every(), order)
