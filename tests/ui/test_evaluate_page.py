@@ -321,5 +321,8 @@ def test_a_detector_s_work_says_how_far_it_is_and_stops_when_told(tmp_path, monk
     monkeypatch.setattr(judging, "found", stopped)
     assert main([*given, "--device", "cpu"]) == 130
     assert told[0]["state"] == "preparing"
-    assert (job.status["state"], job.status["message"]) == ("stopped", "Stopped; the next start begins again.")
+    assert (job.status["state"], job.status["message"]) == (
+        "stopped",
+        "Stopped; what was answered is kept, and the next start goes on from it.",
+    )
     assert not job.done

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".csv", ".npz")
 GOES_ON = "what was answered is kept, and the next start goes on from it"
-AGAIN = "the next start begins again"
 SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
 
@@ -55,24 +54,23 @@ def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> 
     job = JobFolder(request.folder) if request.folder else None
     if request.end_with:
         end_with(request.end_with)
-    goes_on = AGAIN if finding else GOES_ON
-    with terminable(), _alone(job, goes_on):
+    with terminable(), _alone(job):
         try:
             (_run_boxes if finding else _run)(data, request, opening, job)
         except KeyboardInterrupt:
             if job:
-                job.say(state="stopped", message=f"Stopped; {goes_on}.")
+                job.say(state="stopped", message=f"Stopped; {GOES_ON}.")
             raise
 
 
 @contextmanager
-def _alone(job: "JobFolder | None", goes_on: str) -> "Iterator[None]":
+def _alone(job: "JobFolder | None") -> "Iterator[None]":
     """In the folder of a page: no other evaluation beside this one, and every error in its status."""
     if job is None:
         yield
         return
     job.path.mkdir(parents=True, exist_ok=True)
-    with job.locked(), job.reporting(goes_on, SMALLER):
+    with job.locked(), job.reporting(GOES_ON, SMALLER):
         yield
 
 
@@ -88,7 +86,7 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     images, how = _pictures(data, request, models)
     device = models[0].device.type
     workers = workers_for(device, len(images)) if request.workers is None else request.workers
-    with _stoppable(tell, "the same command goes on from here") as stopping:
+    with _stoppable(tell) as stopping:
         outcome = evaluate_all(
             models,
             images,
@@ -109,10 +107,11 @@ def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
     from vizkit.evaluation.scenes.judging import judge
 
     _use(request.threads)
-    detectors, scenes, how = opened(data, request, opening.device)
-    with _stoppable(tell, AGAIN) as stopping:
+    detectors, scenes, how = opened(data, request, opening.own().device)
+    with _stoppable(tell) as stopping:
         outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
-    finish_boxes(request, replace(outcome, command=asked()), job)
+    if is_first():
+        finish_boxes(request, replace(outcome, command=asked()), job)
 
 
 def _use(threads: int) -> None:
@@ -123,7 +122,7 @@ def _use(threads: int) -> None:
 
 
 @contextmanager
-def _stoppable(tell: "Teller", goes_on: str) -> "Iterator[Callable[[], bool]]":
+def _stoppable(tell: "Teller") -> "Iterator[Callable[[], bool]]":
     """Whether somebody wants it to stop, for work that raises StoppedError then."""
     from vizkit.explanations.job import StoppedError
 
@@ -132,7 +131,7 @@ def _stoppable(tell: "Teller", goes_on: str) -> "Iterator[Callable[[], bool]]":
             yield stop_requested.is_set
         except StoppedError:
             if is_first():
-                print(f"Stopped; {goes_on}.", file=sys.stderr)
+                print("Stopped; the same command goes on from here.", file=sys.stderr)
             raise KeyboardInterrupt from None
         finally:
             tell.close()

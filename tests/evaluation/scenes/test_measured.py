@@ -1,13 +1,16 @@
 """Detectors judged on scenes: numbers worked by hand, and what a measure says of a model that knows everything."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
 
 from benchmarks.detection import page
 from tests.models.detection.small import small_detector
-from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.image_set import DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.evaluation.scenes import judging
 from vizkit.evaluation.scenes.boxes import measure as measured_again
 from vizkit.evaluation.scenes.judging import judge, things_in
 from vizkit.evaluation.scenes.looking import densities, looking
@@ -28,7 +31,14 @@ def scene(labels, place=0):
 
 
 def box_set(labels, *scenes):
-    return BoxSet("toy", "test", labels, len(scenes), lambda index: scenes[index], "digest", ("one was left out.",))
+    digest = digest_of(*(part.tobytes() for each in scenes for part in (each.picture, each.boxes_xyxy, each.labels)))
+    return BoxSet("toy", "test", labels, len(scenes), lambda index: scenes[index], digest, ("one was left out.",))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """Of this test alone: some of its models have the same weights and say something else."""
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
 
 
 def knowing(detector, monkeypatch, scenes):
@@ -73,9 +83,25 @@ def test_what_is_kept_is_what_was_judged(tmp_path):
         for name in ("scene", "labels", "boxes_cxcywh", "scores"):
             np.testing.assert_array_equal(getattr(row.said, name), getattr(other.said, name))
         assert len(row.said) == 3 * 6  # queries
-    assert list(tmp_path.iterdir()) == [tmp_path / "outcome.npz"]
+    assert [path.name for path in tmp_path.glob("out*")] == ["outcome.npz"]
+
+
+def test_stopped_it_goes_on_and_what_was_said_is_never_asked_again(monkeypatch):
+    scenes, asked, told = box_set(("ant", "bee", "wasp"), scene([0, 1], 0), scene([], 1), scene([2], 2)), [], []
+    whole, real = judge([small_detector()], scenes, {}), judging.found
+    monkeypatch.setattr(judging, "BATCH", 1)
+    monkeypatch.setattr(judging, "found", lambda answers: asked.append(1) or real(answers))
+    monkeypatch.setenv("VIZKIT_CACHE", os.environ["VIZKIT_CACHE"] + " two")
     with pytest.raises(StoppedError):
         judge([small_detector()], scenes, {}, stopping=lambda: True)
+    assert len(asked) == 1
+    again = judge([small_detector()], scenes, {}, lambda *said: told.append(said[2]))
+    assert (len(asked), told) == (3, [2, 3])
+    assert again.models[0].measures == whole.models[0].measures
+    judge([small_detector()], scenes, {})
+    assert len(asked) == 3
+    judge([small_detector(seed=1)], scenes, {})
+    assert len(asked) == 6
 
 
 def test_classes_are_the_same_where_their_names_are(monkeypatch):

@@ -1,25 +1,30 @@
 """Detectors on many annotated pictures: every box that they say, what is there, and how good they are."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow
 import torch
 from jaxtyping import Float
+from pyarrow.parquet import read_table, write_table
 from torch import Tensor
 
-from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.cache import cache_folder
+from vizkit.datasets.image_set import DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.evaluation.outcome import titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
 from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
-from vizkit.explanations.job import StoppedError
-from vizkit.explanations.kept import weights_digest
+from vizkit.explanations.job import WAIT_S, StoppedError
+from vizkit.explanations.kept import forget_oldest, weights_digest
+from vizkit.explanations.parts import Run
 from vizkit.image import prepare
 from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things
 from vizkit.models.detection.opening import Detector
+from vizkit.settings import __version__
 
 BATCH = 50
 MOST_NAMED = 5
@@ -42,19 +47,16 @@ def judge(
     for number, (detector, name, (own, said)) in enumerate(
         zip(detectors, titles([each.name for each in detectors]), owns, strict=True)
     ):
-        begin, device = time.monotonic(), next(detector.model.parameters()).device
-        parts, truth = list[tuple[Things, Tensor]](), list[tuple[Things, Tensor]]()
-        with torch.inference_mode():
-            for pictures, pixels in batches(detector, scenes):
-                parts += [_among(each.things, each.scores, own) for each in found(detector.model(pixels.to(device)))]
-                truth += [(things, torch.ones(len(things.labels))) for things in map(things_in, pictures)]
-                per_s = len(truth) / max(1e-9, time.monotonic() - begin)
-                tell(number, name, len(truth), len(scenes), per_s)
-                if stopping():
-                    raise StoppedError
-        boxes, there = _boxes(parts), there or _boxes(truth)
-        seconds = time.monotonic() - begin
-        facts = detector.licence, detector.parameters, weights_digest(detector.model), seconds
+
+        def done(scenes_done: int, per_s: float, number: int = number, name: str = name) -> None:
+            tell(number, name, scenes_done, len(scenes), per_s)
+
+        weights = weights_digest(detector.model)
+        rows = _rows(detector, scenes, weights, done, stopping)
+        boxes = _boxes(_among(*one, own) for one in _of_scenes(rows, "said"))
+        there = there or _boxes(_of_scenes(rows, "true"))
+        seconds = sum(rows["seconds"].to_pylist())
+        facts = detector.licence, detector.parameters, weights, seconds
         judged.append(Judged(name, *facts, measure(boxes, there, len(scenes.labels), len(scenes)), boxes))
         notes += said
     assert there is not None
@@ -62,23 +64,77 @@ def judge(
     return SceneOutcome(*about, tuple(dict.fromkeys(notes)), there, tuple(judged))
 
 
-def _boxes(scenes: Sequence[tuple[Things, Tensor]]) -> Boxes:
-    boxes = torch.cat([things.boxes_cxcywh for things, _ in scenes]).cpu().numpy()
+def _rows(
+    detector: Detector,
+    scenes: BoxSet,
+    weights: str,
+    tell: Callable[[int, float], None],
+    stopping: Callable[[], bool],
+) -> pyarrow.Table:
+    """What the model says of every scene and what is there, BATCH scenes a part (`explanations.parts`), so that what
+    was stopped goes on and several processes share the work."""
+    device, now = next(detector.model.parameters()).device, time.monotonic
+    counts = tuple(min(BATCH, len(scenes) - at) for at in range(0, len(scenes), BATCH))
+    facts = weights, detector.preprocessing, detector.edges_px, scenes.digest, device.type
+    folder = cache_folder() / "passes" / digest_of(__version__, "scenes", *facts)
+    folder.mkdir(parents=True, exist_ok=True)
+    run, began, here = Run.begin(folder, {"scenes": scenes.digest}, counts), now(), 0
+    try:
+        while missing := run.missing():
+            for part in run.claimed(missing):
+                rows = range(part * BATCH, part * BATCH + counts[part])
+                run.make(part, lambda path: write_table(_said(detector, scenes, rows, device), path))  # noqa: B023
+                here += len(rows)
+                tell(sum(counts[number] for number in run.made()), here / max(1e-9, now() - began))
+                if stopping():
+                    raise StoppedError
+            time.sleep(WAIT_S if run.missing() else 0)  # for parts that other processes make
+    finally:
+        run.release()
+    forget_oldest(folder)
+    return pyarrow.concat_tables([read_table(run.path(number)) for number in range(len(counts))])
+
+
+@torch.inference_mode()
+def _said(detector: Detector, scenes: BoxSet, rows: range, device: torch.device) -> pyarrow.Table:
+    """A line for each scene: labels, boxes and scores of what is said and of what is there, and the time it took."""
+    lines, began = [], time.monotonic()
+    for pictures, pixels in batches(detector, scenes, rows):
+        said = [(each.things, each.scores) for each in found(detector.model(pixels.to(device)))]
+        true = [(things, torch.ones(len(things.labels))) for things in map(things_in, pictures)]
+        for one in zip(said, true, strict=True):
+            parts = [(things.labels, things.boxes_cxcywh.flatten(), scores.float()) for things, scores in one]
+            lines.append([part.cpu().numpy() for of in parts for part in of])
+    names = [f"{of}_{what}" for of in ("said", "true") for what in ("labels", "boxes", "scores")]
+    seconds = [(time.monotonic() - began) / len(lines)] * len(lines)
+    return pyarrow.table(dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) | {"seconds": seconds})
+
+
+def _of_scenes(rows: pyarrow.Table, of: str) -> Iterator[tuple[Things, Tensor]]:
+    columns = [rows[f"{of}_{what}"].to_pylist() for what in ("labels", "boxes", "scores")]
+    for labels, boxes, scores in zip(*columns, strict=True):
+        cxcywh = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
+        yield Things(torch.tensor(labels, dtype=torch.long), cxcywh), torch.tensor(scores, dtype=torch.float32)
+
+
+def _boxes(of_scenes: Iterable[tuple[Things, Tensor]]) -> Boxes:
+    scenes = [*of_scenes]
+    boxes = torch.cat([things.boxes_cxcywh for things, _ in scenes]).numpy()
     return Boxes(
         np.repeat(np.arange(len(scenes)), [len(scores) for _, scores in scenes]),
-        torch.cat([things.labels for things, _ in scenes]).cpu().numpy(),
+        torch.cat([things.labels for things, _ in scenes]).numpy(),
         (boxes.clip(0, 1) * STEPS).round().astype(np.float32) / STEPS,
-        torch.cat([scores for _, scores in scenes]).float().cpu().numpy(),
+        torch.cat([scores for _, scores in scenes]).numpy(),
     )
 
 
 def batches(
-    detector: Detector, scenes: BoxSet
+    detector: Detector, scenes: BoxSet, rows: range | None = None
 ) -> Iterator[tuple[list[Annotated], Float[Tensor, "_picture 3 _height _width"]]]:
     """Pictures with what is in them, and as the model wants them; one by one where each has a size of its own."""
-    step = BATCH if detector.edges_px is None else 1
-    for start in range(0, len(scenes), step):
-        pictures = [scenes[index] for index in range(start, min(start + step, len(scenes)))]
+    step, rows = BATCH if detector.edges_px is None else 1, rows or range(len(scenes))
+    for start in range(0, len(rows), step):
+        pictures = [scenes[index] for index in rows[start : start + step]]
         prepared = [prepare(each.picture, detector.needs(_size_hw(each)))[0] for each in pictures]
         yield pictures, torch.from_numpy(np.stack(prepared))
 
@@ -121,6 +177,6 @@ def _named(labels: tuple[str, ...] | list[str]) -> str:
 
 def _among(said: Things, scores: Tensor, own: Tensor) -> tuple[Things, Tensor]:
     """Of what is said, the surest first, what the data has a name for."""
-    labels = own[said.labels.cpu()]
+    labels = own[said.labels]
     kept = (labels >= 0) & ((labels[:, None] == labels).tril().sum(1) <= MOST_BOXES)
-    return Things(labels[kept], said.boxes_cxcywh.cpu()[kept]), scores.cpu()[kept]
+    return Things(labels[kept], said.boxes_cxcywh[kept]), scores[kept]
