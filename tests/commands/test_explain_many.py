@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 import pytest
 from PIL import Image
+from scipy.stats import spearmanr
 
 import vizkit
 from tests.launching import launched, on_two_nodes
@@ -15,6 +16,7 @@ from vizkit.datasets.insects import draw
 from vizkit.explanations import difference, opened
 from vizkit.explanations import source as sources
 from vizkit.explanations.reading import workers_for
+from vizkit.explanations.table import alike
 
 VIT = "bundled:digits_vit"
 
@@ -226,3 +228,31 @@ def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_p
     (tmp_path / "maps/_manifest.json").write_text("{}")
     assert main(["explained", str(tmp_path / "maps"), key]) == 2
     assert "was not written by vizkit explain" in capsys.readouterr().err
+
+
+def test_two_runs_are_compared(photos, whole, tmp_path, capsys):
+    """Grad-CAM of the class that is the answer to one picture: the same map there, others elsewhere."""
+    other, answer = tmp_path / "one class", opened(whole).row("3/a.png")["answer"]
+    assert explained(photos, other, "--method", "grad-cam", "--target", str(answer)) == 0
+    capsys.readouterr()
+    assert main(["explained", str(whole), "--less", str(other)]) == 0
+    told = capsys.readouterr().out
+    assert "Grad-CAM: 4 pictures, rank correlation of their maps" in told
+    assert "Rollout" not in told
+    keys, shared = alike(opened(whole), opened(other), "grad_cam")
+    maps = [dict(zip(*opened(folder).maps("grad_cam"), strict=True)) for folder in (whole, other)]
+    for key, number in zip(keys, shared, strict=True):
+        expected = spearmanr(*(each[key].ravel() for each in maps)).statistic
+        assert number == pytest.approx(expected, abs=1e-5)
+    assert shared[keys.index("3/a.png")] == pytest.approx(1, abs=0.01)
+    drawn = tmp_path / "apart.png"
+    assert main(["explained", str(whole), "7/c.png", "--less", str(other), "-o", str(drawn)]) == 0
+    assert min(vizkit.open_image(drawn).shape[:2]) > 100
+
+
+def test_runs_that_cannot_be_compared(photos, whole, tmp_path, capsys):
+    other = tmp_path / "rollout"
+    assert main(["explain", str(photos), "--model", "bundled:digits_swin", "--device", "cpu", "-o", str(other)]) == 0
+    for given, words in (([], "Name a picture"), (["--less", str(other)], "no method in common with maps of one size")):
+        assert main(["explained", str(whole), *given]) == 2
+        assert words in capsys.readouterr().err

@@ -126,6 +126,21 @@ def difference(one: Explanations, other: Explanations, method: str) -> tuple[lis
     return [keys[row] for row in rows], mine[rows] - theirs[columns]
 
 
+def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Float32[np.ndarray, " picture"]]:
+    """Of the pictures that both have a map of: the rank correlation (Spearman) of the two, NaN where one is even."""
+    from scipy.stats import rankdata
+
+    keys, apart = difference(one, other, method)
+    there = np.flatnonzero(~np.isnan(apart).any((1, 2)))
+    rows = dict(zip(*one.maps(method), strict=True))
+    mine = np.array([rows[keys[row]] for row in there]).reshape(len(there), -1)
+    ranks = [rankdata(maps, axis=1) for maps in (mine, mine - apart[there].reshape(mine.shape))]
+    first, second = (each - each.mean(1, keepdims=True) for each in ranks)
+    with np.errstate(invalid="ignore"):
+        shared = (first * second).sum(1) / np.sqrt((first**2).sum(1) * (second**2).sum(1))
+    return [keys[row] for row in there], shared.astype(np.float32)
+
+
 def write(path: Path, batches: Any, schema: pyarrow.Schema) -> None:
     """A row group for each batch, so that no more than one is in memory."""
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:

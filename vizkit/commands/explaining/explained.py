@@ -3,50 +3,116 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import write_picture
 from vizkit.commands.options import writes
 from vizkit.commands.output import writing_to
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
+    from vizkit.explanations.table import Explanations
     from vizkit.image import RGB
 
 
+SHOWN = 5
 READ = {"source", "labels", "maps", "preprocessing", "patches", "against"}  # of the manifest
 
 
-def explained(maps: Path, key: str, /, *, output: Annotated[Path | None, writes(".png")] = None) -> None:
-    """A row that explain wrote of many pictures.
+def explained(
+    maps: Path,
+    key: str | None = None,
+    /,
+    *,
+    less: Path | None = None,
+    output: Annotated[Path | None, writes(".png")] = None,
+) -> None:
+    """A row that explain wrote of many pictures, or how far two runs agree.
 
     vizkit explained maps/ cats/1.jpg -o one.png
+
+    vizkit explained maps/ --less before/
 
     Args:
         maps: The folder that explain wrote.
         key: The picture, as the column key has it.
+        less: Another such folder, of the same pictures: its map is taken away; without a key, how alike all are.
         output: OUT.png, the maps over the picture, which is read where it lay.
     """
-    from vizkit.explanations.table import opened
-
-    results = opened(maps)
-    if not results.manifest.keys() >= READ:
-        raise ValueError(f"{maps} was not written by vizkit explain.")
-    try:
-        row = results.row(key)
-    except KeyError:
-        raise ValueError(f"{maps} has no picture {key[:100]!r}.") from None
+    results, other = (folder and _opened(folder) for folder in (maps, less))
+    if key is None:
+        if other is None or output is not None:
+            raise ValueError("Name a picture, as the column key has it, or another run: --less FOLDER.")
+        print("\n".join(line for method in _shared(results, other) for line in _alike(results, other, method)))
+        return
+    row = _row(results, maps, key)
     print("\n".join(_said(row, results.manifest["labels"])))
-    drawn = _explanations(row, results.manifest)
     if output is None:
         return
+    manifest = results.manifest
+    if other is not None:
+        manifest = manifest | {
+            "maps": {name: manifest["maps"][name] | {"signed": True} for name in _shared(results, other)}
+        }
+        theirs = _row(other, less, key)
+        for name in (f"map_{method}" for method in manifest["maps"]):
+            row[name] = None if row[name] is None or theirs[name] is None else row[name] - theirs[name]
+    drawn = _explanations(row, manifest)
     if not drawn:
-        raise ValueError(f"{key} has no map: {row['error'] or row['no_map']}")
+        raise ValueError(f"{key} has no map: {row['error'] or row['no_map'] or 'the other run has none.'}")
     from vizkit.image import Preprocessing, seen_box
 
-    rgb = _picture(results.manifest["source"], key)
-    needs = Preprocessing(**{name: _tuple(value) for name, value in results.manifest["preprocessing"].items()})
+    rgb = _picture(manifest["source"], key)
+    needs = Preprocessing(**{name: _tuple(value) for name, value in manifest["preprocessing"].items()})
     with writing_to(output):
         write_picture(output, drawn, rgb, seen_box((rgb.shape[0], rgb.shape[1]), needs))
     print(output)
+
+
+def _opened(folder: Path) -> "Explanations":
+    from vizkit.explanations.table import opened
+
+    results = opened(folder)
+    if not results.manifest.keys() >= READ:
+        raise ValueError(f"{folder} was not written by vizkit explain.")
+    return results
+
+
+def _row(results: "Explanations", folder: Path | None, key: str) -> dict[str, Any]:
+    try:
+        return results.row(key)
+    except KeyError:
+        raise ValueError(f"{folder} has no picture {key[:100]!r}.") from None
+
+
+def _shared(one: "Explanations", other: "Explanations") -> list[str]:
+    """Methods of both, with maps of one size."""
+    theirs = other.manifest["maps"]
+    shared = [
+        name
+        for name, about in one.manifest["maps"].items()
+        if name in theirs and theirs[name]["shape"] == about["shape"]
+    ]
+    if not shared:
+        raise ValueError("The two runs have no method in common with maps of one size.")
+    return shared
+
+
+def _alike(one: "Explanations", other: "Explanations", method: str) -> list[str]:
+    import numpy as np
+
+    from vizkit.explanations.table import alike
+
+    keys, shared = alike(one, other, method)
+    known = np.flatnonzero(~np.isnan(shared))
+    if not len(known):
+        return [f"{METHODS[method].title}: no picture has a map in both."]
+    low, middle, high = np.quantile(shared[known], (0.25, 0.5, 0.75))
+    first = [f"{_plain(keys[row])} ({shared[row]:.2f})" for row in known[np.argsort(shared[known])][:SHOWN]]
+    return [
+        f"{METHODS[method].title}: {len(known):,} pictures, rank correlation of their maps {middle:.2f} "
+        f"({low:.2f} to {high:.2f}, the middle half).",
+        f"  least alike: {', '.join(first)}",
+    ]
 
 
 def _said(row: dict[str, Any], labels: list[str]) -> "list[str]":
@@ -58,7 +124,12 @@ def _said(row: dict[str, Any], labels: list[str]) -> "list[str]":
     plain = {name: value for name, value in row.items() if not name.startswith(("map_", "low_", "high_"))}
     words = {name: value.hex() if isinstance(value, bytes) else value for name, value in plain.items()}
     lines = [f"{name}: {value} {names.get(name, '')}".rstrip() for name, value in words.items() if value is not None]
-    return ["".join(letter if letter.isprintable() else "�" for letter in line) for line in lines]  # names of strangers
+    return [*map(_plain, lines)]
+
+
+def _plain(text: str) -> str:
+    """Names of strangers say nothing that a terminal obeys."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def _explanations(row: dict[str, Any], manifest: dict[str, Any]) -> "list[Explanation]":
