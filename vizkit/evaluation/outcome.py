@@ -130,7 +130,9 @@ def evaluate_all(
                 models[number],
                 images,
                 workers=workers,
-                tell=lambda done, total, per_s, number=number, name=name: tell(number, name, done, total, per_s),
+                tell=lambda done, total, per_s, number=number, name=name: tell(
+                    number, name, done, total or done, per_s
+                ),
                 stopping=stopping,
                 first=first,
             )

@@ -185,7 +185,8 @@ class _Computing:
         size, pieces, at = self.most or len(seen.keys), [], 0
         while at < len(seen.keys):
             try:
-                pieces.append(self.made_by.of(Seen(*(each[at : at + size] for each in seen))))
+                some = slice(at, at + size)
+                pieces.append(self.made_by.of(Seen(seen.pixels[some], seen.labels[some], seen.keys[some])))
                 at += size
             except (RuntimeError, MemoryError) as error:
                 if size == 1 or not memory_short(error):

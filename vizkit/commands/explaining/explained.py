@@ -38,7 +38,7 @@ def explained(
         less: Another such folder, of the same pictures: its map is taken away; without a key, how alike all are.
         output: OUT.png, the maps over the picture, which is read where it lay.
     """
-    results, other = (folder and _opened(folder) for folder in (maps, less))
+    results, other = _opened(maps), None if less is None else _opened(less)
     if key is None:
         if other is None or output is not None:
             raise ValueError("Name a picture, as the column key has it, or another run: --less FOLDER.")
@@ -48,7 +48,7 @@ def explained(
     print("\n".join(_said(row, results.manifest["labels"])))
     if output is None:
         return
-    manifest = results.manifest
+    manifest: dict[str, Any] = results.manifest
     if other is not None:
         manifest = manifest | {
             "maps": {name: manifest["maps"][name] | {"signed": True} for name in _shared(results, other)}
