@@ -92,7 +92,7 @@ class AnswerCache:
         for number in range(len(run.counts)):
             run.path(number).unlink(missing_ok=True)
         run.clear()
-        _forget_oldest(self.folder)
+        forget_oldest(self.folder)
 
     def _part(self, run: Run, number: int, columns: list[str]) -> Any:
         try:
@@ -109,7 +109,7 @@ class AnswerCache:
         return logits, json.loads((self.folder / "answers.json").read_text(encoding="utf-8"))
 
 
-def _forget_oldest(kept: Path) -> None:
+def forget_oldest(kept: Path) -> None:
     """Answers that were longest unused make room. Those of an evaluation at work are young."""
     folders = [folder for folder in kept.parent.iterdir() if folder.is_dir()]
     folders.sort(key=lambda folder: -folder.stat().st_mtime)

@@ -107,6 +107,9 @@ class Maps(Answers):
         ]
 
     def of(self, pixels: Pixels, labels: Sequence[str | None]) -> Columns:
+        return self.columns(self.explained(pixels, labels), labels)
+
+    def explained(self, pixels: Pixels, labels: Sequence[str | None]) -> Explained:
         truths = [self.truth(label) for label in labels]
 
         def targets(logits: Tensor) -> list[int]:
@@ -116,8 +119,10 @@ class Maps(Answers):
             own = self.loaded.head.target
             return [own(each) if goal is None else goal for each, goal in zip(logits, wanted, strict=True)]
 
-        found = self.explainer.of(pixels.to(self.loaded.dtype), targets)
-        said = [self._said(found, row, truth) for row, truth in enumerate(truths)]
+        return self.explainer.of(pixels.to(self.loaded.dtype), targets)
+
+    def columns(self, found: Explained, labels: Sequence[str | None]) -> Columns:
+        said = [self._said(found, row, self.truth(label)) for row, label in enumerate(labels)]
         none = np.array([FAILED in words or NO_LABEL in words for words in said])
         maps = {}
         for method, heats in found.heats.items():
