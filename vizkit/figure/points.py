@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
-from vizkit.figure.canvas.rows import STEPS, sixteen_bits, text64
+from vizkit.figure.canvas.rows import STEPS, text64
 from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS, SCALE, colours
 
@@ -67,11 +67,14 @@ def packed(
     words: Sequence[str],
     chosen: str,
 ) -> dict[str, Any]:
-    """`small`: thumbnails. `words`: what is said of a picture below its name. `chosen`: "3 7 12-15", from 1."""
-    span = np.ptp(xy, axis=0)
+    """`xy`: to the right and down, NaN of a picture that lies nowhere. `small`: thumbnails. `words`: what is said of a
+    picture below its name. `chosen`: "3 7 12-15", from 1."""
+    low, high = np.nanmin(xy, axis=0), np.nanmax(xy, axis=0)
+    span = high - low
+    shares = (xy - low) / np.where(span > 0, span, 1.0)
     sheet, side = _sheet(small)
     return {
-        "xy": text64(sixteen_bits((xy - xy.min(0)) / np.where(span > 0, span, 1.0) * STEPS, 0.0, STEPS)),
+        "xy": text64(np.where(np.isnan(shares), STEPS, shares * (STEPS - 1)).round().astype("<u2")),
         "shape": (span / (span.max() or 1.0)).clip(0.05).tolist(),
         "at": text64(colouring.at),
         "colours": text64(colouring.table),
@@ -101,8 +104,10 @@ def _sheet(small: UInt8[np.ndarray, "picture side side 3"]) -> tuple[str, int]:
     return f"data:image/jpeg;base64,{base64.b64encode(held.getvalue()).decode()}", side
 
 
-def scatter(xy: Float[np.ndarray, "picture 2"], colouring: Colouring, chosen: Sequence[int] = ()) -> "go.Figure":
-    """The plane on paper: dots in the same colours, those of `chosen` alone in full."""
+def scatter(
+    xy: Float[np.ndarray, "picture 2"], colouring: Colouring, layout: str, chosen: Sequence[int] = ()
+) -> "go.Figure":
+    """The plane on paper, axes called after its `layout`: dots in the same colours, those of `chosen` alone in full."""
     import plotly.graph_objects as go
 
     shades = np.array([f"rgb({red}, {green}, {blue})" for red, green, blue in colouring.table])
@@ -116,7 +121,7 @@ def scatter(xy: Float[np.ndarray, "picture 2"], colouring: Colouring, chosen: Se
             marker["color"] = str(shades[at])
         marks = {"mode": "markers", "marker": marker, "name": literal(name), "showlegend": bool(name)}
         drawn.append(go.Scatter(x=xy[one, 0], y=-xy[one, 1], **marks))
-    figure = laid_out(drawn, "", "", colouring.quantity, 420)
+    figure = laid_out(drawn, f"{layout}, first axis", "second axis", colouring.quantity, 420)
     axis = {"showticklabels": False, "showgrid": False, "zeroline": False}
     return figure.update_layout(xaxis=axis, yaxis={**axis, "scaleanchor": "x"})
 

@@ -31,8 +31,8 @@ export default function ({ data, parentElement, setStateValue }) {
   if (state.text !== data.xy) {                        // another layout: seen as a whole again
     const xy = new Uint16Array(bytes(data.xy).buffer)
     Object.assign(state, { text: data.xy, zoom: 1, x: .5, y: .5, focus: 0, hovered: undefined })
-    state.xs = Float32Array.from({ length: count }, (_, i) => xy[2 * i] / 65535)
-    state.ys = Float32Array.from({ length: count }, (_, i) => xy[2 * i + 1] / 65535)
+    state.xs = Float32Array.from({ length: count }, (_, i) => xy[2 * i] === 65535 ? NaN : xy[2 * i] / 65534)   // nowhere: never seen, nor found
+    state.ys = Float32Array.from({ length: count }, (_, i) => xy[2 * i + 1] / 65534)
     Object.assign(state, { px: new Float32Array(count), py: new Float32Array(count) })
   }
   if (state.coloured !== data.at + data.colours) {

@@ -1,0 +1,17 @@
+"""A set of labelled pictures as one model sees it: what lies together, what is suspect, what the answers rest on."""
+
+from functools import partial
+
+from vizkit.views.entry import Entry
+
+__all__ = ["VIEWS"]
+
+_entry = partial(Entry, page="data_set", needs="classes", reads="models")
+VIEWS = (
+    _entry(
+        "Map",
+        "Which pictures the model holds for alike, and where it errs among them.",
+        "data_set.plane:Plane",
+        name="data-map",
+    ),
+)
