@@ -7,6 +7,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -63,7 +64,7 @@ class Seen(Maps):
 
     def _classifier(self) -> nn.Linear | None:
         """The linear layer whose output for a picture of chance are the logits."""
-        seen: dict[nn.Module, Tensor] = {}
+        seen: dict[nn.Module, Any] = {}
         layers: list[nn.Module] = [each for each in self.loaded.model.modules() if isinstance(each, nn.Linear)]
         hooks = [each.register_forward_hook(lambda layer, _, out: seen.__setitem__(layer, out)) for each in layers]
         try:

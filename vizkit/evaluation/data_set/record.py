@@ -47,7 +47,7 @@ class Recorded:
     most probable class. `features`: what its last layer reads. `entropy`: of the class token's attention in the last
     layer, 0 to 1, NaN without one. `maps`: where it looked, by `method`, NaN where there is none. `scores`: see
     `analysis.data_set.picture`. `broken`: why pictures could not be read, by place. `classifies`: whether its outputs
-    are classes; `linear`: whether a linear last layer was found, whose input `features` are.
+    are classes, `exclusive`: of which one is right; `linear`: whether a linear last layer was found, whose input `features` are.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Recorded:
     labels: tuple[str, ...]
     classes: tuple[str, ...]
     classifies: bool
+    exclusive: bool
     linear: bool
     images: ImageSet
     rows: Int[np.ndarray, " picture"]
@@ -92,7 +93,8 @@ class Recorded:
     def probabilities(self) -> Float[np.ndarray, "picture class"]:
         from scipy.special import expit, softmax
 
-        return softmax(self.logits.astype(np.float64), 1) if self.logits.shape[1] > 1 else expit(self.logits)
+        logits = self.logits.astype(np.float64)
+        return softmax(logits, 1) if self.exclusive else expit(logits)
 
     @property
     def loss(self) -> Float[np.ndarray, " picture"]:
@@ -162,7 +164,7 @@ def _read(loaded: Loaded, images: ImageSet, method: str, folder: Any) -> Recorde
         raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {first[1]}")
     table = table.take(rows)
 
-    def column(name: str, otherwise: float = np.nan) -> Any:
+    def column(name: str, otherwise: float | int = np.nan) -> Any:
         return table[name].fill_null(otherwise).to_numpy() if table[name].null_count else table[name].to_numpy()
 
     def stacked(name: str) -> Any:
@@ -178,6 +180,7 @@ def _read(loaded: Loaded, images: ImageSet, method: str, folder: Any) -> Recorde
         images.labels,
         loaded.labels,
         loaded.classifies,
+        loaded.head.exclusive,
         features.shape != logits.shape or not np.array_equal(features, logits),
         images,
         rows,
