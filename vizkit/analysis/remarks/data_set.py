@@ -1,8 +1,8 @@
 """What a set of labelled pictures shows first, as one model sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from vizkit.analysis.remarks.remark import counted, of_all, percent
+from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
 
 def on_the_map(right: int, known: int, purity: float, chance: float, by: str) -> str:
@@ -22,3 +22,38 @@ def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
         return f"{begin}."
     (label, answer), times = max(((pair, mistakes.count(pair)) for pair in mistakes), key=lambda each: each[1])
     return f"{begin}, most often “{label}” as “{answer}” ({times})."
+
+
+def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
+    """`counts`: how often each kind was found, by its name; a picture may be suspect for several."""
+    kinds = [f"{name}: {count}" for name, count in counts.items() if count]
+    if not kinds:
+        return f"Of {counted(pictures, 'picture')} none is suspect."
+    return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
+
+
+def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:
+    """Accuracies, 0 to 1: by neighbours, by a linear probe; of the model's own answers with its interval, None where
+    it does not know the labels."""
+    frozen = max(knn, linear)
+    which = "a linear probe" if linear >= knn else "their nearest neighbours"
+    begin = f"Frozen features and {which} are right on {percent(frozen)} of {counted(pictures, 'picture')}"
+    if own is None:
+        return f"{begin}; always the commonest label would be {percent(chance)}."
+    value, low, high = own
+    if frozen > high:
+        return f"{begin}, the model's own head on {percent(value)}: training that head anew is worth it."
+    if frozen < low:
+        return f"{begin}, the model's own head on {percent(value)}: it knows more of them than so few can teach anew."
+    return f"{begin}, the model's own head on {percent(value)}: the two are not told apart."
+
+
+def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
+    """Of a picture of `label` answered `answer`: the label `most` frequent among those that speak against, and how many
+    of the `shown` ones are labelled like the answer (`same`)."""
+    begin = f"A picture of “{label}” is answered “{answer}”"
+    if not shown:
+        return f"{begin}, and no other picture speaks for that."
+    if most == answer:
+        return f"{begin}: {of_all(same, shown, 'picture')} that taught it most are labelled so."
+    return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."

@@ -14,4 +14,10 @@ VIEWS = (
         "data_set.plane:Plane",
         name="data-map",
     ),
+    _entry(
+        "Probe",
+        "What frozen features already tell of the labels: is more training worth it?",
+        "data_set.probe:Probe",
+        name="data-probe",
+    ),
 )
