@@ -15,6 +15,12 @@ VIEWS = (
         name="data-map",
     ),
     _entry(
+        "Who taught this?",
+        "The training pictures that speak most for and against an error.",
+        "data_set.taught:Taught",
+        name="data-taught",
+    ),
+    _entry(
         "Probe",
         "What frozen features already tell of the labels: is more training worth it?",
         "data_set.probe:Probe",
