@@ -57,3 +57,14 @@ def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
     if most == answer:
         return f"{begin}: {of_all(same, shown, 'picture')} that taught it most are labelled so."
     return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."
+
+
+def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
+    """Of each kind of fault how many were planted, how many of them found, and how many others suspected."""
+
+    def said(kind: tuple[int, int, int], noun: str, plural: str) -> str:
+        there, found, others = kind
+        return f"{of_all(found, there, noun, plural)} found, {counted(others, 'false alarm')}"
+
+    wrong = said(labels, "wrong label", "wrong labels")
+    return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."

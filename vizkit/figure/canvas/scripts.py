@@ -126,6 +126,11 @@ SCRIPTS = {
         _POINTS / "points.css",
         (SHORT, _POINTS / "points.js"),
     ),
+    "vizkit_suspects": Script(
+        "<section role='group'></section><output aria-live='polite'></output>",
+        _HERE / "suspects" / "suspects.css",
+        (_HERE / "suspects" / "suspects.js",),
+    ),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
     "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),

@@ -15,6 +15,12 @@ VIEWS = (
         name="data-map",
     ),
     _entry(
+        "Suspects",
+        "Wrong labels, near copies, strangers, dark and blurred pictures: keep or mend.",
+        "data_set.suspects:Suspects",
+        name="data-suspects",
+    ),
+    _entry(
         "Who taught this?",
         "The training pictures that speak most for and against an error.",
         "data_set.taught:Taught",

@@ -8,7 +8,8 @@ from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.figure.charts import bars
-from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table
+from vizkit.figure.palette import OTHERS
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, side_by_side
 from vizkit.views.data_set.recorded import OfData, Progress, Step
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.subject import Subject
@@ -47,13 +48,15 @@ class Probe(OfData):
         yield Said(of_probed(result.knn.value, result.linear.value, own, result.chance, len(result.rows)))
         figure = bars([*shares], [float(each[0]) for each in shares.values()], "right answers, % of the pictures")
         less, more = ([float(abs(each[0] - each[at])) for each in shares.values()] for at in (1, 2))
-        figure.update_traces(error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False})
+        figure.update_traces(
+            error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False, "color": OTHERS}
+        )
         figure.update_xaxes(range=[0, 100])
         said = ", ".join(f"{name} {each[0]:.1f} %" for name, each in shares.items())
-        yield Chart(figure, f"Right answers with 95 % intervals: {said}")
+        chart = Chart(figure, f"Right answers with 95 % intervals: {said}")
         columns = ("Right, %", "from, %", "to, %")
         table = [{"": name} | dict(zip(columns, each.round(1).tolist(), strict=True)) for name, each in shares.items()]
-        yield Table(tuple(table), "Accuracies with their 95 % intervals")
+        yield side_by_side(chart, Table(tuple(table), "Accuracies with their 95 % intervals"), widths=(3, 2))
         yield Line(f"{len(result.rows):,} pictures in {result.folds} folds.")
         yield from self.notes(found)
         yield Numbers(lambda: {"accuracy": [*shares.values()], "pictures": result.rows})

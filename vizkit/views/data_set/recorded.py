@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.planted import Planted, planted
 from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
@@ -24,6 +25,8 @@ from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import View
 
+PLANTED = "planted"
+NAMES = WORDS | {PLANTED: "with planted faults"}
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
 SIDE_PX = 112  # of one
@@ -39,10 +42,9 @@ class Step:
     work: Callable[[Recorded, Progress], Any]
 
 
-def offered(of: Sequence[Subject]) -> list[str]:
-    """Of the drawn insects the hard ones first: of the others the models miss next to none."""
-    known = sets(of)
-    return known if known[0] == "digits" else sorted(known, key=lambda name: name != "insects:hard")
+def offered(of: Sequence[Subject], view: "OfData") -> list[str]:
+    """First one whose faults are known, where the view looks for such."""
+    return [*([PLANTED] if view.faults else []), *sets(of)]
 
 
 class OfData(View):
@@ -51,10 +53,12 @@ class OfData(View):
     data: str | None = choice(
         "Pictures of",
         offered,
-        "Test pictures of a set that comes with vizkit; or all of a folder with a folder of pictures for each class.",
-        words=WORDS,
+        "Test pictures that come with vizkit, also with faults that are known: a tenth of the labels is wrong, four "
+        "pictures are copies. Or all of a folder with a folder of pictures for each class.",
+        words=NAMES,
         key="data_set",
         listed=True,
+        follows=True,
         runs=True,
     )
     folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True)
@@ -62,13 +66,18 @@ class OfData(View):
         "Pictures", COUNTS, "At most so many.", key="data_images", runs=True, more=True
     )
 
-    alone = True
-    overlays = False
+    alone: ClassVar = True
+    overlays: ClassVar = False
+    faults: ClassVar[bool] = True
 
     def source(self, of: Subject) -> str:
         """As a set is opened."""
-        name = self.data or offered([of])[0]
+        name = self.data or offered([of], self)[0]
         return of.folders.get(self.folder, "") if name == FOLDER else name
+
+    def truth(self, found: Recorded) -> Planted | None:
+        """What is wrong with a set, where that is known."""
+        return found.images.source if isinstance(found.images.source, Planted) else None
 
     def key(self, of: Subject, split: str = "") -> tuple[str | int, ...]:
         source = self.source(of)
@@ -104,7 +113,9 @@ class OfData(View):
 
 def recorded(of: Subject, source: str, split: str, count: int, progress: Progress) -> Recorded:
     with refused():
-        images = open_labelled(source, split, images=count, size_px=max(of.loaded.preprocessing.size_hw))
+        name = sets([of])[0] if source == PLANTED else source
+        images = open_labelled(name, split, images=count, size_px=max(of.loaded.preprocessing.size_hw))
+        images = planted(images) if source == PLANTED else images
         return record(of.loaded, images, tell=lambda done, total, _: progress(done, total))
 
 

@@ -47,6 +47,8 @@ class Taught(OfData):
         "Pruthi et al. 2020 (TracIn), § 4: last layer, one checkpoint",
     )
 
+    faults = False
+
     @property
     def split(self) -> str:
         """Of sets with a training part that one too; a folder is taken as it is."""
