@@ -1,9 +1,9 @@
-"""What a data set that was looked over allows to say."""
+"""Whether a model has learned a shortcut, in words."""
 
 import numpy as np
 from jaxtyping import Bool
 
-from vizkit.analysis.remarks.remark import counted, of_all, percent
+from vizkit.analysis.remarks.remark import of_all, percent
 
 CLEAR = 4.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
@@ -43,24 +43,3 @@ def shortcut(
     if falls:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
     return f"{found} {tried}: the answers do not hang on it alone."
-
-
-def suspected(kinds: dict[str, int], pictures: int) -> str:
-    """`kinds`: how many suspects of each kind, by words for one and for several, joined by "|"."""
-    some = [counted(number, *words.split("|")) for words, number in kinds.items() if number]
-    if not some:
-        return f"Nothing stands out in {counted(pictures, 'picture')}."
-    return f"In {counted(pictures, 'picture')}: {', '.join(some)}."
-
-
-def probing(knn: float, linear: float, own: float | None, chance: float) -> str:
-    """Accuracies 0 to 1 of the probes of frozen features and of the model's own answers; `chance`: of the commonest
-    label alone."""
-    best = max(knn, linear)
-    told = f"Frozen features tell the labels of {percent(best)} of unseen pictures, the commonest label alone "
-    told += f"{percent(chance)}."
-    if own is None or abs(own - best) < 0.005:
-        return told
-    if own > best:
-        return f"{told} The model's own answers are better: {percent(own)} are right."
-    return f"{told} The model's own answers are right less often, {percent(own)}: a new last layer alone would help."
