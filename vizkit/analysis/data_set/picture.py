@@ -58,7 +58,7 @@ def hashes(pictures: Pictures) -> UInt64[np.ndarray, " picture"]:
     return np.packbits(bits, axis=1).view(">u8")[:, 0].astype(np.uint64)
 
 
-def bits_apart(one: UInt64[np.ndarray, "*any"], other: UInt64[np.ndarray, "*any"]) -> np.ndarray:
+def bits_apart(one: UInt64[np.ndarray, "*one"], other: UInt64[np.ndarray, "*other"]) -> np.ndarray:
     """In how many of the 64 bits two hashes differ."""
     return np.bitwise_count(one ^ other)
 

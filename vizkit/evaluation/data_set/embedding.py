@@ -108,7 +108,7 @@ def _tsne(points: np.ndarray, seed: int) -> np.ndarray:
         raise MissingExtra("openTSNE") from None
     start = _components(points, COMPONENTS, seed)
     first: Any = start[:, :2] / max(float(start[:, 0].std()), 1e-12) * 1e-4
-    perplexity = min(PERPLEXITY, max(1.0, (len(points) - 1) / 3))
+    perplexity = min(PERPLEXITY, max(1, (len(points) - 1) // 3))
     made = openTSNE.TSNE(
         perplexity=perplexity, initialization=first, random_state=seed, neighbors="exact", n_jobs=1, metric="euclidean"
     )

@@ -47,7 +47,8 @@ class Recorded:
     most probable class. `features`: what its last layer reads. `entropy`: of the class token's attention in the last
     layer, 0 to 1, NaN without one. `maps`: where it looked, by `method`, NaN where there is none. `scores`: see
     `analysis.data_set.picture`. `broken`: why pictures could not be read, by place. `classifies`: whether its outputs
-    are classes, `exclusive`: of which one is right; `linear`: whether a linear last layer was found, whose input `features` are.
+    are classes, `exclusive`: of which one is right; `linear`: whether a linear last layer was found, which reads
+    `features`.
     """
 
     name: str

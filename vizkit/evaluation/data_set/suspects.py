@@ -193,7 +193,7 @@ def suspect_rows(
     found: Recorded, every: Sequence[Suspect], decided: Mapping[tuple[int, str], str] = MappingProxyType({})
 ) -> list[dict[str, object]]:
     """A line of a table for each suspect, for `writing.csv_rows`. `decided`: (row, kind) → what was decided: "keep",
-    "leave out" or a label of the set."""
+    "drop" or a label of the set."""
     return [
         {
             "picture": found.keys[one.row],
