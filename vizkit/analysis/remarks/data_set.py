@@ -17,7 +17,7 @@ def on_the_map(right: int, known: int, purity: float, chance: float, by: str) ->
 
 def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
     """`mistakes`: label and answer of each of those `count` pictures that are `wrong`."""
-    begin = f"{counted(count, 'picture')} chosen, {wrong or 'none'} answered wrong"
+    begin = f"{counted(count, 'picture')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
     if not mistakes:
         return f"{begin}."
     (label, answer), times = max(((pair, mistakes.count(pair)) for pair in mistakes), key=lambda each: each[1])
@@ -28,7 +28,7 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     """`counts`: how often each kind was found, by its name; a picture may be suspect for several."""
     kinds = [f"{name}: {count}" for name, count in counts.items() if count]
     if not kinds:
-        return f"Of {counted(pictures, 'picture')} none is suspect."
+        return f"Nothing in {counted(pictures, 'picture')} looks wrong."
     return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
 
 
@@ -64,7 +64,7 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
 
     def said(kind: tuple[int, int, int], noun: str, plural: str) -> str:
         there, found, others = kind
-        return f"{of_all(found, there, noun, plural)} found, {counted(others, 'false alarm')}"
+        return f"{counted(there, noun, plural)}: {found} found, {counted(others, 'alarm')} without cause"
 
     wrong = said(labels, "wrong label", "wrong labels")
     return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."

@@ -21,6 +21,12 @@ VIEWS = (
         name="data-suspects",
     ),
     _entry(
+        "Shortcuts",
+        "Pictures of one label in which the model looks at the same odd place, and its answers without it.",
+        "data_set.shortcuts:Shortcuts",
+        name="data-shortcuts",
+    ),
+    _entry(
         "Who taught this?",
         "The training pictures that speak most for and against an error.",
         "data_set.taught:Taught",

@@ -27,6 +27,7 @@ from vizkit.views.view import View
 
 PLANTED = "planted"
 NAMES = WORDS | {PLANTED: "with planted faults"}
+MARKED = (0, 0.4)  # of the first label so many have a mark in the corner
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
 SIDE_PX = 112  # of one
@@ -54,7 +55,8 @@ class OfData(View):
         "Pictures of",
         offered,
         "Test pictures that come with vizkit, also with faults that are known: a tenth of the labels is wrong, four "
-        "pictures are copies. Or all of a folder with a folder of pictures for each class.",
+        "pictures are copies, two fifths of the first label have a mark in the corner. Or all of a folder with a "
+        "folder of pictures for each class.",
         words=NAMES,
         key="data_set",
         listed=True,
@@ -114,8 +116,8 @@ class OfData(View):
 def recorded(of: Subject, source: str, split: str, count: int, progress: Progress) -> Recorded:
     with refused():
         name = sets([of])[0] if source == PLANTED else source
-        images = open_labelled(name, split, images=count, size_px=max(of.loaded.preprocessing.size_hw))
-        images = planted(images) if source == PLANTED else images
+        images = open_labelled(name, split, images=count, size_px=min(512, max(32, *of.loaded.preprocessing.size_hw)))
+        images = planted(images, marked=MARKED) if source == PLANTED else images
         return record(of.loaded, images, tell=lambda done, total, _: progress(done, total))
 
 

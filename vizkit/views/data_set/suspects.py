@@ -123,9 +123,9 @@ class Suspects(OfData):
 
 def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:
     """(planted faults, how many of them were found, how many others are suspected)."""
-    rows = {int(found.rows[one.row]) for one in every if one.kind == kind}
-    rows |= {int(found.rows[one.other]) for one in every if one.kind == kind == "copy"} & set(truth)
-    return len(truth), len(rows & set(truth)), len(rows - set(truth))
+    own = [{one.row, one.other if kind == "copy" else one.row} for one in every if one.kind == kind]
+    named = [{int(found.rows[row]) for row in rows} & set(truth) for rows in own]
+    return len(truth), len(set[int]().union(*named)), sum(not rows for rows in named)
 
 
 def decisions(text: str, found: Recorded) -> Iterator[tuple[tuple[int, str], str]]:
@@ -137,4 +137,4 @@ def decisions(text: str, found: Recorded) -> Iterator[tuple[tuple[int, str], str
         if what.isdecimal() and len(what) < 9 and 1 <= int(what) <= len(found.labels):
             yield (int(number) - 1, kind), found.labels[int(what) - 1]
         elif what in (KEEP, LEAVE_OUT):
-            yield (int(number) - 1, kind), {KEEP: "keep", LEAVE_OUT: "leave out"}[what]
+            yield (int(number) - 1, kind), what
