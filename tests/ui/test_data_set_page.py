@@ -97,7 +97,7 @@ def test_decisions_are_in_the_table():
     ]
 
 
-# ---- what is planted, what is chosen -----------------------------------------------------------------------------------
+# ---- what is planted, what is chosen ---------------------------------------------------------------------------------
 def test_planted_faults_are_those_that_are_named():
     whole = open_set("insects", "test", images=48, size_px=64)
     some = planted(whole, labels=0.25, copies=3, marked=(0, 0.5))
