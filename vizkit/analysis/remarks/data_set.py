@@ -9,7 +9,7 @@ def on_the_map(right: int, known: int, purity: float, chance: float, by: str) ->
     """`right` of the `known` pictures whose label the model has. `purity`: the share of a picture's nearest on the map
     with its label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
     begin = f"The model is right on {of_all(right, known, 'picture')}" if known else "It knows none of these labels"
-    near = f"of the pictures nearest to one on this map of {by} {percent(purity)} have its label"
+    near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
     if purity <= 1.5 * chance:
         return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."
     return f"{begin}; {near}, by chance it would be {percent(chance)}."

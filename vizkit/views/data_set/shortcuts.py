@@ -19,6 +19,7 @@ from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
 TRIED, EXAMPLES, ZOOM = 3, 6, 5
+GAP_PX = 6
 STEP = ("shortcuts",)
 
 
@@ -77,14 +78,18 @@ class Shortcuts(OfData):
         yield Said(verdict(found, cluster, tried))
         label = found.labels[cluster.label]
         highest = float(max(cluster.mean.max(), cluster.others.max()))
-        means = (
-            (cluster.mean, cluster.rows, f"mean of the {len(cluster.rows)} pictures"),
-            (cluster.others, self.others(found, cluster), "mean of the others of this label"),
+        rest = self.others(found, cluster)
+        three = [
+            mean(found, cluster.rows, cluster.mean, highest),
+            mean(found, rest, cluster.others, highest),
+            mean(found, cluster.rows, cluster.place.astype(np.float32), 1.0),
+        ]
+        where = place_in_words(cluster.place)
+        words = (
+            f"Mean of the {len(cluster.rows)} pictures with where the model looks; of the others of this label; and "
         )
-        both = [Picture(mean(found, rows, heat, highest), f"{label}: {words}", words) for heat, rows, words in means]
-        where = mean(found, cluster.rows, cluster.place.astype(np.float32), 1.0)
-        both.append(Picture(where, "The place that is covered", f"the shared place, {place_in_words(cluster.place)}"))
-        yield side_by_side(*both, self.numbers(tried, hidden is None), widths=(1, 1, 1, 2))
+        both = Picture(beside(three), f"{label}: three mean pictures", f"{words}the place that is covered, {where}.")
+        yield side_by_side(both, self.numbers(tried, hidden is None), widths=(3, 2))
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} pictures")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Pictures of {label} in this cluster")
         if tried is not None:
@@ -124,6 +129,11 @@ class Shortcuts(OfData):
             "Right answers with the place and without it",
             f"{len(tried.rows)} pictures.",
         )
+
+
+def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Next to one another, with a little room between."""
+    return np.concatenate([np.pad(each, ((0, 0), (0, GAP_PX), (0, 0)), constant_values=128) for each in pictures], 1)
 
 
 def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, top: float) -> np.ndarray:
