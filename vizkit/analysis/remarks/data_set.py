@@ -18,9 +18,9 @@ def on_the_map(right: int, known: int, purity: float, chance: float, by: str) ->
 def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
     """`mistakes`: label and answer of each of those `count` pictures that are `wrong`."""
     begin = f"{counted(count, 'picture')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
-    if not mistakes:
+    times, (label, answer) = max(((mistakes.count(pair), pair) for pair in mistakes), default=(0, ("", "")))
+    if times < 2:
         return f"{begin}."
-    (label, answer), times = max(((pair, mistakes.count(pair)) for pair in mistakes), key=lambda each: each[1])
     return f"{begin}, most often “{label}” as “{answer}” ({times})."
 
 

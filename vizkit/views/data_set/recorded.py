@@ -26,7 +26,7 @@ from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import View
 
 PLANTED = "planted"
-NAMES = WORDS | {PLANTED: "with planted faults"}
+NAMES = WORDS | {PLANTED: "planted faults"}
 MARKED = (0, 0.4)  # of the first label so many have a mark in the corner
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
