@@ -106,6 +106,6 @@ def _write(path: Path, look: "Look", loaded: "Loaded") -> None:
 
         write(path, lambda file: parquet.write_table(pyarrow.table(look.rows()), file, compression="zstd"))
     else:
-        from vizkit.views.data_set.page import page
+        from vizkit.hosts.data_set import page
 
         write_output(path, page(look, loaded).encode())

@@ -5,7 +5,7 @@ from jaxtyping import Bool
 
 from vizkit.analysis.remarks.remark import of_all, percent
 
-CLEAR = 4.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
+CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
