@@ -29,6 +29,7 @@ from vizkit.analysis.remarks import (
     attention,
     compute,
     convolution,
+    data_set,
     data_size,
     detection,
     distillation,
@@ -41,6 +42,7 @@ from vizkit.analysis.remarks import (
     positions,
     remark,
     sequences,
+    shortcuts,
     super_resolution,
     swin,
     words,
@@ -402,6 +404,45 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
+    data_set.on_the_map: lambda: (
+        data_set.on_the_map(right, known, purity, 0.08, "features")
+        for known in (0, *COUNTS)
+        for right in {0, 1, known}
+        for purity in SHARES
+        if right <= known
+    ),
+    data_set.chosen: lambda: (
+        data_set.chosen(wrong, count, [LABELS[:2]] * wrong) for count in COUNTS for wrong in {0, 1, count}
+    ),
+    data_set.suspected: lambda: (
+        data_set.suspected(count, suspect, {"wrong labels": suspect, "near copies": copies})
+        for count, copies in product(COUNTS, (0, 1, 3))
+        for suspect in {0, 1, count}
+    ),
+    data_set.probed: lambda: (
+        data_set.probed(knn, linear, own, 0.08, count)
+        for knn, linear, count in product(SHARES, SHARES, COUNTS)
+        for own in (None, (0.5, 0.4, 0.6))
+    ),
+    data_set.taught: lambda: (
+        data_set.taught("ant", "bee", most, same, shown)
+        for shown in (0, 1, 2, 6)
+        for same in {0, min(1, shown), shown}
+        for most in LABELS[1:]
+    ),
+    data_set.planted: lambda: (
+        data_set.planted((there, found, others), (1, 0, others))
+        for there in COUNTS
+        for found in {0, 1, there}
+        for others in (0, 1, 7)
+    ),
+    shortcuts.shortcut: lambda: (
+        shortcuts.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
+        for members in COUNTS
+        for score in (1.0, 9.0)
+        for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
+        for falls in (True, False)
+    ),
     evaluation.ahead: lambda: (
         evaluation.ahead([train] * count, [val] * count, harder)
         for train, val in product(SHARES, SHARES)
@@ -689,7 +730,14 @@ def hill() -> torch.Tensor:
 
 PHRASES = {
     *(each for each in vars(remark).values() if inspect.isfunction(each)),
-    *(attention.called, attention.named, data_size.points, data_size.signed, positions.at_offset),
+    *(
+        attention.called,
+        attention.named,
+        data_size.points,
+        data_size.signed,
+        positions.at_offset,
+        shortcuts.place_in_words,
+    ),
 }
 """Of which sentences are made; they are none themselves."""
 
