@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tests.evaluation.data_set.toys import recorded
-from vizkit.analysis.remarks.shortcuts import place_in_words
+from vizkit.analysis.remarks.data_set import place_in_words
 from vizkit.datasets.image_set import ImageSet, Source
 from vizkit.evaluation.data_set import hide, shortcuts, verdict
 from vizkit.evaluation.data_set.hiding import elsewhere, grown
