@@ -41,7 +41,7 @@ COMMANDS = {
     "score": "score",
     "shift": "shift",
     "evaluate": "evaluate",
-    "look-over": "look_over",
+    "look-over": "explaining.look_over",
     "report": "report",
     "app": "app",
 }

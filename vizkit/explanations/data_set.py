@@ -62,10 +62,14 @@ class Seen(Maps):
         own |= {"scores": pyarrow.list_(pyarrow.float32(), 3), "hash": pyarrow.uint64()}
         self.fields = [*self.fields, *(pyarrow.field(name, kind) for name, kind in own.items())]
 
-    def _classifier(self) -> nn.Linear | None:
-        """The linear layer whose output for a picture of chance are the logits."""
+    def _classifier(self) -> nn.Module | None:
+        """The linear layer, or convolution of single places, whose output for a picture of chance are the logits."""
         seen: dict[nn.Module, Any] = {}
-        layers: list[nn.Module] = [each for each in self.loaded.model.modules() if isinstance(each, nn.Linear)]
+
+        def linear(layer: nn.Module) -> bool:
+            return isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1))
+
+        layers = [each for each in self.loaded.model.modules() if linear(each)]
         hooks = [each.register_forward_hook(lambda layer, _, out: seen.__setitem__(layer, out)) for each in layers]
         try:
             logits = self.forward(self._noise())
@@ -78,7 +82,7 @@ class Seen(Maps):
             for layer, out in seen.items()
             if out.numel() == logits.numel() and float((out.reshape(logits.shape) - logits).abs().max()) <= near
         )
-        return next(given, None)  # pyright: ignore[reportReturnType]
+        return next(given, None)
 
     @torch.no_grad()
     def forward(self, pixels: Pixels) -> Tensor:

@@ -36,13 +36,11 @@ from vizkit.analysis.remarks import (
     evaluation,
     interventions,
     maps,
-    masks,
     patches,
     places,
     positions,
     remark,
     sequences,
-    shortcuts,
     super_resolution,
     swin,
     words,
@@ -436,8 +434,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for found in {0, 1, there}
         for others in (0, 1, 7)
     ),
-    shortcuts.shortcut: lambda: (
-        shortcuts.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
+    data_set.shortcut: lambda: (
+        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
         for members in COUNTS
         for score in (1.0, 9.0)
         for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
@@ -543,18 +541,18 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})
         for several in product(SHARES, SHARES, SHARES)
     ),
-    masks.rows: lambda: (
-        masks.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))
+    sequences.rows: lambda: (
+        sequences.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))
         for count, p in product(COUNTS, SHARES)
     ),
-    masks.guessed: lambda: (
-        masks.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
+    sequences.guessed: lambda: (
+        sequences.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
         for count, right, p in product((0, 1, 2, 8), (0, 1, 2), SHARES)
     ),
-    masks.strongest: lambda: (
-        masks.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
+    sequences.strongest: lambda: (
+        sequences.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
     ),
-    masks.certain: lambda: (masks.certain("ant", p, "bee") for p in SHARES),
+    sequences.certain: lambda: (sequences.certain("ant", p, "bee") for p in SHARES),
     patches.tokens: lambda: (
         patches.tokens((rows, columns), special, windows)
         for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
@@ -736,7 +734,7 @@ PHRASES = {
         data_size.points,
         data_size.signed,
         positions.at_offset,
-        shortcuts.place_in_words,
+        data_set.place_in_words,
     ),
 }
 """Of which sentences are made; they are none themselves."""

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
-from vizkit.analysis.remarks.shortcuts import place_in_words, shortcut
+from vizkit.analysis.remarks.data_set import place_in_words, shortcut
 from vizkit.evaluation.data_set.record import BATCH, Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster
 from vizkit.evaluation.measures import Interval, share_interval

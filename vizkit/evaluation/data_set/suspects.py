@@ -1,7 +1,7 @@
 """Pictures that somebody should look at: wrong labels, near copies, strangers, dark, blurred, oddly large ones.
 
 Nothing on disk is changed: what is decided goes into a table. Labels by confident learning (Northcutt et al. 2021) as
-cleanlab has it, from probabilities that linear probes give for pictures that they have not seen. Copies: near by
+cleanlab has it, from what probes say of pictures that they have not seen. Copies: near by
 features or by hash, and then alike pixel by pixel, perhaps mirrored; a copy that is turned or cut is missed.
 """
 
@@ -62,11 +62,11 @@ def _labels(found: Recorded, seed: int, told: OutOfSample | None) -> Iterator[Su
         told = told or out_of_sample(found.features, found.target, seed)
     except NotApplicable:
         return
-    own = found.target[told.rows]
-    for at, score in wrong_labels(own, told.probabilities):
-        proposal = int(told.probabilities[at].argmax())
-        named, share = found.labels[proposal], told.probabilities[at, proposal]
-        said = f"Labelled {found.labels[own[at]]}; a probe that has not seen it says {named} ({share:.0%})."
+    own, both = found.target[told.rows], told.both
+    for at, score in wrong_labels(own, both):
+        proposal = int(both[at].argmax())
+        named, share = found.labels[proposal], both[at, proposal]
+        said = f"Labelled {found.labels[own[at]]}; probes that have not seen it say {named} ({share:.0%})."
         yield Suspect(int(told.rows[at]), "label", score, said, proposal=proposal)
 
 

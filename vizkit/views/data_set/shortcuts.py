@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.remarks.shortcuts import place_in_words
+from vizkit.analysis.remarks.data_set import place_in_words
 from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts

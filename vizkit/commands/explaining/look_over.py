@@ -79,10 +79,10 @@ def _said(look: "Look") -> list[str]:
     found = look.found
     lines = [f"{len(found):,} pictures of {found.name}, {found.model}, maps by {found.method}.", *look.sentences]
     if look.map is not None:
-        lines.append(
-            f"Map: trustworthiness {look.map.trustworthiness:.2f}; of the 10 nearest on it {look.map.purity:.0%} have "
-            f"the same label (in the features {look.map.purity_before:.0%}, labels dealt out anew {look.map.chance:.0%})."
-        )
+        made = look.map
+        shares = f"{made.purity:.0%} have the same label (of those in the features {made.purity_before:.0%}"
+        shares += f", chance {made.chance:.0%})"
+        lines.append(f"Map: trustworthiness {made.trustworthiness:.2f}; of the 10 nearest on it {shares}.")
     if look.probed is not None:
         accuracies = {"k-NN": look.probed.knn, "linear": look.probed.linear, "the model itself": look.probed.model}
         told = (
@@ -106,6 +106,6 @@ def _write(path: Path, look: "Look", loaded: "Loaded") -> None:
 
         write(path, lambda file: parquet.write_table(pyarrow.table(look.rows()), file, compression="zstd"))
     else:
-        from vizkit.views.data_set.page import page
+        from vizkit.hosts.data_set import page
 
         write_output(path, page(look, loaded).encode())
