@@ -11,7 +11,7 @@ from tests.views.test_contract import _few
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.datasets.opening import open_set
 from vizkit.datasets.planted import planted
-from vizkit.figure.points import MOST_CHOSEN, chosen_of, written
+from vizkit.figure.points import MOST_CHOSEN, chosen_of
 
 VIT, SWIN, CNN = (f"bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
 VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")
@@ -130,8 +130,5 @@ def test_what_is_chosen_is_read(text, rows):
     assert chosen_of(text, 20) == rows
 
 
-def test_it_is_written_as_it_is_read():
-    rows = [0, 1, 2, 6, 9, 10]
-    assert written(rows) == "1-3 7 10-11"
-    assert chosen_of(written(rows), 20) == rows
+def test_of_very_many_the_first_are_taken():
     assert len(chosen_of("1-10000", 10_000)) == MOST_CHOSEN

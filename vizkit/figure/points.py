@@ -134,14 +134,3 @@ def chosen_of(text: str, count: int) -> list[int]:
         if first.isdecimal() and (last or first).isdecimal() and len(part) < 20:
             found |= dict.fromkeys(range(max(int(first), 1) - 1, min(int(last or first), count)))
     return [*found][:MOST_CHOSEN]
-
-
-def written(rows: Sequence[int]) -> str:
-    """The text of these places, as the browser writes it."""
-    parts: list[list[int]] = []
-    for row in sorted(rows):
-        if parts and row == parts[-1][1]:
-            parts[-1][1] = row + 1
-        else:
-            parts.append([row + 1, row + 1])
-    return " ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in parts)
