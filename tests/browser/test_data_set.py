@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LONG_MS, MAIN, fits, ready
 from vizkit.figure.canvas.scripts import mounted
-from vizkit.figure.points import by_kind, packed
+from vizkit.figure.evaluation.points import by_kind, packed
 
 POINTS = f"{MAIN} [class*='vizkit_points']"
 SLOW_MS = 50  # three frames of a screen: a machine that does other work beside it

@@ -11,7 +11,7 @@ from tests.views.test_contract import _few
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.datasets.opening import open_set
 from vizkit.datasets.planted import planted
-from vizkit.figure.points import MOST_CHOSEN, chosen_of
+from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
 
 VIT, SWIN, CNN = (f"bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
 VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")

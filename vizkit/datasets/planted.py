@@ -10,13 +10,14 @@ from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB
 
 BRIGHTER, MARK = 1.06, (230, 40, 200)
+SMALL_PX = 32
 MARK_SHARE = 0.14  # of the picture's side
 
 
 @dataclass(frozen=True)
 class Planted(Source):
     """`wrong`: the true label of each picture that was given another; `copies`: of which picture it is a copy, a little
-    brighter and moved by a pixel; `marked`: pictures with the mark."""
+    brighter and, where a pixel is not much, moved by one; `marked`: pictures with the mark."""
 
     whole: Source
     wrong: Mapping[int, int] = field(default_factory=dict)
@@ -26,7 +27,7 @@ class Planted(Source):
     def picture(self, index: int) -> RGB:
         rgb = self.whole.picture(self.copies.get(index, index))
         if index in self.copies:
-            rgb = np.roll((rgb * BRIGHTER).clip(0, 255).round().astype(np.uint8), 1, 1)
+            rgb = np.roll((rgb * BRIGHTER).clip(0, 255).round().astype(np.uint8), rgb.shape[1] > SMALL_PX, 1)
         if index in self.marked:
             rgb, side = rgb.copy(), max(2, round(MARK_SHARE * min(rgb.shape[:2])))
             rgb[2 : 2 + side, 2 : 2 + side] = MARK

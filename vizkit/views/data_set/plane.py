@@ -11,8 +11,8 @@ from vizkit.analysis.remarks.data_set import on_the_map
 from vizkit.analysis.remarks.remark import percent
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
 from vizkit.evaluation.data_set.record import Recorded
+from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
 from vizkit.figure.palette import CLASSES, MARKS
-from vizkit.figure.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number, text
