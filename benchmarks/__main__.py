@@ -2,9 +2,9 @@
 [architectures] [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
 hour, `models` writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one
 beside those that enlarge, `detection_queries` one beside those that find, `scenes` and `texts` one each beside the
-recorded evaluations; `python -m benchmarks faults [--pictures 300 …]`, `folders [--folders 300]` (those of transformers
-alone), `detection [--plain RUN]`, `explaining [--model NAME …]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and
-`look [page …]` are run alone."""
+recorded evaluations; `python -m benchmarks faults [--pictures 300 …]`, `folders [--folders 300]` (those of
+transformers alone), `data_set FOLDER`, `detection [--plain RUN]`, `explaining [--model NAME …]`, `gpu [--device
+cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run alone."""
 
 import platform
 import sys
@@ -43,7 +43,14 @@ def module(part: str) -> ModuleType:
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["detection"], ["explaining"], ["faults"], ["gpu"], ["look"]):  # with options of their own
+    if sys.argv[1:2] in (
+        ["data_set"],
+        ["detection"],
+        ["explaining"],
+        ["faults"],
+        ["gpu"],
+        ["look"],
+    ):  # with options of their own
         module(sys.argv[1]).run(sys.argv[2:])
         return
     if sys.argv[1:2] == ["folders"]:

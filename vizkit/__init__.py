@@ -7,6 +7,7 @@
     vizkit.rollout(trace)  # (row, column): from which places anything reaches what the head reads
     vizkit.explain(loaded, image, "generic_relevance", target=3)  # a map with its words and its scale
     vizkit.show("rollout", loaded, image, depth=3).save("rollout.svg")  # any view of the app
+    vizkit.data_set(loaded, "photos/").sentences  # shortcuts, suspects, a map of a labelled folder
 
 Nothing heavy is imported until one of these names is used.
 """
@@ -18,13 +19,14 @@ from vizkit.settings import __version__ as __version__
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import rollout
+    from vizkit.evaluation.data_set import data_set
     from vizkit.hosts.library import show
     from vizkit.image import open_image
     from vizkit.models import load, wrap
     from vizkit.scoring import explain
     from vizkit.standalone import save_html, trace
 
-__all__ = ["explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap"]
+__all__ = ["data_set", "explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap"]
 
 _HOME = {
     "load": "vizkit.models",
@@ -35,6 +37,7 @@ _HOME = {
     "show": "vizkit.hosts.library",
     "rollout": "vizkit.analysis.attribution.rollout",
     "explain": "vizkit.scoring",
+    "data_set": "vizkit.evaluation.data_set",
 }
 
 

@@ -41,6 +41,7 @@ COMMANDS = {
     "score": "score",
     "shift": "shift",
     "evaluate": "evaluate",
+    "look-over": "explaining.look_over",
     "report": "report",
     "app": "app",
 }
@@ -51,6 +52,7 @@ EXTRAS = {
         "app": ("streamlit", "pptx"),
         "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "plotly"),
         "transformers": ("transformers", "tokenizers", "datasets"),
+        "data": ("openTSNE", "cleanlab"),
     }.items()
     for module in modules
 }

@@ -73,7 +73,8 @@ def run(code: str, installed: Path, folder: Path) -> str:
 
 def test_the_ranges_are_those_of_requirements():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    named = {line for line in [*PROJECT["dependencies"], *EXTRAS["train"], *EXTRAS["app"]] if "vizkit[" not in line}
+    every = [*PROJECT["dependencies"], *(line for extra in ("train", "app", "data") for line in EXTRAS[extra])]
+    named = {line for line in every if "vizkit[" not in line}
     assert named == {line for line in lines if not line.startswith("#")}
 
 

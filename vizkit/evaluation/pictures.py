@@ -32,16 +32,13 @@ def open_pictures(
         why = "as chosen" if split else "no split was chosen"
         return _noted(opened, f"The {part} part of {opened.name}: {why}.")
     path = Path(detail)
-    listing = list_folder(unpacked(path) if kind == "archive" else path)
+    listing = _listing(kind, path)
     own = [part for part in ("test", "val") if part in listing.splits]
     if own:
         opened = open_set(data, own[0], images=images, seed=seed)
         return _noted(
             opened, f"Only the pictures in the {own[0]} folder of {opened.name}; name another part if need be."
         )
-    if kind == "archive":
-        # As in open_archive: the times of unpacking say nothing about the pictures.
-        listing = replace(listing, name=path.stem, files=tuple(replace(file, changed_ns=0) for file in listing.files))
     opened = _whole(listing)
     if images is None or images >= len(opened):
         few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
@@ -49,6 +46,24 @@ def open_pictures(
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
     return _noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
+
+
+def whole_folder(data: str | Path) -> tuple[ImageSet, list[str]] | None:
+    """Every picture of a folder or zip file, and the split in which the folder has it, "" for none; None of other
+    sets."""
+    kind, detail = kind_of(data)
+    if kind not in ("folder", "archive"):
+        return None
+    listing = _listing(kind, Path(detail))
+    return _whole(listing), [file.split or "" for file in listing.files]
+
+
+def _listing(kind: str, path: Path) -> Listing:
+    if kind != "archive":
+        return list_folder(path)
+    listing = list_folder(unpacked(path))
+    # As in open_archive: the times of unpacking say nothing about the pictures.
+    return replace(listing, name=path.stem, files=tuple(replace(file, changed_ns=0) for file in listing.files))
 
 
 def _whole(listing: Listing) -> ImageSet:

@@ -107,6 +107,9 @@ class Maps(Answers):
         ]
 
     def of(self, seen: Seen) -> Columns:
+        return self.columns(self.explained(seen), seen.labels)
+
+    def explained(self, seen: Seen) -> Explained:
         truths = [self.truth(label) for label in seen.labels]
 
         def targets(logits: Tensor) -> list[int]:
@@ -116,8 +119,10 @@ class Maps(Answers):
             own = self.loaded.head.target
             return [own(each) if goal is None else goal for each, goal in zip(logits, wanted, strict=True)]
 
-        found = self.explainer.of(seen.pixels.to(self.loaded.dtype), targets)
-        said = [self._said(found, row, truth) for row, truth in enumerate(truths)]
+        return self.explainer.of(seen.pixels.to(self.loaded.dtype), targets)
+
+    def columns(self, found: Explained, labels: Sequence[str | None]) -> Columns:
+        said = [self._said(found, row, self.truth(label)) for row, label in enumerate(labels)]
         none = np.array([FAILED in words or NO_LABEL in words for words in said])
         maps = {}
         for method, heats in found.heats.items():
@@ -134,7 +139,7 @@ class Maps(Answers):
             masses = [pyarrow.array(mass.float().numpy()) for mass in found.special.values()]
             own["rollout_special"] = pyarrow.StructArray.from_arrays(masses, [*found.special])
         every = [encoded(method, each, self.kind) for method, each in maps.items()]
-        return self.answered(found.logits, seen.labels) | own | {k: v for each in every for k, v in each.items()}
+        return self.answered(found.logits, labels) | own | {k: v for each in every for k, v in each.items()}
 
     def _said(self, found: Explained, row: int, truth: int | None) -> list[str]:
         """Why a picture lacks maps."""

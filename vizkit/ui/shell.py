@@ -42,6 +42,7 @@ PAGES = {
     "Compare": [
         ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
         ("evaluate", "Evaluate", "Models on pictures, scenes and texts, beside published results."),
+        ("data_set", "Data set", "Why does a model fail? All pictures at once: a map, suspects, shortcuts."),
     ],
     "Train": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),

@@ -15,6 +15,7 @@ from vizkit.views import (
     attention,
     compare,
     convolution,
+    data_set,
     detection,
     distillation,
     evaluate,
@@ -66,6 +67,7 @@ VIEWS = {
         *super_resolution.VIEWS,
         *detection.VIEWS,
         *evaluate.VIEWS,
+        *data_set.VIEWS,
     )
 }
 

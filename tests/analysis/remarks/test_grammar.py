@@ -29,13 +29,13 @@ from vizkit.analysis.remarks import (
     attention,
     compute,
     convolution,
+    data_set,
     data_size,
     detection,
     distillation,
     evaluation,
     interventions,
     maps,
-    masks,
     patches,
     places,
     positions,
@@ -402,6 +402,45 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
+    data_set.on_the_map: lambda: (
+        data_set.on_the_map(right, known, purity, 0.08, "features")
+        for known in (0, *COUNTS)
+        for right in {0, 1, known}
+        for purity in SHARES
+        if right <= known
+    ),
+    data_set.chosen: lambda: (
+        data_set.chosen(wrong, count, [LABELS[:2]] * wrong) for count in COUNTS for wrong in {0, 1, count}
+    ),
+    data_set.suspected: lambda: (
+        data_set.suspected(count, suspect, {"wrong labels": suspect, "near copies": copies})
+        for count, copies in product(COUNTS, (0, 1, 3))
+        for suspect in {0, 1, count}
+    ),
+    data_set.probed: lambda: (
+        data_set.probed(knn, linear, own, 0.08, count)
+        for knn, linear, count in product(SHARES, SHARES, COUNTS)
+        for own in (None, (0.5, 0.4, 0.6))
+    ),
+    data_set.taught: lambda: (
+        data_set.taught("ant", "bee", most, same, shown)
+        for shown in (0, 1, 2, 6)
+        for same in {0, min(1, shown), shown}
+        for most in LABELS[1:]
+    ),
+    data_set.planted: lambda: (
+        data_set.planted((there, found, others), (1, 0, others))
+        for there in COUNTS
+        for found in {0, 1, there}
+        for others in (0, 1, 7)
+    ),
+    data_set.shortcut: lambda: (
+        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
+        for members in COUNTS
+        for score in (1.0, 9.0)
+        for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
+        for falls in (True, False)
+    ),
     evaluation.ahead: lambda: (
         evaluation.ahead([train] * count, [val] * count, harder)
         for train, val in product(SHARES, SHARES)
@@ -502,18 +541,18 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})
         for several in product(SHARES, SHARES, SHARES)
     ),
-    masks.rows: lambda: (
-        masks.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))
+    sequences.rows: lambda: (
+        sequences.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))
         for count, p in product(COUNTS, SHARES)
     ),
-    masks.guessed: lambda: (
-        masks.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
+    sequences.guessed: lambda: (
+        sequences.guessed(["ant"] * count, ["ant" if at < right else "bee" for at in range(count)], [p] * count)
         for count, right, p in product((0, 1, 2, 8), (0, 1, 2), SHARES)
     ),
-    masks.strongest: lambda: (
-        masks.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
+    sequences.strongest: lambda: (
+        sequences.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
     ),
-    masks.certain: lambda: (masks.certain("ant", p, "bee") for p in SHARES),
+    sequences.certain: lambda: (sequences.certain("ant", p, "bee") for p in SHARES),
     patches.tokens: lambda: (
         patches.tokens((rows, columns), special, windows)
         for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
@@ -689,7 +728,14 @@ def hill() -> torch.Tensor:
 
 PHRASES = {
     *(each for each in vars(remark).values() if inspect.isfunction(each)),
-    *(attention.called, attention.named, data_size.points, data_size.signed, positions.at_offset),
+    *(
+        attention.called,
+        attention.named,
+        data_size.points,
+        data_size.signed,
+        positions.at_offset,
+        data_set.place_in_words,
+    ),
 }
 """Of which sentences are made; they are none themselves."""
 

@@ -48,6 +48,8 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_strips": lambda data: {"at": 2, "word": 2},
     "vizkit_translate": lambda data: {"at": 2, "pick": {data["parts"][0]["kind"]: [0, 0]}},
     "vizkit_predict": lambda data: next_words(data),
+    "vizkit_points": lambda data: {"chosen": "2 4-5"},
+    "vizkit_suspects": lambda data: {"decided": "2:label:keep"},
     "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
 }
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {

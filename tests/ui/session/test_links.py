@@ -38,6 +38,7 @@ PRIVATE = (
     "eval_folder",
     "agree_folder",
     "distil_folder",
+    "data_folder",
     "_sequence_text_example",
     "_sequence_letters_example",
     "_sequence_words_example",

@@ -125,6 +125,8 @@ SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py
+    "vizkit_points",  # needs recorded pictures, as the next one: tests/ui/test_data_set_page.py
+    "vizkit_suspects",
     "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
 }
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)

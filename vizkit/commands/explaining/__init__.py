@@ -1,1 +1,1 @@
-"""Where decisions came from: of one picture, and of a folder of them."""
+"""Where decisions came from: of one picture, and of a folder of them; a labelled folder looked over."""

@@ -85,6 +85,7 @@ _WITHSTANDS = (
     "<div class='panels'></div></section>\n"
 )
 _PANELS = _HERE / "panels"
+_POINTS = _HERE / "points"
 _ENLARGED = _HERE / "super_resolution"
 _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
@@ -117,6 +118,18 @@ SCRIPTS = {
         "<div class='strip' role='group' aria-label='Scenes'></div></div>",
         _PANELS / "panels.css",
         (SHORT, _PANELS / "panels.js"),
+    ),
+    "vizkit_points": Script(
+        "<section><div class='bar'></div><canvas class='plane' tabindex='0' role='application'></canvas>"
+        "<figure hidden><canvas></canvas><figcaption></figcaption></figure><nav></nav>"
+        "<output aria-live='polite'></output></section>",
+        _POINTS / "points.css",
+        (SHORT, _POINTS / "points.js"),
+    ),
+    "vizkit_suspects": Script(
+        "<section role='group'></section><output aria-live='polite'></output>",
+        _HERE / "suspects" / "suspects.css",
+        (_HERE / "suspects" / "suspects.js",),
     ),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from vizkit.analysis.remarks import masks
+from vizkit.analysis.remarks.sequences import rows, strongest
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, WordMatrix
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Heading, Line, Matrix, Numbers, Said, first_said
@@ -222,7 +222,7 @@ def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequen
             matrix(result.after, "2 · Weights set to 0: rows sum to less than 1", "0"),
         )
         yield Columns((right, wrong))
-    yield Said(first_said(masks.rows(result), masks.strongest(result.before, queries, keys)))
+    yield Said(first_said(rows(result), strongest(result.before, queries, keys)))
     given = (each.numpy() for each in (scores, weights, result.before, result.after))
     yield Numbers(partial(arrays, queries, keys, *given))
 
@@ -235,7 +235,7 @@ def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequenc
     mask = None if may.all() else may
     own = WordMatrix(weights.numpy(), queries, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
     yield Matrix(own, title)
-    yield Said(masks.strongest(weights, queries, keys))
+    yield Said(strongest(weights, queries, keys))
     if not may.all():
         yield Line("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
     yield Numbers(partial(arrays, queries, keys, before=weights.numpy()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from vizkit.analysis.remarks import masks
+from vizkit.analysis.remarks import sequences as remarks
 from vizkit.datasets.sequences import gaps
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words, fitting, font
 from vizkit.figure.sequences.arcs import chance
@@ -54,7 +54,7 @@ def hidden_words(read: Typed, field: str) -> Blocks:
     tells = {"places": (lambda told: read.telling(",".join(map(str, places(told)))), "hidden")}
     of = f"{read.title}: {' '.join(seen)}"
     matrix = WordMatrix(weights, seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen")
-    guesses = masks.guessed([line[at] for at in known], [c.word for c in best], [c.probability for c in best])
+    guesses = remarks.guessed([line[at] for at in known], [c.word for c in best], [c.probability for c in best])
     yield Columns(
         (
             (
@@ -104,7 +104,7 @@ def next_word(read: Typed, field: str) -> Blocks:
     yield Heading(f"Predict the next word: {read.title}")
     of, tells = f"{read.title}: {' '.join((*line, *written))} …", {"words": (numbered, "next")}
     yield _canvas("next", of, read, [*line, *written], [], tops, range(len(line)), tells)
-    yield Said(masks.certain(top[0].word, top[0].probability, top[1].word) if len(top) > 1 else "")
+    yield Said(remarks.certain(top[0].word, top[0].probability, top[1].word) if len(top) > 1 else "")
 
 
 def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:

@@ -6,6 +6,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.replaceChildren(...data.tiles.map((tile, index) => {
     const figure = make('figure'), image = make('img'), caption = make('figcaption')
     image.src = tile.picture
+    image.style.aspectRatio = tile.wide ?? 1             // a picture with its map beside it
     image.onload = () => { image.style.imageRendering = image.naturalWidth < 60 ? 'pixelated' : '' } // handwritten digits
     image.alt = `Picture of ${tile.label}`
     image.title = tile.place

@@ -1,0 +1,134 @@
+"""The page Data set, through app.py without a browser, on a few pictures of each set."""
+
+import csv
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.ui.conftest import at_rest, canvases, fine, forged, opened, sent_to, texts
+from tests.views.test_contract import _few
+from vizkit.datasets.builtin import BUILT_IN
+from vizkit.datasets.opening import open_set
+from vizkit.datasets.planted import planted
+from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
+
+VIT, SWIN, CNN = (f"bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
+VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch, tmp_path):
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
+    for module in BUILT_IN.values():
+        monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
+    monkeypatch.setattr("tests.views.test_contract.FEW", 48)
+
+
+def shown(view, model=VIT, **query):
+    return at_rest(opened("data_set", models=model, data_set_view=view, **query))
+
+
+@pytest.mark.parametrize("model", [VIT, SWIN, CNN])
+def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_them_again(model):
+    test = shown("Map", model)
+    fine(test)
+    (points,) = sent_to(test, "vizkit_points")
+    assert len(points["places"]) == len(points["words"]) == 48
+    assert "Surest errors" in texts(test)
+    assert "by chance it would be" in texts(test)
+    forged(test, "vizkit_points", {"chosen": "2 4-5"})
+    fine(test)
+    assert "3 pictures chosen" in texts(test)
+    assert test.query_params["chosen"] == "2 4-5"
+    places = [tile["place"] for tile in sent_to(test, "vizkit_evaluated")[0]["tiles"]]
+    assert places == [points["places"][at] for at in (1, 3, 4)]
+    again = at_rest(opened("data_set", **test.query_params))
+    assert [tile["place"] for tile in sent_to(again, "vizkit_evaluated")[0]["tiles"]] == places
+
+
+@pytest.mark.parametrize("told", [7, None, ["1"], "x" * 5000])
+def test_what_no_lasso_sends_changes_nothing(told):
+    test = shown("Map")
+    before = sent_to(test, "vizkit_points")
+    forged(test, "vizkit_points", {"chosen": told})
+    assert sent_to(test, "vizkit_points") == before
+    assert not test.exception
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("model", [SWIN, CNN])
+def test_every_view_is_drawn_with_other_models(view, model):
+    test = shown(view, model)
+    assert not test.exception
+    assert not test.error
+    assert [*canvases(test)]
+
+
+def test_what_is_decided_goes_into_a_table_and_into_no_file():
+    test = shown("Suspects")
+    fine(test)
+    (listed,) = sent_to(test, "vizkit_suspects")
+    first = next(row for row in listed["rows"] if row["proposal"])
+    decided = f"{first['number']}:label:{first['label_number']}"
+    forged(test, "vizkit_suspects", {"decided": decided})
+    fine(test)
+    assert test.query_params["decided"] == decided
+    assert "wrong labels" in texts(test)
+
+
+def test_decisions_are_in_the_table():
+    from vizkit.evaluation.data_set.record import record
+    from vizkit.models import load
+    from vizkit.views.data_set.suspects import Suspects, decisions, suspects
+
+    loaded = load(VIT, device="cpu")
+    found = record(loaded, planted(open_set("digits", "test", images=48)))
+    every = suspects(found)
+    first = next(one for one in every if one.kind == "label")
+    text = f"{first.row + 1}:label:{first.proposal + 1} 999:label:1 1:nothing:keep {first.row + 1}:copy:drop x"
+    assert dict(decisions(text, found)) == {
+        (first.row, "label"): found.labels[first.proposal],
+        (first.row, "copy"): "drop",
+    }
+    rows = list(csv.DictReader(Suspects(decided=text).table(found, every).decode().splitlines()))
+    assert [row["decision"] for row in rows if row["picture"] == found.keys[first.row] and row["kind"] == "label"] == [
+        found.labels[first.proposal]
+    ]
+
+
+# ---- what is planted, what is chosen ---------------------------------------------------------------------------------
+def test_planted_faults_are_those_that_are_named():
+    whole = open_set("insects", "test", images=48, size_px=64)
+    some = planted(whole, labels=0.25, copies=3, marked=(0, 0.5))
+    source = some.source
+    assert {row: int(whole.targets[row]) for row in np.flatnonzero(some.targets != whole.targets)} == source.wrong
+    assert len(source.wrong) == 12
+    assert len(source.copies) == 3
+    assert not set(source.copies) & set(source.copies.values())
+    for row, of in source.copies.items():
+        apart = np.abs(some[row][0].astype(int) - np.roll(some[of][0], 1, 1)).mean()
+        assert apart < 12 < np.abs(some[row][0].astype(int) - whole[row][0]).mean()
+    assert all(some.targets[row] == 0 for row in source.marked)
+    assert all((some[row][0][4, 4] == (230, 40, 200)).all() for row in source.marked)
+    assert some.digest == planted(whole, labels=0.25, copies=3, marked=(0, 0.5)).digest != planted(whole).digest
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("", []),
+        ("3 7 12-15", [2, 6, 11, 12, 13, 14]),
+        ("0 21 20", [19]),
+        ("5-2", []),
+        ("-3 a 1-b 4", [3]),
+        ("9" * 30, []),
+        ("18-99999", [17, 18, 19]),
+    ],
+)
+def test_what_is_chosen_is_read(text, rows):
+    assert chosen_of(text, 20) == rows
+
+
+def test_of_very_many_the_first_are_taken():
+    assert len(chosen_of("1-10000", 10_000)) == MOST_CHOSEN

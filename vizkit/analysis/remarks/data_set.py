@@ -1,0 +1,114 @@
+"""What a set of labelled pictures shows first, as one model sees it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool
+
+from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
+
+
+def on_the_map(right: int, known: int, purity: float, chance: float, by: str) -> str:
+    """`right` of the `known` pictures whose label the model has. `purity`: the share of a picture's nearest on the map
+    with its label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
+    begin = f"The model is right on {of_all(right, known, 'picture')}" if known else "It knows none of these labels"
+    near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
+    if purity <= 1.5 * chance:
+        return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."
+    return f"{begin}; {near}, by chance it would be {percent(chance)}."
+
+
+def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
+    """`mistakes`: label and answer of each of those `count` pictures that are `wrong`."""
+    begin = f"{counted(count, 'picture')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
+    times, (label, answer) = max(((mistakes.count(pair), pair) for pair in mistakes), default=(0, ("", "")))
+    if times < 2:
+        return f"{begin}."
+    return f"{begin}, most often “{label}” as “{answer}” ({times})."
+
+
+def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
+    """`counts`: how often each kind was found, by its name; a picture may be suspect for several."""
+    kinds = [f"{name}: {count}" for name, count in counts.items() if count]
+    if not kinds:
+        return f"Nothing in {counted(pictures, 'picture')} looks wrong."
+    return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
+
+
+def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:
+    """Accuracies, 0 to 1: by neighbours, by a linear probe; of the model's own answers with its interval, None where
+    it does not know the labels."""
+    frozen = max(knn, linear)
+    which = "a linear probe" if linear >= knn else "their nearest neighbours"
+    begin = f"Frozen features and {which} are right on {percent(frozen)} of {counted(pictures, 'picture')}"
+    if own is None:
+        return f"{begin}; always the commonest label would be {percent(chance)}."
+    value, low, high = own
+    if frozen > high:
+        return f"{begin}, the model's own head on {percent(value)}: training that head anew is worth it."
+    if frozen < low:
+        return f"{begin}, the model's own head on {percent(value)}: it knows more of them than so few can teach anew."
+    return f"{begin}, the model's own head on {percent(value)}: the two are not told apart."
+
+
+def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
+    """Of a picture of `label` answered `answer`: the label `most` frequent among those that speak against, and how many
+    of the `shown` ones are labelled like the answer (`same`)."""
+    begin = f"A picture of “{label}” is answered “{answer}”"
+    if not shown:
+        return f"{begin}, and no other picture speaks for that."
+    if most == answer:
+        return f"{begin}: {of_all(same, shown, 'picture')} that taught it most are labelled so."
+    return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."
+
+
+def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
+    """Of each kind of fault how many were planted, how many of them found, and how many others suspected."""
+
+    def said(kind: tuple[int, int, int], noun: str, plural: str) -> str:
+        there, found, others = kind
+        return f"{counted(there, noun, plural)}: {found} found, {counted(others, 'alarm')} without cause"
+
+    wrong = said(labels, "wrong label", "wrong labels")
+    return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."
+
+
+# ---- shortcuts -----------------------------------------------------------------------------------------------------
+CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
+
+
+def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
+    """Where the middle of a place lies, in thirds: "in the top left corner", "at the right edge", "in the middle"."""
+    rows, columns = np.nonzero(place)
+    down, across = ((np.mean(at) + 0.5) / side for at, side in zip((rows, columns), place.shape, strict=True))
+    vertical = "top" if down < 1 / 3 else "bottom" if down > 2 / 3 else ""
+    horizontal = "left" if across < 1 / 3 else "right" if across > 2 / 3 else ""
+    if vertical and horizontal:
+        return f"in the {vertical} {horizontal} corner"
+    return f"at the {vertical or horizontal} edge" if vertical or horizontal else "in the middle"
+
+
+def shortcut(
+    label: str,
+    members: int,
+    of_label: int,
+    where: str,
+    score: float,
+    accuracies: tuple[float, float, float] | None,
+    falls: bool,
+) -> str:
+    """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the pictures as they
+    are, with the place hidden, with another place hidden, None where nobody tried; `falls`: whether that is more than
+    chance."""
+    clear = score >= CLEAR
+    found = f"In {of_all(members, of_label, 'picture')} of “{label}” the model looks at a place {where} more than "
+    found += "it ever does in other labels." if clear else "in other labels, though not by much."
+    if accuracies is None:
+        return found
+    before, after, other = (percent(each) for each in accuracies)
+    tried = f"With it hidden {after} of them are right instead of {before}, with another place hidden {other}"
+    if clear and falls:
+        return f"{found} {tried}: a shortcut."
+    if falls:
+        return f"{found} {tried}: what lies there counts, as an object does that often lies there."
+    return f"{found} {tried}: the answers do not hang on it alone."

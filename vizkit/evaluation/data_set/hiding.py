@@ -1,0 +1,113 @@
+"""What becomes of the answers when the shared place of a cluster is hidden in all its pictures.
+
+The place is filled with the same place of other pictures of the label, those outside of the cluster, so that what is
+seen there is what is usual for the label, and no grey square. The control fills a place of the same shape elsewhere.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Int, UInt8
+from torch import Tensor
+
+from vizkit.analysis.remarks.data_set import place_in_words, shortcut
+from vizkit.evaluation.data_set.record import BATCH, Recorded
+from vizkit.evaluation.data_set.shortcuts import Cluster
+from vizkit.evaluation.measures import Interval, share_interval
+from vizkit.explanations.job import StoppedError
+from vizkit.explanations.passes import Answers
+from vizkit.explanations.reading import eight_bit, pixels_on
+from vizkit.models import Loaded
+from vizkit.traces import NotApplicable
+
+Hide = UInt8[Tensor, "picture channel height width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Accuracy on the pictures `rows` as they are, with the place hidden, and with a place of its shape hidden
+    elsewhere; `answers`: the model's class of each with the place hidden. `pictures`: how the first ones were shown."""
+
+    rows: Int[np.ndarray, " member"]
+    before: Interval
+    after: Interval
+    elsewhere: Interval
+    answers: Int[np.ndarray, " member"]
+    pictures: UInt8[np.ndarray, "few height width 3"]
+
+    @property
+    def falls(self) -> bool:
+        """Whether the place, and no other one, decides: the intervals do not meet."""
+        return self.after.high < min(self.before.low, self.elsewhere.low)
+
+
+def hide(
+    loaded: Loaded,
+    found: Recorded,
+    cluster: Cluster,
+    *,
+    tell: Callable[[int, int], None] = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+    seed: int = 0,
+) -> Hidden:
+    """Two passes over the pictures of the cluster, which are read again. Raises NotApplicable where the model does not
+    know their label, or all other pictures are of the cluster; StoppedError."""
+    rows = cluster.rows[found.known[cluster.rows]]
+    if not len(rows):
+        raise NotApplicable("The model does not know this label, so no answer to it is right or wrong.")
+    inside = np.isin(np.arange(len(found)), cluster.rows)
+    fillers = np.flatnonzero((found.target == cluster.label) & ~inside)
+    fillers = fillers if len(fillers) else np.flatnonzero(~inside)
+    if not len(fillers):
+        raise NotApplicable(
+            "No picture lies outside of the cluster, so nothing can be put in the place of what it shares."
+        )
+    chosen = np.random.default_rng(seed).choice(fillers, len(rows), replace=len(fillers) < len(rows))
+    needs, answering = loaded.preprocessing, Answers(loaded)
+    place, control = (grown(each, needs.size_hw) for each in (cluster.place, elsewhere(cluster.place)))
+    answers: dict[str, list[Tensor]] = {"hidden": [], "control": []}
+    shown: list[np.ndarray] = []
+    for at in range(0, len(rows), BATCH):
+        if stopping():
+            raise StoppedError
+        own, other = (_seen(found, some[at : at + BATCH], loaded) for some in (rows, chosen))
+        for name, mask in (("hidden", place), ("control", control)):
+            mixed = torch.where(mask, other, own)
+            answers[name].append(answering.forward(pixels_on(loaded.device, mixed, needs)).argmax(1).cpu())
+            if not at and name == "hidden":
+                shown = [each.permute(1, 2, 0).expand(-1, -1, 3).numpy() for each in mixed[:8]]
+        tell(min(at + BATCH, len(rows)), len(rows))
+    hidden, control_answers = (torch.cat(answers[name]).numpy() for name in ("hidden", "control"))
+    truth = found.truth[rows]
+    before, after, other = (share_interval(each == truth) for each in (found.answer[rows], hidden, control_answers))
+    return Hidden(rows, before, after, other, hidden, np.stack(shown))
+
+
+def _seen(found: Recorded, rows: Int[np.ndarray, " some"], loaded: Loaded) -> Hide:
+    return torch.stack([torch.from_numpy(eight_bit(found.picture(row), loaded.preprocessing)) for row in rows.tolist()])
+
+
+def grown(place: Bool[np.ndarray, "row column"], size_hw: tuple[int, int]) -> Bool[Tensor, "height width"]:
+    """On the pixels, half a cell further on all sides: what is seen in a cell may reach over its edge."""
+    cells = F.interpolate(torch.from_numpy(place)[None, None].float(), size_hw, mode="nearest")
+    margin = max(1, round(min(size_hw[0] / place.shape[0], size_hw[1] / place.shape[1]) / 2))
+    return F.max_pool2d(cells, 2 * margin + 1, stride=1, padding=margin)[0, 0] > 0
+
+
+def elsewhere(place: Bool[np.ndarray, "row column"]) -> Bool[np.ndarray, "row column"]:
+    """The place turned by half around the centre; mirrored, or else moved, where that is the place itself."""
+    others = (place[::-1, ::-1], place[:, ::-1], place[::-1], np.roll(place, place.shape[1] // 2, 1))
+    return np.ascontiguousarray(min(others, key=lambda other: int((other & place).sum())))
+
+
+def verdict(found: Recorded, cluster: Cluster, hidden: Hidden | None) -> str:
+    """What may be said of a cluster, in one sentence or two."""
+    numbers = None if hidden is None else (hidden.before.value, hidden.after.value, hidden.elsewhere.value)
+    falls = hidden is not None and hidden.falls
+    where = place_in_words(cluster.place)
+    return shortcut(
+        found.labels[cluster.label], len(cluster.rows), cluster.of_label, where, cluster.score, numbers, falls
+    )

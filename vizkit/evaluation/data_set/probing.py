@@ -1,0 +1,112 @@
+"""What frozen features already tell of the labels: by neighbours, and by a linear layer, on pictures not learned from.
+
+k-NN as in DINO (Caron et al. 2021, arXiv 2104.14294, § 4.1): k = 20, a neighbour votes for its label with exp(cos / T),
+T = .07. Linear: logistic regression on standardised features, held back so far (C = .01) that it learns no wrong label
+by heart. Five folds: each picture is answered by a probe of the
+other four, so every figure here is out of sample, but for what the model itself learned from the pictures.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from vizkit.evaluation.data_set.embedding import unit
+from vizkit.evaluation.data_set.record import Recorded
+from vizkit.evaluation.measures import Interval, share_interval
+from vizkit.traces import NotApplicable
+
+NEIGHBOURS, TEMPERATURE = 20, 0.07
+FOLDS = 5
+STEPS, STRENGTH = 300, 0.01  # of logistic regression: iterations, C
+AT_ONCE = 1024  # pictures whose similarities to all others are in memory
+
+Probabilities = Float[np.ndarray, "picture label"]
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Accuracies with intervals, of the `rows` whose label has at least two pictures. `model`: of the model's own
+    answers on the same pictures, None where it does not know all labels. `chance`: the share of the commonest label."""
+
+    rows: Int[np.ndarray, " probed"]
+    knn: Interval
+    linear: Interval
+    model: Interval | None
+    chance: float
+    folds: int
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfSample:
+    """`linear`: probabilities of each label of the set for the pictures `rows`, each by a probe that has not seen it;
+    `knn`: the votes of the other folds' pictures, sums 1. Labels that are too rare have 0."""
+
+    rows: Int[np.ndarray, " probed"]
+    linear: Probabilities
+    knn: Probabilities
+    folds: int
+
+    @property
+    def both(self) -> Probabilities:
+        """Their mean, which is right more often about wrong labels than either (docs/dataset.md)."""
+        return (self.linear + self.knn) / 2
+
+
+def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.ndarray, seed: int = 0) -> OutOfSample:
+    """Raises NotApplicable where fewer than two labels have two pictures."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    counts = np.bincount(target)
+    rows = np.flatnonzero(counts[target] > 1)
+    if len(np.unique(target[rows])) < 2:
+        raise NotApplicable("Probes need at least two labels with two pictures each.")
+    folds = int(min(FOLDS, counts[counts > 1].min()))
+    some, own, labels = features[rows], target[rows], len(counts)
+    linear, votes = (np.zeros((len(rows), labels)) for _ in range(2))
+    for learned, asked in StratifiedKFold(folds, shuffle=True, random_state=seed).split(some, own):
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS)).fit(
+            some[learned], own[learned]
+        )
+        linear[np.ix_(asked, probe.classes_)] = probe.predict_proba(some[asked])
+        votes[asked] = voted(some[learned], own[learned], some[asked], labels)
+    return OutOfSample(rows, linear, votes, folds)
+
+
+def voted(
+    features: Float[np.ndarray, "known feature"],
+    labels_of: Int[np.ndarray, " known"],
+    asked: Float[np.ndarray, "asked feature"],
+    labels: int,
+    k: int = NEIGHBOURS,
+    temperature: float = TEMPERATURE,
+) -> Float[np.ndarray, "asked label"]:
+    """The votes of the k nearest by cosine, sums 1."""
+    known, votes = unit(features), np.zeros((len(asked), labels))
+    k = min(k, len(known))
+    for at in range(0, len(asked), AT_ONCE):
+        alike = unit(asked[at : at + AT_ONCE]) @ known.T
+        near = np.argsort(-alike, 1, kind="stable")[:, :k]
+        weights = np.exp((np.take_along_axis(alike, near, 1) - 1) / temperature)
+        rows = np.repeat(np.arange(at, at + len(near)), k)
+        np.add.at(votes, (rows, labels_of[near].ravel()), weights.ravel())
+    return votes / votes.sum(1, keepdims=True)
+
+
+def probe(found: Recorded, seed: int = 0) -> Probed:
+    """Of the whole set. Raises NotApplicable, see `out_of_sample`."""
+    return probed(found, out_of_sample(found.features, found.target, seed))
+
+
+def probed(found: Recorded, told: OutOfSample) -> Probed:
+    own, rows = found.target[told.rows], told.rows
+
+    def of(right: Bool[np.ndarray, " probed"]) -> Interval:
+        return share_interval(right)
+
+    model = of(found.right[rows]) if found.known[rows].all() else None
+    commonest = float(np.bincount(own).max() / len(own))
+    return Probed(rows, of(told.knn.argmax(1) == own), of(told.linear.argmax(1) == own), model, commonest, told.folds)

@@ -1,0 +1,179 @@
+"""One pass of a model over a labelled set, kept by content (`explanations.kept`): what all that is said of the set is
+computed from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Float32, Int, UInt8, UInt64
+
+from vizkit.datasets.image_set import ImageSet
+from vizkit.evaluation.classes import UNKNOWN, EvaluationError
+from vizkit.evaluation.data_set.opening import split_of
+from vizkit.explanations.data_set import SIDE, Overview, method_for
+from vizkit.explanations.kept import Kept
+from vizkit.explanations.parts import RunError
+from vizkit.explanations.table import decoded
+from vizkit.image import RGB
+from vizkit.models import Loaded
+
+BATCH = 32  # pictures: what goes through the model at once, and what a sudden end loses
+Tell = Callable[[int, int, float], None]  # pictures done, of how many, pictures a second
+
+
+class MissingExtra(ValueError):  # noqa: N818  (it is no fault of the data)
+    """A library of the extra `data` is not installed; the message is one sentence."""
+
+    def __init__(self, library: str) -> None:
+        super().__init__(f"This needs {library}: pip install 'vizkit[data]' brings it.")
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What one pass found. A row for each picture that could be read; `rows`: which of `images` they are.
+
+    `target`: the label of the set; `truth`: the model's class of that label, UNKNOWN where it has none; `answer`: its
+    most probable class. `features`: what its last layer reads. `entropy`: of the class token's attention in the last
+    layer, 0 to 1, NaN without one. `maps`: where it looked, by `method`, NaN where there is none. `scores`: see
+    `analysis.data_set.picture`. `broken`: why pictures could not be read, by place. `classifies`: whether its outputs
+    are classes, `exclusive`: of which one is right; `linear`: whether a linear last layer was found, which reads
+    `features`.
+    """
+
+    name: str
+    model: str
+    method: str
+    digest: str
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]
+    classifies: bool
+    exclusive: bool
+    linear: bool
+    images: ImageSet
+    rows: Int[np.ndarray, " picture"]
+    keys: list[str]
+    splits: np.ndarray
+    broken: dict[str, str]
+    target: Int[np.ndarray, " picture"]
+    truth: Int[np.ndarray, " picture"]
+    answer: Int[np.ndarray, " picture"]
+    probability: Float32[np.ndarray, " picture"]
+    logits: Float32[np.ndarray, "picture class"]
+    features: Float32[np.ndarray, "picture feature"]
+    entropy: Float32[np.ndarray, " picture"]
+    maps: Float32[np.ndarray, "picture row column"]
+    thumbnails: UInt8[np.ndarray, "picture side side 3"]
+    scores: Float32[np.ndarray, "picture 3"]
+    hashes: UInt64[np.ndarray, " picture"]
+    sizes_hw: Int[np.ndarray, "picture 2"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def known(self) -> Bool[np.ndarray, " picture"]:
+        """Whose label the model knows, so that it can be right or wrong."""
+        return self.truth != UNKNOWN if self.classifies else np.zeros(len(self), bool)
+
+    @property
+    def right(self) -> Bool[np.ndarray, " picture"]:
+        return self.known & (self.answer == self.truth)
+
+    @cached_property
+    def probabilities(self) -> Float[np.ndarray, "picture class"]:
+        from scipy.special import expit, softmax
+
+        logits = self.logits.astype(np.float64)
+        return softmax(logits, 1) if self.exclusive else expit(logits)
+
+    @property
+    def loss(self) -> Float[np.ndarray, " picture"]:
+        """−log of the label's probability, NaN where the model does not know the label."""
+        own = self.probabilities[np.arange(len(self)), self.truth.clip(0) % max(1, self.logits.shape[1])]
+        return np.where(self.known, -np.log(np.maximum(own, 1e-300)), np.nan)
+
+    def picture(self, row: int) -> RGB:
+        """Read again where it lies. Raises DatasetError."""
+        return self.images[int(self.rows[row])][0]
+
+
+def record(
+    loaded: Loaded,
+    images: ImageSet,
+    *,
+    method: str = "",
+    workers: int = 0,
+    tell: Tell = lambda *_: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Recorded:
+    """One pass, or what is missing of it, or what is kept. `method`: of the maps, see `analysis.attribution.methods`,
+    "" for one that costs little. `stopping` is asked after each batch; raises StoppedError then, EvaluationError in one
+    sentence where nothing can be recorded, NotApplicable where the model has no such map.
+    """
+    kept = _kept(loaded, images, method)
+    try:
+        kept.fill(workers=workers, tell=lambda done, total, per_s: tell(done, total or done, per_s), stopping=stopping)
+        return _read(loaded, images, method or method_for(loaded), kept)
+    except RunError as error:
+        raise EvaluationError(str(error)) from error
+
+
+def is_recorded(loaded: Loaded, images: ImageSet, method: str = "") -> bool:
+    return _kept(loaded, images, method).done == len(images)
+
+
+def _kept(loaded: Loaded, images: ImageSet, method: str) -> Kept:
+    method = method or method_for(loaded)
+    what = "data set", method, SIDE, loaded.labels
+    return Kept.of(loaded, images, BATCH, lambda: Overview(loaded, method), *what)
+
+
+def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded:
+    table = kept.every()
+    why = table["error"].to_pylist()
+    places = table["key"].to_pylist()
+    broken = {place: reason for place, reason in zip(places, why, strict=True) if reason}
+    rows = np.flatnonzero([reason is None for reason in why])
+    if not len(rows):
+        first = next(iter(broken.items()), ("", "there are none"))
+        raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {first[1]}")
+    table = table.take(rows)
+
+    def column(name: str, otherwise: float | int = np.nan) -> Any:
+        return table[name].fill_null(otherwise).to_numpy() if table[name].null_count else table[name].to_numpy()
+
+    def stacked(name: str) -> Any:
+        flat = table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return flat.reshape(len(rows), -1)
+
+    features, logits = stacked("features"), stacked("logits")
+    return Recorded(
+        images.name,
+        loaded.name,
+        method,
+        kept.folder.name,
+        images.labels,
+        loaded.labels,
+        loaded.classifies,
+        loaded.head.exclusive,
+        features.shape != logits.shape or not np.array_equal(features, logits),
+        images,
+        rows,
+        [places[row] for row in rows],
+        np.array([split_of(images, row) for row in rows.tolist()]),
+        broken,
+        images.targets[rows],
+        column("truth", UNKNOWN).astype(np.int64),
+        column("answer", UNKNOWN).astype(np.int64),
+        column("probability").astype(np.float32),
+        logits,
+        features,
+        column("entropy").astype(np.float32),
+        decoded(table, method),
+        stacked("thumbnail").reshape(len(rows), SIDE, SIDE, 3),
+        stacked("scores"),
+        column("hash"),
+        np.stack([column("height_px"), column("width_px")], 1).astype(np.int64),
+    )

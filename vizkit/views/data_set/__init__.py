@@ -1,0 +1,41 @@
+"""A set of labelled pictures as one model sees it: what lies together, what is suspect, what the answers rest on."""
+
+from functools import partial
+
+from vizkit.views.entry import Entry
+
+__all__ = ["VIEWS"]
+
+_entry = partial(Entry, page="data_set", needs="classes", reads="models")
+VIEWS = (
+    _entry(
+        "Map",
+        "Which pictures the model holds for alike, and where it errs among them.",
+        "data_set.plane:Plane",
+        name="data-map",
+    ),
+    _entry(
+        "Suspects",
+        "Wrong labels, near copies, strangers, dark and blurred pictures: keep or mend.",
+        "data_set.suspects:Suspects",
+        name="data-suspects",
+    ),
+    _entry(
+        "Shortcuts",
+        "Pictures of one label in which the model looks at the same odd place, and its answers without it.",
+        "data_set.shortcuts:Shortcuts",
+        name="data-shortcuts",
+    ),
+    _entry(
+        "Who taught this?",
+        "The training pictures that speak most for and against an error.",
+        "data_set.taught:Taught",
+        name="data-taught",
+    ),
+    _entry(
+        "Probe",
+        "What frozen features already tell of the labels: is more training worth it?",
+        "data_set.probe:Probe",
+        name="data-probe",
+    ),
+)

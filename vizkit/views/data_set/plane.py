@@ -1,0 +1,172 @@
+"""Map: all pictures of a set as points, those beside one another that the model holds for alike."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from vizkit.analysis.remarks.data_set import chosen as of_chosen
+from vizkit.analysis.remarks.data_set import on_the_map
+from vizkit.analysis.remarks.remark import percent
+from vizkit.evaluation.data_set.embedding import Embedding, embedding
+from vizkit.evaluation.data_set.record import Recorded
+from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
+from vizkit.figure.palette import CLASSES, MARKS
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.controls import choice, number, text
+from vizkit.views.data_set.recorded import AT_ONCE, OfData, Progress, Step, answer_of, described, grid
+from vizkit.views.rules import words
+from vizkit.views.subject import Subject
+from vizkit.views.view import How
+from vizkit.writing import csv_rows
+
+SPACES = {"features": "features", "maps": "where it looked"}
+LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
+COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
+COLOURS |= {"entropy": "entropy"}
+LONGEST = 4000  # characters of what is chosen
+
+
+def pages(of: Sequence[Subject], view: "Plane") -> int:
+    found = view.known(of[0]) if of else None
+    return max(2, -(-len(chosen_of(view.chosen, len(found) if found else 0)) // AT_ONCE))
+
+
+class Plane(OfData):
+    """Which pictures the model holds for alike, and where it errs among them."""
+
+    colour: Literal["label", "answer", "error", "confidence", "entropy"] = choice(
+        "Colour", tuple(COLOURS), words=COLOURS, key="data_colour", listed=True
+    )
+    space: Literal["features", "maps"] = choice(
+        "Near by",
+        tuple(SPACES),
+        "Features: what the last layer reads. Where it looked: the relevance maps.",
+        words=SPACES,
+        key="data_space",
+    )
+    layout: Literal["tsne", "pca"] = choice(
+        "Layout",
+        tuple(LAYOUTS),
+        "t-SNE keeps neighbours together, and only them; PCA keeps large distances.",
+        words=LAYOUTS,
+        key="data_layout",
+        more=True,
+    )
+    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page", more=True)
+    chosen: str = text(
+        "Chosen", "", "Pictures by their numbers from 1, such as 3 7 12-15.", longest=LONGEST, key="chosen", inside=True
+    )
+
+    how = How(
+        "Each point is a picture; near ones are alike to the model. Draw around some, or click one, and they stand "
+        "beside the map with where the model looked. Trustworthiness is 1 where no neighbour on the map is a stranger "
+        "in the space that it is made of, and about ½ of a map drawn at random. t-SNE draws clusters of noise too: "
+        "only what also differs in the numbers below the map is to be believed.",
+        r"p_{j|i} \propto e^{-\lVert x_i - x_j\rVert^2 / 2\sigma_i^2}, \quad q_{ij} \propto (1 + \lVert y_i - y_j"
+        r"\rVert^2)^{-1}, \quad \min_y \mathrm{KL}(P \,\|\, Q)",
+        "how far clusters lie from one another, or how large they are: in a t-SNE both mean nothing.",
+        "van der Maaten & Hinton 2008; Poličar et al. 2024 (openTSNE); trustworthiness: Venna & Kaski 2001",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"{of.name}: pictures near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
+
+    def show(self, of: Subject) -> Blocks:
+        name = ("plane", self.space, self.layout)
+        yield from self.later(of, partial(self.drawn, of), Step(name, "Laying the map", self.placed))
+
+    def placed(self, found: Recorded, progress: Progress) -> Embedding:
+        return embedding(found, self.space, self.layout)
+
+    def drawn(self, of: Subject, found: Recorded, plane: Embedding | None) -> Blocks:
+        if plane is None:
+            return
+        rows = chosen_of(self.chosen, len(found))
+        right, known = int(found.right.sum()), int(found.known.sum())
+        said = on_the_map(right, known, plane.purity, plane.chance, SPACES[self.space])
+        yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
+        yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
+        yield from self.notes(found)
+        yield Numbers(
+            lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}
+        )
+        yield Download("All pictures (CSV)", partial(table, found, plane))
+
+    def points(self, found: Recorded, plane: Embedding, rows: Sequence[int]) -> Blocks:
+        coloured = colouring(found, self.colour)
+        said = [described(found, row) for row in range(len(found))]
+        yield Canvas(
+            "vizkit_points",
+            packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen),
+            f"{len(found):,} pictures, coloured by {COLOURS[self.colour]}",
+            {"chosen": (words(LONGEST), "chosen")},
+            still=(
+                Chart(scatter(plane.xy, coloured, LAYOUTS[self.layout], rows), f"{len(found):,} pictures as points"),
+            ),
+        )
+        same, before, chance = map(percent, (plane.purity, plane.purity_before, plane.chance))
+        yield Line(
+            f"Trustworthiness {plane.trustworthiness:.2f} of 1. Of the 10 nearest on the map {same} have the label; "
+            f"in the space itself {before}, by chance {chance}."
+        )
+
+    def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
+        """The chosen pictures; without any the surest errors, or else the least sure answers."""
+        wrong = np.flatnonzero(found.known & ~found.right)
+        order = np.argsort(found.probability, kind="stable")
+        what, first = "Least sure answers", order
+        if rows:
+            at = AT_ONCE * (min(self.page, -(-len(rows) // AT_ONCE)) - 1)
+            part = rows[at : at + AT_ONCE]
+            what, first = f"Chosen: {at + 1} to {at + len(part)} of {len(rows)}", np.array(part)
+        elif len(wrong):
+            what, first = "Surest errors", order[::-1][np.isin(order[::-1], wrong)]
+        yield Heading(what)
+        yield from grid(of, found, first.tolist(), f"{what}: pictures, and where the model looked")
+
+
+def colouring(found: Recorded, what: str) -> Colouring:
+    """A class has one colour as a label and as an answer; of very many the most frequent labels have one each."""
+    if what == "error":
+        kind = np.where(found.known, np.where(found.right, 0, 1), -1)
+        return by_kind(kind, ("right", "wrong"), "", tuple(MARKS.values()))
+    if what == "confidence":
+        return by_number(100 * found.probability, "confidence", "{:.0f} %")
+    if what == "entropy":
+        if np.isnan(found.entropy).all():
+            raise NotApplicable(f"{found.model} has no class token, so there is no entropy of its attention.")
+        return by_number(found.entropy, "entropy of the class token's attention, H / log N")
+    names = [*found.classes, *(label for label in found.labels if label not in found.classes)]
+    place = {name: at for at, name in enumerate(names)}
+    label = np.array([place[found.labels[target]] for target in found.target])
+    label = np.where(found.known, found.truth, label)
+    if len(names) > len(CLASSES):
+        counts = np.bincount(label, minlength=len(names))
+        rank = np.argsort(-counts, kind="stable")
+        names, back = [names[at] for at in rank], np.argsort(rank)
+    else:
+        back = np.arange(len(names))
+    return by_kind(back[label if what == "label" else found.answer], names, what)
+
+
+def mistakes(found: Recorded, rows: Sequence[int]) -> tuple[int, int, list[tuple[str, str]]]:
+    wrong = [row for row in rows if found.known[row] and not found.right[row]]
+    return len(wrong), len(rows), [(found.labels[found.target[row]], answer_of(found, row)) for row in wrong]
+
+
+def table(found: Recorded, plane: Embedding) -> bytes:
+    rows = (
+        {
+            "picture": found.keys[row],
+            "label": found.labels[found.target[row]],
+            "answer": answer_of(found, row),
+            "probability": float(found.probability[row]),
+            "x": float(plane.xy[row, 0]),
+            "y": float(plane.xy[row, 1]),
+        }
+        for row in range(len(found))
+    )
+    return csv_rows(rows).encode(errors="replace")

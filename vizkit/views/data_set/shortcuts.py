@@ -1,0 +1,142 @@
+"""Shortcuts: pictures of one label in which the model looks at the same odd place, and its answers without it."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+
+from vizkit.analysis.remarks.data_set import place_in_words
+from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
+from vizkit.evaluation.data_set.record import Recorded
+from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.controls import number
+from vizkit.views.data_set.recorded import OfData, Progress, Step, grid, looked
+from vizkit.views.evaluate.measured import ends
+from vizkit.views.subject import OfModel, Subject
+from vizkit.views.view import How
+
+TRIED, EXAMPLES, ZOOM = 3, 6, 5
+GAP_PX = 6
+STEP = ("shortcuts",)
+
+
+def clusters_of(of: Subject, view: "Shortcuts") -> tuple[Cluster, ...] | None:
+    return of.find(OfModel((*view.key(of), *STEP)))
+
+
+def last(of: Sequence[Subject], view: "Shortcuts") -> int:
+    found = clusters_of(of[0], view) if of else None
+    return max(2, min(TRIED, len(found or ())))
+
+
+class Shortcuts(OfData):
+    """Does the model answer by a mark, a border, a ground, instead of by what the label means?"""
+
+    cluster: int = number("Place", 1, last, 1, "The one that stands out most first.", follows=True, key="data_cluster")
+
+    how = How(
+        "The relevance maps of each label are clustered; a cluster whose pictures share a place where the model looks "
+        "far more than in other labels may be a shortcut. Then that place is covered in all of them with the same "
+        "place of other pictures of the label: answers that hang on it fall, and those of the control, an equally "
+        "large place elsewhere, do not.",
+        r"L = I - D^{-1/2} A\, D^{-1/2}, \quad k = \arg\max_i\,(\lambda_{i+1} - \lambda_i)",
+        "shortcuts that lie anywhere in the picture, or in all pictures of a label; objects that often lie in the same "
+        "place make clusters too, and only the covering tells them from a mark.",
+        "Lapuschkin et al. 2019 (SpRAy); number of clusters: von Luxburg 2007",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Shortcuts of {of.name}"
+
+    def show(self, of: Subject) -> Blocks:
+        steps = (
+            Step(STEP, "Comparing where it looked", lambda found, progress: shortcuts(found)),
+            Step(("hidden",), "Covering the shared places", partial(self.hidden, of)),
+        )
+        yield from self.later(of, partial(self.drawn, of), *steps)
+
+    def hidden(self, of: Subject, found: Recorded, progress: Progress) -> list[Hidden | None]:
+        done: list[Hidden | None] = []
+        for cluster in (clusters_of(of, self) or ())[:TRIED]:
+            done.append(None)
+            with suppress(NotApplicable):  # a label that the model does not know, or no other picture to cover with
+                done[-1] = hide(of.loaded, found, cluster, tell=progress)
+        return done
+
+    def drawn(
+        self, of: Subject, found: Recorded, clusters: tuple[Cluster, ...] | None, hidden: list[Hidden | None] | None
+    ) -> Blocks:
+        if clusters is None:
+            return
+        if not clusters:
+            raise NotApplicable("No label has ten pictures whose maps could be compared; take more pictures.")
+        at = min(self.cluster, len(clusters), TRIED) - 1
+        cluster, tried = clusters[at], hidden[at] if hidden else None
+        yield Said(verdict(found, cluster, tried))
+        label = found.labels[cluster.label]
+        highest = float(max(cluster.mean.max(), cluster.others.max()))
+        rest = self.others(found, cluster)
+        three = [
+            mean(found, cluster.rows, cluster.mean, highest),
+            mean(found, rest, cluster.others, highest),
+            mean(found, cluster.rows, cluster.place.astype(np.float32), 1.0),
+        ]
+        where = place_in_words(cluster.place)
+        words = (
+            f"Mean of the {len(cluster.rows)} pictures with where the model looks; of the others of this label; and "
+        )
+        both = Picture(beside(three), f"{label}: three mean pictures", f"{words}the place that is covered, {where}.")
+        yield side_by_side(both, self.numbers(tried, hidden is None), widths=(3, 2))
+        yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} pictures")
+        yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Pictures of {label} in this cluster")
+        if tried is not None:
+            shown = [Picture(rgb, f"{label}, place covered") for rgb in tried.pictures[:EXAMPLES]]
+            yield Folded("With the place covered", lambda: (side_by_side(*shown),))
+        yield from self.notes(found)
+        yield Numbers(
+            lambda: {
+                "row": cluster.rows,
+                "mean": cluster.mean,
+                "others": cluster.others,
+                "place": cluster.place,
+                "eigenvalues": cluster.eigenvalues,
+            }
+        )
+
+    def others(self, found: Recorded, cluster: Cluster) -> np.ndarray:
+        rest = np.setdiff1d(np.flatnonzero(found.target == cluster.label), cluster.rows)
+        return rest if len(rest) else np.flatnonzero(found.target != cluster.label)
+
+    def numbers(self, tried: Hidden | None, waiting: bool) -> Blocks:
+        """How good the answers are with the place and without it."""
+        if tried is None:
+            yield Line("The shared place is being covered." if waiting else "Nothing could be covered here.")
+            return
+        cases = {
+            "as they are": tried.before,
+            "the place covered": tried.after,
+            "another place covered": tried.elsewhere,
+        }
+        yield Table(
+            tuple(
+                {"Pictures": name, "Right, %": round(100 * value), "95 % interval": f"{low:.0%} to {high:.0%}"}
+                for name, each in cases.items()
+                for value, low, high in (ends(each),)
+            ),
+            "Right answers with the place and without it",
+            f"{len(tried.rows)} pictures.",
+        )
+
+
+def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Next to one another, with a little room between."""
+    return np.concatenate([np.pad(each, ((0, 0), (0, GAP_PX), (0, 0)), constant_values=128) for each in pictures], 1)
+
+
+def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, top: float) -> np.ndarray:
+    """The mean of pictures with a map over it."""
+    rgb = found.thumbnails[rows].mean(0).round().astype(np.uint8).repeat(ZOOM, 0).repeat(ZOOM, 1)
+    return looked(rgb, heat, top)

@@ -1,0 +1,140 @@
+"""Suspects: pictures that somebody should look at before a model learns from them, and what is decided about each."""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from vizkit.analysis.remarks.data_set import planted as of_truth
+from vizkit.analysis.remarks.data_set import suspected
+from vizkit.datasets.image_set import DatasetError
+from vizkit.evaluation.data_set.record import Recorded
+from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspect_rows, suspects
+from vizkit.image import data_url
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Said, side_by_side
+from vizkit.views.controls import choice, number, text
+from vizkit.views.data_set.recorded import SIDE_PX, STILL, OfData, Progress, Step
+from vizkit.views.rules import words
+from vizkit.views.subject import OfModel, Subject
+from vizkit.views.view import How
+from vizkit.writing import csv_rows
+
+ALL, AT_ONCE = "all", 18
+NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
+NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd sizes"}
+LONGEST = 8000  # characters of what is decided
+KEEP, LEAVE_OUT = "keep", "drop"
+STEP = ("suspects",)
+
+
+def pages(of: Sequence[Subject], view: "Suspects") -> int:
+    found = of[0].find(OfModel((*view.key(of[0]), *STEP))) if of else None
+    return max(2, -(-len(view.of_kind(found or ())) // AT_ONCE))
+
+
+class Suspects(OfData):
+    """Pictures with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
+
+    kind: str = choice("Suspect", tuple(NAMES), words=NAMES, key="data_suspect", listed=True)
+    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page", more=True)
+    decided: str = text(
+        "Decided",
+        "",
+        "The picture's number, what is suspect, and keep, drop or the number of its new label: 12:label:4.",
+        longest=LONGEST,
+        key="decided",
+        inside=True,
+    )
+
+    how = How(
+        "A label is suspect where probes that have not seen the picture are surer of another one than is usual of that "
+        "one. Copies are alike pixel by pixel, perhaps mirrored; a stranger lies farther from its nearest than three "
+        "quartile ranges beyond most. Whatever is decided goes into a table, and no file is changed.",
+        r"\hat C_{\tilde y, y^*} = \{x : \tilde y,\ \hat p(y^* \mid x) \ge t_{y^*}\}, \quad t_j = \mathbb{E}_{\tilde y "
+        r"= j}\,\hat p(j \mid x)",
+        "that a label is wrong: a rare but right picture is suspect too, and errors that many pictures share are not.",
+        "Northcutt, Jiang & Chuang 2021 (cleanlab); cleanvision; outliers: Tukey 1977",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Suspects, {NAMES[self.kind]}, as {of.name} sees them"
+
+    def show(self, of: Subject) -> Blocks:
+        yield from self.later(of, partial(self.drawn, of), Step(STEP, "Looking for suspects", self.looked_for))
+
+    def looked_for(self, found: Recorded, progress: Progress) -> tuple[Suspect, ...]:
+        return suspects(found)
+
+    def of_kind(self, every: Sequence[Suspect]) -> list[Suspect]:
+        return [one for one in every if self.kind in (ALL, one.kind)]
+
+    def drawn(self, of: Subject, found: Recorded, every: tuple[Suspect, ...] | None) -> Blocks:
+        if every is None:
+            return
+        own = self.of_kind(every)
+        at = AT_ONCE * (min(self.page, max(1, -(-len(own) // AT_ONCE))) - 1)
+        counts = {NAMES[kind]: sum(one.kind == kind for one in every) for kind in KINDS}
+        yield Said(suspected(len(found), len({one.row for one in every}), counts))
+        if truth := self.truth(found):
+            yield Line(of_truth(judged(truth.wrong, "label", every, found), judged(truth.copies, "copy", every, found)))
+        if len(own) > AT_ONCE:
+            yield Line(f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}, the worst first; the others: More.")
+        if own:
+            yield from self.shown(of, found, own[at : at + AT_ONCE])
+        elif every:
+            yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
+        yield from self.notes(found)
+        yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))
+        yield Numbers(lambda: {"row": [one.row for one in own], "score": np.array([one.score for one in own])})
+
+    def shown(self, of: Subject, found: Recorded, some: Sequence[Suspect]) -> Blocks:
+        def small(row: int) -> str:
+            try:
+                return of.kept(OfModel(("small", found.digest, row)), lambda: data_url(found.picture(row), SIDE_PX))
+            except DatasetError:
+                return data_url(found.thumbnails[row])
+
+        rows = [
+            {
+                "number": one.row + 1,
+                "kind": one.kind,
+                "pictures": [small(row) for row in (one.row, one.other) if row >= 0],
+                "place": found.keys[one.row],
+                "label": found.labels[found.target[one.row]],
+                "said": one.said,
+                "proposal": found.labels[one.proposal] if one.proposal >= 0 else "",
+                "label_number": one.proposal + 1,
+            }
+            for one in some
+        ]
+        still = [Picture(found.thumbnails[one.row], one.said, f"{found.keys[one.row]}: {one.said}") for one in some]
+        yield Canvas(
+            "vizkit_suspects",
+            {"rows": rows, "decided": self.decided, "longest": LONGEST},
+            f"Suspect pictures, {NAMES[self.kind]}",
+            {"decided": (words(LONGEST), "decided")},
+            still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
+        )
+
+    def table(self, found: Recorded, every: Sequence[Suspect]) -> bytes:
+        decided = dict(decisions(self.decided, found))
+        return csv_rows(suspect_rows(found, every, decided)).encode(errors="replace")
+
+
+def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:
+    """(planted faults, how many of them were found, how many others are suspected)."""
+    own = [{one.row, one.other if kind == "copy" else one.row} for one in every if one.kind == kind]
+    named = [{int(found.rows[row]) for row in rows} & set(truth) for rows in own]
+    return len(truth), len(set[int]().union(*named)), sum(not rows for rows in named)
+
+
+def decisions(text: str, found: Recorded) -> Iterator[tuple[tuple[int, str], str]]:
+    """((row, kind), what is decided) of "12:label:4 30:copy:drop"; what means nothing here is left out."""
+    for part in text.split():
+        number, kind, what = (*part.split(":"), "", "")[:3]
+        if not (number.isdecimal() and len(number) < 9 and 1 <= int(number) <= len(found) and kind in KINDS):
+            continue
+        if what.isdecimal() and len(what) < 9 and 1 <= int(what) <= len(found.labels):
+            yield (int(number) - 1, kind), found.labels[int(what) - 1]
+        elif what in (KEEP, LEAVE_OUT):
+            yield (int(number) - 1, kind), what

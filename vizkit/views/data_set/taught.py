@@ -1,0 +1,85 @@
+"""Who taught this?: the training pictures that speak most for and against an error."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from vizkit.analysis.remarks.data_set import taught as of_taught
+from vizkit.evaluation.data_set.influence import taught
+from vizkit.evaluation.data_set.record import Recorded
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Blocks, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.controls import number
+from vizkit.views.data_set.recorded import OfData, answer_of, described, grid
+from vizkit.views.distillation.labelled import FOLDER
+from vizkit.views.subject import Subject
+from vizkit.views.view import How
+
+SHOWN = 6
+
+
+def errors(of: Sequence[Subject], view: "Taught") -> int:
+    found = view.known(of[0], view.split) if of else None
+    return max(2, 0 if found is None else len(wrong(found)))
+
+
+def wrong(found: Recorded) -> np.ndarray:
+    """Rows whose answer is wrong, those that no training picture is of first by how sure it was."""
+    rows = np.flatnonzero(found.known & ~found.right)
+    order = np.lexsort((-found.probability[rows], found.splits[rows] == "train"))
+    return rows[order]
+
+
+class Taught(OfData):
+    """Which training pictures speak most for and against an error of the model."""
+
+    error: int = number("Error", 1, errors, 1, "Of the wrong answers the surest first.", follows=True, key="data_error")
+
+    how = How(
+        "A training picture that pulls the last layer towards what this picture's label needs speaks for it, one that "
+        "pulls the other way speaks for the error. The number is the product of two gradients of the loss: how wrong "
+        "both answers are, times how alike their features are.",
+        r"I(z, z') = (p - y)\cdot(p' - y')\;\langle h, h'\rangle",
+        "what the layers below learned, or when: only the last layer, as it is now, is asked. A folder's pictures are "
+        "those that were used for training only if you say so by a folder train in it.",
+        "Pruthi et al. 2020 (TracIn), § 4: last layer, one checkpoint",
+    )
+
+    faults = False
+
+    @property
+    def split(self) -> str:
+        """Of sets with a training part that one too; a folder is taken as it is."""
+        return "" if self.data == FOLDER else "train+test"
+
+    def title(self, of: Subject) -> str:
+        return f"Who taught {of.name} this error?"
+
+    def show(self, of: Subject) -> Blocks:
+        yield from self.later(of, partial(self.drawn, of), split=self.split)
+
+    def drawn(self, of: Subject, found: Recorded) -> Blocks:
+        rows = wrong(found)
+        if not len(rows):
+            raise NotApplicable(f"{of.name} answers every picture that it knows the label of right; choose others.")
+        row = int(rows[min(self.error, len(rows)) - 1])
+        result = taught(found, row)
+        against, speaks = result.against(SHOWN).tolist(), result.for_(SHOWN).tolist()
+        label, answer = found.labels[found.target[row]], answer_of(found, row)
+        labels = [found.labels[found.target[each]] for each in against]
+        most = Counter(labels).most_common(1)[0][0] if labels else ""
+        yield Said(of_taught(label, answer, most, labels.count(answer), len(labels)))
+        asked = (Heading("The error"), *grid(of, found, [row], f"The error: {described(found, row)}"))
+        both = (
+            Heading("Speak for the error"),
+            *grid(of, found, against, "Pictures that speak for the error"),
+            Heading(f"Speak for {label}"),
+            *grid(of, found, speaks, "Pictures that speak for the label"),
+        )
+        yield side_by_side(asked, both, widths=(1, 3))
+        train = int((found.splits == "train").sum())
+        yield Line(f"Of {train or len(found) - 1:,} {'training pictures' if train else 'other pictures of the set'}.")
+        yield from self.notes(found)
+        yield Numbers(lambda: {"error": [row], "row": result.rows, "influence": result.influence})
