@@ -78,7 +78,7 @@ class Expression:
         known = _known(words)
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call):
-                self._worked_out(_Run(None, known, dict.fromkeys(given)), node)
+                self._worked_out(_Run(None, known, dict.fromkeys(given), alone=True), node)
 
     def _worked_out(self, run: "_Run", call: ast.Call | None = None) -> Any:
         from vizkit.traces import NotApplicable
@@ -183,11 +183,12 @@ def _constant(node: ast.expr, line: int) -> Any:
 # ---- what comes of it ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Run:
-    """Without a subject functions are looked up and not called."""
+    """`alone`: functions are looked up, and not called."""
 
     of: "Subject | None"
     words: Words
     given: Mapping[str, Any]
+    alone: bool = False
 
     def value(self, node: ast.expr) -> Any:
         match node:
@@ -236,15 +237,15 @@ class _Run:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in self.words:
             raise LessonError(f"There is no function {name}.{self._nearest(name)}")
-        word, of = self.words[name], self.of
-        if of is None:
+        word = self.words[name]
+        if self.alone:
             try:
                 signature(word).bind(None, *node.args, **{str(part.arg): None for part in node.keywords})
             except TypeError as error:
                 raise LessonError(f"{name}: {error}.") from None
             return None
         given = [self.argument(part) for part in node.args]
-        return _plain(word(of, *given, **{str(part.arg): self.argument(part.value) for part in node.keywords}))
+        return _plain(word(self.of, *given, **{str(part.arg): self.argument(part.value) for part in node.keywords}))
 
     def argument(self, node: ast.expr) -> Any:
         return node.id if isinstance(node, ast.Name) and node.id not in self.given else self.value(node)
