@@ -42,6 +42,7 @@ COMMANDS = {
     "shift": "shift",
     "evaluate": "evaluate",
     "report": "report",
+    "lesson": "lesson",
     "app": "app",
 }
 """Name and module, whose function is called as the module."""
