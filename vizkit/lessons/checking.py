@@ -1,7 +1,7 @@
 """Whether a lesson holds on a model and a picture: views open, answers can be worked out, texts filled."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LessonError, Words
 from vizkit.lessons.judging import Judged, judged
@@ -74,7 +74,7 @@ def _step(step: Step, of: Subject, words: Words | None) -> Iterator[str]:
         yield str(sentence)
 
 
-def given(answer: Judged | None) -> dict[str, object]:
+def given(answer: Judged | None) -> dict[str, Any]:
     """What a reveal knows by name."""
     return {} if answer is None else {"guess": answer.guess, "answer": answer.answer}
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from vizkit.lessons.expressions import LessonError, Words, written
+from vizkit.lessons.expressions import LARGEST, LessonError, Words, written
 from vizkit.lessons.lesson import SHARE, Question, Step
+from vizkit.views.rules import RefusedError, Rule, below, number, several, tuple_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,9 +38,30 @@ class Judged:
     best: tuple[Cell, ...] = ()
 
 
+def rule_of(question: Question) -> Rule[Any]:
+    """What a guess at it may be."""
+    place, part = tuple_of(number(0.0, 1.0), number(0.0, 1.0)), below(len(question.parts))
+    return {
+        "point": place,
+        "draw": _some(several(place, MOST_CELLS)),
+        "number": number(-LARGEST, LARGEST),
+        "choice": part,
+        "order": tuple_of(*[part] * len(question.parts)),
+    }[question.kind]
+
+
+def _some(rule: Rule[tuple[Any, ...]]) -> Rule[tuple[Any, ...]]:
+    def read(told: object) -> tuple[Any, ...]:
+        if not (found := rule(told)):
+            raise RefusedError
+        return found
+
+    return read
+
+
 def judged(question: Question, of: "Subject", told: Any, words: Words | None = None) -> Judged:
-    """Raises LessonError where the answer cannot be worked out, NotApplicable where this model has none, and ValueError
-    for a guess that is none of this question."""
+    """`told`: as `rule_of` leaves it. Raises LessonError where the answer cannot be worked out, NotApplicable where
+    this model has none."""
     return {"point": _place, "draw": _place, "number": _number, "choice": _choice, "order": _order}[question.kind](
         question, of, told, words
     )
@@ -71,8 +93,6 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
     values = grid_of(question, of, words)
     points = [told] if question.kind == "point" else list(told)[:MOST_CELLS]
     cells = tuple(dict.fromkeys(cell_at(point, values) for point in points))
-    if not cells:
-        raise ValueError("Nothing is painted.")
     flat, total, columns = values.flatten(), float(values.sum()), values.shape[1]
     order = flat.argsort(descending=True, stable=True)
     best = tuple(divmod(int(index), columns) for index in order[: len(cells)])
@@ -131,9 +151,7 @@ def _choice(question: Question, of: "Subject", told: Any, words: Words | None) -
 def _order(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
     texts = options(question, of, words)
     numbers = [float(expression.value(of, words)) for _, expression in question.parts]
-    guess = [int(number) for number in told]
-    if sorted(guess) != list(range(len(texts))):
-        raise ValueError("An order has every item once.")
+    guess = list(dict.fromkeys([*told, *range(len(texts))]))  # every item once
     right = sorted(range(len(texts)), key=lambda number: -numbers[number])
     pairs = list(combinations(guess, 2))
     same = sum(numbers[one] >= numbers[other] for one, other in pairs)
