@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LessonError, Words
-from vizkit.lessons.judging import Judged, judged
+from vizkit.lessons.judging import Judged, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
 from vizkit.traces import NotApplicable
 from vizkit.views.subject import Subject
@@ -66,6 +66,8 @@ def _step(step: Step, of: Subject, words: Words | None) -> Iterator[str]:
             if what != "reveal":
                 text.filled(of, words)
         answer = _tried(step.question, of, words) if step.question else None
+        if isinstance(answer, Judged) and answer.values is not None:
+            marked(step, of, answer.values, words)
         if isinstance(answer, str):
             yield answer
         elif step.reveal is not None:

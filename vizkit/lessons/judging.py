@@ -87,6 +87,18 @@ def cell_at(point: Sequence[float], values: "Tensor") -> Cell:
     return int(y * rows), int(x * columns)
 
 
+def marked(step: Step, of: "Subject", values: "Tensor", words: Words | None = None) -> Cell | None:
+    """The place that a step frames. Raises LessonError, NotApplicable."""
+    if step.mark is None:
+        return None
+    if step.mark.text == "patch":
+        return cell_at(of.asked, values)
+    match step.mark.value(of, words):
+        case (int() as row, int() as column) if 0 <= row < values.shape[0] and 0 <= column < values.shape[1]:
+            return row, column
+    raise LessonError("mark is a place (row, column) of the map.", step.mark.line)
+
+
 def _place(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
     import torch
 
@@ -101,18 +113,18 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
     if question.kind == "point":
         cell, rank = cells[0], 1 + int((flat > values[cells[0]]).sum())
         if rank == 1:
-            sentence = f"Your patch is the model’s: it holds {_share(held)}, the most of {flat.numel()} patches."
+            sentence = f"Your patch is the model’s: it holds {_share(held)} of the map, the most of all {flat.numel()}."
         else:
-            sentence = (
-                f"Your patch holds {_share(held)}, rank {rank} of {flat.numel()}; the largest, {written(best[0])}, "
-            )
-            sentence += f"holds {_share(most)}."
+            sentence = f"Your patch holds {_share(held)} of the map, rank {rank} of {flat.numel()}; the largest, "
+            sentence += f"{written(best[0])}, holds {_share(most)}."
         return Judged(cell, best[0], sentence, score, rank == 1, values, cells, best)
     painted, wanted = torch.zeros_like(flat, dtype=torch.bool), torch.zeros_like(flat, dtype=torch.bool)
     painted[[row * columns + column for row, column in cells]] = True
     wanted[order[: len(cells)]] = True
     which = "Your patch holds" if len(cells) == 1 else f"Your {len(cells)} patches hold"
-    sentence = f"{which} {_share(held)}; the best that as many can hold is {_share(most)}, and any would hold "
+    sentence = (
+        f"{which} {_share(held)} of the map; the best that as many can hold is {_share(most)}, and any would hold "
+    )
     sentence += f"{_share(len(cells) / flat.numel())}."
     return Judged(painted.view_as(values), wanted.view_as(values), sentence, score, score > 0.8, values, cells, best)
 
@@ -131,7 +143,7 @@ def _number(question: Question, of: "Subject", told: Any, words: Words | None) -
         sentence = f"It is {is_}" + ("." if said == is_ else f"; you said {said}, near enough.")
     else:
         times = max(abs(guess), abs(answer)) / (min(abs(guess), abs(answer)) or 1)
-        far = f", {written(times, '.1f')} times too {'many' if guess > answer else 'few'}"
+        far = f", too {'high' if guess > answer else 'low'} by a factor of {written(times, '.1f')}"
         far = far if guess * answer > 0 and times >= 1.5 and question.unit != SHARE else ""
         sentence = f"It is {is_}; you said {said}{far}."
     return Judged(guess, answer, sentence, score, right)
@@ -191,8 +203,7 @@ def calibration(found: Sequence[tuple[Step, Judged]], of: "Subject") -> list[str
     if places:
         mean = sum(each.score for each in places) / len(places)
         said.append(f"Your places held {_share(mean)} of what the best would have held, on average.")
-        said += _side(places)
-        said += _on_insect(places, of)
+        said += [*_side(places), *_on_insect(places, of)] if len(places) > 1 else []
     numbers = [each for step, each in found if step.question is not None and step.question.kind == "number"]
     high = sum(each.guess > each.answer for each in numbers if not each.right)
     low = sum(each.guess < each.answer for each in numbers if not each.right)
@@ -236,4 +247,4 @@ def _on_insect(places: Sequence[Judged], of: "Subject") -> list[str]:
         for who, cells in enumerate((each.guessed, each.best)):
             counts[who] += sum(float(covered[cell]) > 0.1 for cell in cells)
     total = sum(len(each.guessed) for each in places)
-    return [f"Of your {total} patches {counts[0]} lie on the insect, of the model’s {counts[1]}."]
+    return [f"On the insect: {counts[0]} of your {total} patches, {counts[1]} of the model’s."]

@@ -25,7 +25,7 @@ Kind = Literal["point", "draw", "number", "choice", "order"]
 Level = Literal["beginner", "intermediate", "advanced"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FRONT = ("title", "level", "minutes", "model", "picture", "able")
-KEYS = ("view", "model", *KINDS, "answer", "within", "unit", "options", "items", "hint", "reveal", "why")
+KEYS = ("view", "model", "mark", *KINDS, "answer", "within", "unit", "options", "items", "hint", "reveal", "why")
 MOST_BYTES, MOST_STEPS, MOST_SETTINGS, MOST_OPTIONS = 120_000, 40, 8_000, 8
 SHARE = "percent"
 """The unit of a share of one: readers see and type it as per cent."""
@@ -77,7 +77,8 @@ class Look:
 
 @dataclass(frozen=True)
 class Step:
-    """`model`: that this step is about, where it is not that of the lesson."""
+    """`model`: that this step is about, where it is not that of the lesson. `mark`: a place that is framed in the
+    picture, that of the cursor where it is the word patch."""
 
     title: str
     line: int
@@ -88,6 +89,7 @@ class Step:
     reveal: Prose | None = None
     why: Prose | None = None
     model: str = ""
+    mark: Expression | None = None
 
     @property
     def texts(self) -> list[tuple[str, Prose]]:
@@ -196,7 +198,8 @@ def _step(text: str, line: int) -> Step:
     body = prose(above[titled.end() :], line + titled[0].count("\n"), _pages())
     hint, reveal, why = (_prose(given[name]) if name in given else None for name in ("hint", "reveal", "why"))
     model = _model(given["model"]) if "model" in given else ""
-    return Step(title, at, body, look, question, hint, reveal, why, model)
+    mark = parse(_text(given["mark"]), _at(given["mark"])) if "mark" in given else None
+    return Step(title, at, body, look, question, hint, reveal, why, model, mark)
 
 
 def _look(node: "Node") -> Look:

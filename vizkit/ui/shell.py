@@ -101,7 +101,10 @@ def heading(title: str) -> Any:
 
 
 def lead_on(stem: str) -> None:
-    """A line at the end of a page: the one that comes next in the menu, with what it shows; the report last."""
+    """A line at the end of a page: the one that comes next in the menu, with what it shows; the report last. A lesson
+    leads on by itself."""
+    if stem == "lessons" and "lesson" in st.query_params:
+        return
     order = sorted((page for pages in PAGES.values() for page in pages), key=lambda page: page[0] == "report")
     at = next(index for index, (name, *_) in enumerate(order) if name == stem)
     after, title, line = order[(at + 1) % len(order)]

@@ -52,12 +52,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
       pen.fillRect(cell % columns * w, Math.floor(cell / columns) * h, w, h)
       frame([Math.floor(cell / columns), cell % columns], '#fff')
     }
+    data.marked.forEach(cell => frame(cell, '#22d3ee'))
     data.best.forEach(cell => frame(cell, '#fff'))
     data.guessed.forEach(cell => frame(cell, '#fbbf24', [5, 4], data.best.some(best => number(best) === number(cell)) ? 4 : 0))
     const cursor = card.hovered || (card.keys && document.activeElement && canvas.matches(':focus') ? card.at : null)
     if (asks && cursor) frame(cursor, '#c7d2fe')
   }
-  const tell = cell => { said.textContent = asks ? [cell && name(cell), data.mode === 'draw' && `${card.chosen.size} painted`].filter(Boolean).join(' · ') || data.hint : data.words }
+  const tell = cell => {
+    const marked = data.marked.length ? ' Blue: the marked patch.' : ''
+    said.textContent = (asks ? [cell && name(cell), data.mode === 'draw' && `${card.chosen.size} painted`].filter(Boolean).join(' · ') || data.hint : data.words) + marked
+  }
   const show = cell => {
     clear.hidden = data.mode !== 'draw'
     commit.hidden = !asks

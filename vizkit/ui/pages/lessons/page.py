@@ -31,6 +31,7 @@ from vizkit.views.blocks import Table
 from vizkit.views.controls import controls
 
 SET = "_lesson_view"  # which step's view the controls have been set to
+CARD_PX = 515
 LEVELS = {"beginner": "green", "intermediate": "blue", "advanced": "violet"}
 
 
@@ -64,10 +65,9 @@ def view(page: Page) -> None:
 
 # ---- the shelf -------------------------------------------------------------------------------------------------------
 def _shelf() -> None:
-    names = list(files())
-    for start in range(0, len(names), 2):
-        for column, name in zip(st.columns(2), names[start : start + 2], strict=False):
-            with column.container(border=True, height="stretch"):
+    with st.container(horizontal=True):
+        for name in files():
+            with st.container(border=True, width=CARD_PX):
                 _card(name)
 
 
@@ -103,22 +103,21 @@ def _open(name: str, step: int) -> None:
 def _line(lesson: Lesson, number: int) -> None:
     """Where one is, and the ways on: always in the same place."""
     last = len(lesson.steps)
-    with st.container(horizontal=True, vertical_alignment="center", key="lesson_line"):
-        st.button("Lessons", icon=":material/menu_book:", on_click=go, args=("",), type="tertiary")
-        where = f"{number} of {last}" if number <= last else "The end"
-        st.progress(min(1.0, number / (last + 1)), f"**{plain(lesson.title)}** · {where}", width="stretch")
-        st.button(
-            "Back", icon=":material/arrow_back:", on_click=go, args=(lesson.name, number - 1), disabled=number == 1
-        )
-        st.button(
-            "Next",
-            icon=":material/arrow_forward:",
-            type="primary",
-            key="lesson_next",
-            on_click=go,
-            args=(lesson.name, number + 1),
-            disabled=number > last,
-        )
+    where = f"{number} of {last}" if number <= last else "The end"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(width="stretch"):
+            st.progress(min(1.0, number / (last + 1)), f"**{plain(lesson.title)}** · {where}")
+        with st.container(horizontal=True, width="content"):
+            st.button("All lessons", on_click=go, args=("",), type="tertiary", key="lesson_all")
+            for words, to, kind in (("Back", number - 1, "secondary"), ("Next", number + 1, "primary")):
+                more = {"key": f"lesson_{words.lower()}", "type": kind, "disabled": not 1 <= to <= last + 1}
+                st.button(
+                    words,
+                    icon=f":material/arrow_{'back' if to < number else 'forward'}:",
+                    on_click=go,
+                    args=(lesson.name, to),
+                    **more,
+                )
 
 
 def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject) -> None:
@@ -135,7 +134,7 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject) -> None:
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
         if place or (step.question and found is None) or step.look is None:
-            question.picture(step.question, found, of, key, question.FOUND if found else of.image)
+            question.picture(step, found, of, key, question.FOUND if found else of.image)
         if step.look is not None and (found or step.question is None):
             reading.guarded(_view, step.look, of, f"{lesson.name}|{number}")
 
@@ -173,7 +172,7 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
     rows = [(number, step, each, *_in_words(step, each)) for number, step, each in found]
     if rows:
         table = tuple(
-            {"Step": f"{number} · {step.title}", "You": guess, "The model": answer, "Found": f"{each.score:.0%}"}
+            {"Step": f"{number} · {step.title}", "You": guess, "The model": answer, "Found": written(each.score, ".0%")}
             for number, step, each, guess, answer in rows
         )
         helps = {"Found": "The share of what was to be found that your guess holds."}

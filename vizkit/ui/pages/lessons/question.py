@@ -11,7 +11,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES, colours
 from vizkit.image import digest_of
 from vizkit.lessons.checking import given
-from vizkit.lessons.judging import Judged, grid_of, options, rule_of
+from vizkit.lessons.judging import Judged, grid_of, marked, options, rule_of
 from vizkit.lessons.lesson import SHARE, Question, Step
 from vizkit.lessons.prose import Prose
 from vizkit.ui.canvas import picture_url, script_canvas
@@ -91,8 +91,9 @@ def reveal(step: Step, found: Judged, of: NamedSubject, key: str) -> None:
     st.button("Guess again", key=f"{key}|again", on_click=kept.say, args=(key, None), **look)
 
 
-def picture(question: Question | None, found: Judged | None, of: NamedSubject, key: str, words: str) -> None:
+def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words: str) -> None:
     """The picture as the model sees it: what is asked before the guess, and both answers after it."""
+    question = step.question
     mode = question.kind if question and question.kind in HINTS and found is None else "look"
     values = found.values if found else grid_of(question, of) if question and mode != "look" else None
     grid = tuple(values.shape) if values is not None else next((each.query.grid for each in of.layers), None) or (1, 1)
@@ -111,6 +112,7 @@ def picture(question: Question | None, found: Judged | None, of: NamedSubject, k
         "opacity": OPACITIES["over image"],
         "guessed": found.guessed if found else (),
         "best": found.best if found else (),
+        "marked": tuple(filter(None, [marked(step, of, values)])) if values is not None else (),
         "label": f"The picture as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
         "hint": HINTS.get(mode, ""),
         "words": words,
