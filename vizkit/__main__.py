@@ -38,7 +38,7 @@ COMMANDS = {
     "cka": "interventions.cka",
     "explain": "explaining.explain",
     "explained": "explaining.explained",
-    "score": "score",
+    "score": "explaining.score",
     "shift": "shift",
     "evaluate": "evaluate",
     "report": "report",

@@ -27,6 +27,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FRONT = ("title", "level", "minutes", "model", "picture", "able")
 KEYS = ("view", "model", "mark", *KINDS, "answer", "within", "unit", "options", "items", "hint", "reveal", "why")
 MOST_BYTES, MOST_STEPS, MOST_SETTINGS, MOST_OPTIONS = 120_000, 40, 8_000, 8
+MOST_BRACKETS = 200
 SHARE = "percent"
 """The unit of a share of one: readers see and type it as per cent."""
 _SETTINGS = re.compile(rf"^({'|'.join(KEYS)}):", re.MULTILINE)
@@ -268,6 +269,8 @@ def _yaml(text: str, line: int) -> "Node":
 
     if len(text) > MOST_SETTINGS:
         raise LessonError(f"The settings of a step have at most {MOST_SETTINGS} characters.", line)
+    if text.count("[") + text.count("{") > MOST_BRACKETS:  # of as many within one another YAML thinks for minutes
+        raise LessonError("There are too many brackets in these settings.", line)
     if "\t" in text:
         raise LessonError("YAML has no tabs.", line + text[: text.index("\t")].count("\n"))
     text = "\n" * (line - 1) + text  # so that lines have their numbers of the file

@@ -126,6 +126,8 @@ ELSEWHERE = {
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py
     "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
+    "vizkit_guess",  # of a lesson: tests/ui/test_lessons_page.py
+    "vizkit_lesson_memory",
 }
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
 FORGED: tuple[Any, ...] = (
