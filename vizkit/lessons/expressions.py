@@ -67,10 +67,9 @@ class Expression:
         Raises LessonError for what cannot be worked out, and NotApplicable as the functions do."""
         return self._worked_out(_Run(of, _known(words), given))
 
-    def names(self) -> set[str]:
-        """Of the functions that are called."""
-        calls = (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
-        return {node.func.id for node in calls if isinstance(node.func, ast.Name)}
+    def says(self, name: str) -> bool:
+        """Whether this word stands in it."""
+        return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.tree))
 
     def proven(self, words: Words | None = None, given: tuple[str, ...] = GIVEN) -> None:
         """LessonError for a function that there is not, or that does not take these arguments, also where no value

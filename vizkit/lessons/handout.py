@@ -6,7 +6,7 @@ from html import escape
 from vizkit.from_json import ReportError
 from vizkit.lessons.checking import given
 from vizkit.lessons.expressions import LessonError
-from vizkit.lessons.judging import judged, options
+from vizkit.lessons.judging import in_words, judged, options
 from vizkit.lessons.lesson import Lesson, Step
 from vizkit.settings import __version__
 from vizkit.standalone.page import around
@@ -66,8 +66,9 @@ def _answer(step: Step, of: Subject) -> str:
     try:
         told = NOBODY.get(step.question.kind, range(len(step.question.parts)))
         found = judged(step.question, of, told)
-        return (
-            escape(found.sentence) if step.reveal is None else step.reveal.html(step.reveal.filled(of, **given(found)))
-        )
+        answer = f"<p>{escape(in_words(found, step.question)[1])}</p>"
+        if step.reveal is None or any(expression.says("guess") for expression, _ in step.reveal.values):
+            return answer
+        return f"{answer}{step.reveal.html(step.reveal.filled(of, **given(found)))}"
     except (LessonError, NotApplicable) as sentence:
         return escape(str(sentence))

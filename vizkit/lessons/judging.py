@@ -178,11 +178,23 @@ def options(question: Question, of: "Subject", words: Words | None = None) -> li
     return [text.words(text.filled(of, words)) for text, _ in question.parts]
 
 
-def quantity(value: float, unit: str) -> str:
+def quantity(value: int | float, unit: str) -> str:
     if unit == SHARE:
         return written(float(value), ".3g" if abs(value) < 0.001 else ".1%")
     value = round(value) if float(value).is_integer() else value
     return " ".join(filter(None, [written(value, ",d" if isinstance(value, int) else ""), unit]))
+
+
+def in_words(found: Judged, question: Question | None) -> tuple[str, str]:
+    """The guess and the answer."""
+    if found.values is not None:
+        guess, best = (
+            "; ".join([*map(written, each[:3]), *["…"][: len(each) // 4]]) for each in (found.guessed, found.best)
+        )
+        return guess, best
+    if question is not None and question.kind == "number":
+        return quantity(found.guess, question.unit), quantity(found.answer, question.unit)
+    return written(found.guess), written(found.answer)
 
 
 def _share(share: float) -> str:

@@ -68,10 +68,9 @@ class Prose:
             value = expression.value(of, words, **given)
             try:
                 found.append(written(value, form))
-            except (ValueError, TypeError):
-                raise LessonError(
-                    f"“{expression.text}” cannot be written as {form or 'text'}.", expression.line
-                ) from None
+            except (ValueError, TypeError) as error:
+                said = str(error) if isinstance(error, LessonError) else f"It cannot be written as {form}."
+                raise LessonError(f"“{expression.text}”: {said}", expression.line) from None
         return found
 
     def markdown(self, filled: Filled, plain: Callable[[str], str]) -> str:

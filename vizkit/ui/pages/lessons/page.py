@@ -7,7 +7,7 @@ import streamlit as st
 from vizkit.from_json import ReportError
 from vizkit.lessons.answers import Answered, to_json
 from vizkit.lessons.expressions import LessonError, written
-from vizkit.lessons.judging import Judged, calibration, judged, quantity
+from vizkit.lessons.judging import Judged, calibration, in_words, judged
 from vizkit.lessons.lesson import Lesson, Look, Step
 from vizkit.lessons.shelf import files, opened
 from vizkit.traces import NotApplicable
@@ -169,7 +169,7 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
         st.markdown(f":primary[:material/insights:] {plain(sentence)}")
     if not found:
         st.markdown("Nothing is answered yet: go back, and predict before you look.")
-    rows = [(number, step, each, *_in_words(step, each)) for number, step, each in found]
+    rows = [(number, step, each, *in_words(each, step.question)) for number, step, each in found]
     if rows:
         table = tuple(
             {"Step": f"{number} · {step.title}", "You": guess, "The model": answer, "Found": written(each.score, ".0%")}
@@ -179,7 +179,16 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
         show_table("lesson_end", Table(table, "Every question with your guess and the model’s answer", helps=helps))
     learner = st.text_input("Your name, for the file alone", key="lesson_learner", max_chars=80, width=320)
     answers = [
-        Answered(number, step.title, _kind(step), guess, answer, each.score, each.right, kept.why(lesson, number))
+        Answered(
+            number,
+            step.title,
+            step.question.kind if step.question else "",
+            guess,
+            answer,
+            each.score,
+            each.right,
+            kept.why(lesson, number),
+        )
         for number, step, each, guess, answer in rows
     ]
     with st.container(horizontal=True):
@@ -201,20 +210,6 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
             on_click="ignore",
         )
         st.button("All lessons", icon=":material/menu_book:", on_click=go, args=("",), key="lesson_ends")
-
-
-def _kind(step: Step) -> str:
-    return step.question.kind if step.question else ""
-
-
-def _in_words(step: Step, found: Judged) -> tuple[str, str]:
-    if found.values is not None and isinstance(found.guess, tuple):
-        return written(found.guess), written(found.answer)
-    if found.values is not None:
-        return f"{len(found.guessed)} patches", f"{len(found.best)} patches"
-    if isinstance(found.guess, int | float) and step.question:
-        return quantity(found.guess, step.question.unit), quantity(found.answer, step.question.unit)
-    return written(found.guess), written(found.answer)
 
 
 def _handout(lesson: Lesson, of: NamedSubject) -> bytes:
