@@ -430,6 +430,9 @@ def on_insect(of: Subject, map: Map) -> float:
     return float((found * _covered(of, (map.shape[0], map.shape[1]))).sum() / found.sum().clamp(min=1e-30))
 
 
+says("insect_known", "Whether it is known where the animal is.", lambda of: of.covered((1, 1)) is not None)
+
+
 @word
 def insect_share(of: Subject) -> float:
     """The share of the picture that the drawn insect covers: what a map without any aim would get."""
