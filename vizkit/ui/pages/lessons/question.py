@@ -32,7 +32,9 @@ def written(text: Prose, of: NamedSubject, **known: Any) -> str:
 
 
 def ask(step: Step, question: Question, of: NamedSubject, key: str) -> None:
-    """The question with its hint; of a place the picture asks."""
+    """The question with its hint; of a place the picture asks. LessonError, NotApplicable where it has no answer."""
+    for expression in question.expressions:
+        expression.value(of)
     st.markdown(f"**{written(question.asks, of)}**")
     say = partial(kept.say, key)
     if question.kind == "number":
@@ -53,11 +55,14 @@ def _number(question: Question, key: str, say: Callable[[Any], None]) -> None:
     share = question.unit == SHARE
     unit = "per cent" if share else plain(question.unit)
     label = f"Your guess, in {unit}" if unit else "Your guess"
-    with st.form(f"{key}|form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        value = st.number_input(label, value=None, step=None, format="%g", key=f"{key}|typed", width=220)
-        if st.form_submit_button("This is my guess", type="primary") and value is not None:
+
+    def take() -> None:
+        if (value := st.session_state[f"{key}|typed"]) is not None:
             say(float(value) / (100 if share else 1))
-            st.rerun(scope="fragment")
+
+    with st.form(f"{key}|form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(label, value=None, step=None, format="%g", key=f"{key}|typed", width=220)
+        st.form_submit_button("This is my guess", type="primary", on_click=take)
 
 
 def _order(texts: list[str], key: str, say: Callable[[Any], None]) -> None:
