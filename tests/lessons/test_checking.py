@@ -51,7 +51,7 @@ def test_a_good_lesson_has_no_problems(vit):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{patches()}", "{patchs()}", "Line 12: There is no function patchs. The nearest: patches"),
+        ("{patches()}", "{patchs()}", "There is no function patchs. The nearest: patches"),
         ("depth=2", "depht=2", "Line 14: rollout has no setting depht"),
         ("rollout(depth=2)", "walk_through(step=900)", "Line 14: step is a number from 1 to 10"),
         ("rollout(depth=2)", "patch_merging", "Line 14: "),

@@ -1,5 +1,6 @@
 """The language of answers: what it works out, and what nobody can say in it."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -53,7 +54,6 @@ def test_what_is_said_is_worked_out(text: str, expected: object):
         "import os",
         "a\x00b",
         "(" * 300,
-        "1 + " * 40 + "(" * 30 + "1" + ")" * 30,
         "9" * 40,
         "x" * 1000,
         "1 @ 2",
@@ -79,7 +79,7 @@ def test_nothing_else_can_be_said(text: str):
         ("1 / 0", "cannot be worked out"),
         ("count(what=other)", "cannot be worked out"),
         ("count(1, 2, 3)", "cannot be worked out"),
-        ("here() > 1", "not compared"),
+        ("here() > 1", "neither true nor false"),
         ("1 if here() else 2", "neither true nor false"),
         ("label() + 1", "no number"),
         ("'a' * 10", "no number"),
@@ -90,6 +90,12 @@ def test_what_cannot_be_worked_out_is_said_with_its_line(text: str, said: str):
     with pytest.raises(LessonError, match=r"^Line 7: ") as sentence:
         value(text)
     assert said in str(sentence.value)
+
+
+def test_what_lies_deep_is_worked_out_or_refused():
+    for text in ("-" * 590 + "1", "not " * 140 + "1 > 0", "(" * 90 + "1" + ")" * 90, "1 + " * 140 + "1"):
+        with contextlib.suppress(LessonError):
+            assert value(text) in (1, 141, True)
 
 
 def test_what_a_model_does_not_have_passes_through():

@@ -41,7 +41,7 @@ def test_texts_are_filled_and_written_for_both_readers():
     step = read(FRONT + STEPS).steps[0]
     filled = step.prose.filled(NOBODY, WORDS)
     assert step.prose.markdown(filled, plain).startswith(r"The map has 6 places, 2 rows, and $\frac{a}{b} = 20$.")
-    assert "<em>one</em> <a href='rollout?rollout_depth=3'" in step.prose.html(filled)
+    assert '<em>one</em> <a href="rollout?rollout_depth=3">' in step.prose.html(filled)
     assert step.reveal is not None
     assert step.hint is not None
     said = step.reveal.filled(NOBODY, WORDS, guess=(0, 1), answer=(1, 1))
@@ -85,6 +85,7 @@ HOSTILE = {
     "formula with a file": r"$\includegraphics{x.png}$",
     "macro": r"$\def\x{\x\x}\x$",
     "value": "{().__class__.__base__}",
+    "value in a link": "[x](https://example.org/{count()})",
     "form": "{count():>99999999}",
 }
 

@@ -22,18 +22,16 @@ if TYPE_CHECKING:
     from vizkit.views.subject import Subject
 
 Words = Mapping[str, Callable[..., Any]]
-LONGEST, DEEPEST = 600, 24  # characters, and nodes within one another
+LONGEST = 600  # characters
 LARGEST, MOST_EXPONENT = 1e15, 12
 GIVEN = ("guess", "answer")
 """What a question gives its expressions by name."""
-BINARY: dict[type, Callable[[Any, Any], Any]] = {
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
-}
-COMPARED: dict[type, Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -41,6 +39,8 @@ COMPARED: dict[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+ALLOWED = (ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.USub, ast.UAdd, ast.Not, ast.BinOp, ast.Compare, ast.And)
+ALLOWED += (ast.BoolOp, ast.Or, ast.IfExp, ast.Call, ast.keyword, ast.Tuple, ast.List, *OPERATORS)
 FAILS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RuntimeError)
 _FORMAT = re.compile(r"\+?,?(\.\d)?[%dfeg]?")
 
@@ -65,30 +65,31 @@ class Expression:
         """A number, a text, a place (row, column) from 0, a map, or whatever else the functions give.
 
         Raises LessonError for what cannot be worked out, and NotApplicable as the functions do."""
-        return self._worked_out(_Run(of, _known(words), given))
+        from vizkit.traces import NotApplicable
+
+        try:
+            return _Run(of, _known(words), given).value(self.tree)
+        except NotApplicable:
+            raise
+        except FAILS as error:
+            said = str(error).partition("\n")[0][:200] or type(error).__name__
+            said = said if isinstance(error, LessonError) else f"“{self.text}” cannot be worked out: {said}"
+            raise LessonError(said, self.line) from None
 
     def says(self, name: str) -> bool:
         """Whether this word stands in it."""
         return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.tree))
 
-    def proven(self, words: Words | None = None, given: tuple[str, ...] = GIVEN) -> None:
+    def proven(self, words: Words | None = None) -> None:
         """LessonError for a function that there is not, or that does not take these arguments, also where no value
         would come that way."""
-        known = _known(words)
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call):
-                self._worked_out(_Run(None, known, dict.fromkeys(given), alone=True), node)
-
-    def _worked_out(self, run: "_Run", call: ast.Call | None = None) -> Any:
-        from vizkit.traces import NotApplicable
-
-        try:
-            return run.value(self.tree) if call is None else run.called(call)
-        except (LessonError, NotApplicable) as sentence:
-            raise sentence if getattr(sentence, "line", 1) else LessonError(str(sentence), self.line) from None
-        except FAILS as error:
-            said = str(error).partition("\n")[0][:200] or type(error).__name__
-            raise LessonError(f"“{self.text}” cannot be worked out: {said}", self.line) from None
+                try:
+                    word = _Run(None, _known(words), dict.fromkeys(GIVEN)).word(node)
+                    signature(word).bind(None, *node.args, **{str(part.arg): None for part in node.keywords})
+                except (LessonError, TypeError) as error:
+                    raise LessonError(f"“{ast.unparse(node)[:60]}”: {error}", self.line) from None
 
 
 def parse(text: str, line: int = 0) -> Expression:
@@ -98,22 +99,35 @@ def parse(text: str, line: int = 0) -> Expression:
         raise LessonError(f"An expression has at most {LONGEST} characters.", line)
     try:
         tree = ast.parse(text, mode="eval").body
-        _check(tree, line, 0)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, LessonError):
-            raise
+        unsafe = next((ast.unparse(node) or type(node).__name__ for node in ast.walk(tree) if not _harmless(node)), "")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise LessonError(f"“{text[:80]}” is no expression.", line) from None
+    if unsafe:
+        raise LessonError(f"“{unsafe[:60]}” may not stand in an expression: numbers, words and functions may.", line)
     return Expression(text, line, tree)
+
+
+def _harmless(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return value is None or isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST)
+        case ast.Call(func=func, keywords=words):
+            return isinstance(func, ast.Name) and all(word.arg for word in words)
+    return isinstance(node, ALLOWED)
 
 
 def called(text: str, line: int = 0) -> tuple[str, dict[str, Any]]:
     """A name and settings, as `rollout(depth=3)` or `rollout`: words and constants alone."""
-    tree = parse(text, line).tree
-    if isinstance(tree, ast.Name):
-        return tree.id, {}
-    if not isinstance(tree, ast.Call) or tree.args or not isinstance(tree.func, ast.Name):
-        raise LessonError(f"“{text[:80]}” is no view with settings, as in rollout(depth=3).", line)
-    return tree.func.id, {str(word.arg): _constant(word.value, line) for word in tree.keywords}
+    match parse(text, line).tree:
+        case ast.Name(id=name):
+            return name, {}
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=words):
+            run = _Run(None, {}, {})
+            try:
+                return name, {str(word.arg): run.argument(word.value) for word in words}
+            except LessonError as sentence:
+                raise LessonError(f"A setting of a view is a number or a word. {sentence}", line) from None
+    raise LessonError(f"“{text[:80]}” is no view with settings, as in rollout(depth=3).", line)
 
 
 def written(value: Any, form: str = "") -> str:
@@ -136,58 +150,11 @@ def readable(form: str) -> bool:
     return _FORMAT.fullmatch(form) is not None
 
 
-# ---- what may stand in one -------------------------------------------------------------------------------------------
-def _check(node: ast.AST, line: int, depth: int) -> None:
-    if depth > DEEPEST:
-        raise LessonError(f"An expression has at most {DEEPEST} parts within one another.", line)
-    match node:
-        case ast.Constant(value=int() | float() | str() | None as value):
-            if isinstance(value, int | float) and not abs(value) <= LARGEST:
-                raise LessonError("A number in an expression is too large.", line)
-        case ast.Name() | ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not()) | ast.IfExp() | ast.BoolOp():
-            pass
-        case ast.BinOp(op=op) if type(op) in BINARY:
-            pass
-        case ast.Compare(ops=ops) if all(type(op) in COMPARED for op in ops):
-            pass
-        case ast.Call(func=ast.Name(), args=args, keywords=words):
-            for part in [*args, *(word.value for word in words)]:
-                _check(part, line, depth + 1)
-            if any(word.arg is None for word in words):
-                raise LessonError("An argument of a function has a name or a place.", line)
-            return
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) if len(parts) <= 16:
-            pass
-        case _:
-            what = ast.unparse(node)[:60]
-            raise LessonError(f"“{what}” may not stand in an expression: numbers, words and functions may.", line)
-    for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.expr):
-            _check(part, line, depth + 1)
-
-
-def _constant(node: ast.expr, line: int) -> Any:
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Name(id=word):
-            return word
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return -value
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return tuple(_constant(part, line) for part in parts)
-    raise LessonError(f"A setting of a view is a number or a word, not “{ast.unparse(node)[:60]}”.", line)
-
-
-# ---- what comes of it ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Run:
-    """`alone`: functions are looked up, and not called."""
-
     of: "Subject | None"
     words: Words
     given: Mapping[str, Any]
-    alone: bool = False
 
     def value(self, node: ast.expr) -> Any:
         match node:
@@ -196,60 +163,43 @@ class _Run:
             case ast.Name(id=name):
                 if name in self.given:
                     return self.given[name]
-                raise LessonError(f"Nothing is called {name} here.{self._nearest(name)}")
+                raise LessonError(f"Nothing is called {name} here.{self.nearest(name)}")
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(map(self.argument, parts))
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 return not self.truth(part)
             case ast.UnaryOp(op=op, operand=part):
-                value = _reckoned(self.value(part))
+                value = _number(self.value(part))
                 return -value if isinstance(op, ast.USub) else value
             case ast.BinOp(left=left, op=op, right=right):
-                return self.reckoned(op, _reckoned(self.value(left)), _reckoned(self.value(right)))
+                return _reckoned(op, _number(self.value(left)), _number(self.value(right)))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 values = [self.value(left), *map(self.value, others)]
                 pairs = zip(ops, values, values[1:], strict=False)
-                return all(_compared(COMPARED[type(op)](one, other)) for op, one, other in pairs)
+                return all(_truth(OPERATORS[type(op)](one, other), "a comparison of maps") for op, one, other in pairs)
             case ast.BoolOp(op=op, values=parts):
                 return (all if isinstance(op, ast.And) else any)(map(self.truth, parts))
             case ast.IfExp(test=test, body=body, orelse=otherwise):
                 return self.value(body if self.truth(test) else otherwise)
-            case ast.Call():
-                return self.called(node)
+            case ast.Call(args=args, keywords=words):
+                given = map(self.argument, args)
+                named = {str(part.arg): self.argument(part.value) for part in words}
+                return _plain(self.word(node)(self.of, *given, **named))
         raise LessonError("This may not stand in an expression.")
-
-    def truth(self, node: ast.expr) -> bool:
-        value = self.value(node)
-        if not isinstance(value, bool):
-            raise LessonError(f"“{ast.unparse(node)[:60]}” is neither true nor false.")
-        return value
-
-    def reckoned(self, op: ast.operator, one: Any, other: Any) -> Any:
-        if isinstance(op, ast.Pow) and not (isinstance(other, int | float) and abs(other) <= MOST_EXPONENT):
-            raise LessonError(f"An exponent is a number of at most {MOST_EXPONENT}.")
-        value = BINARY[type(op)](one, other)
-        if isinstance(value, complex) or (isinstance(value, int | float) and not abs(value) <= LARGEST):
-            raise LessonError("A number becomes too large.")
-        return value
-
-    def called(self, node: ast.Call) -> Any:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name not in self.words:
-            raise LessonError(f"There is no function {name}.{self._nearest(name)}")
-        word = self.words[name]
-        if self.alone:
-            try:
-                signature(word).bind(None, *node.args, **{str(part.arg): None for part in node.keywords})
-            except TypeError as error:
-                raise LessonError(f"{name}: {error}.") from None
-            return None
-        given = [self.argument(part) for part in node.args]
-        return _plain(word(self.of, *given, **{str(part.arg): self.argument(part.value) for part in node.keywords}))
 
     def argument(self, node: ast.expr) -> Any:
         return node.id if isinstance(node, ast.Name) and node.id not in self.given else self.value(node)
 
-    def _nearest(self, name: str) -> str:
+    def truth(self, node: ast.expr) -> bool:
+        return _truth(self.value(node), ast.unparse(node)[:60])
+
+    def word(self, node: ast.Call) -> Callable[..., Any]:
+        name = ast.unparse(node.func)
+        if name not in self.words:
+            raise LessonError(f"There is no function {name}.{self.nearest(name)}")
+        return self.words[name]
+
+    def nearest(self, name: str) -> str:
         near = get_close_matches(name, [*self.words, *self.given], n=2)
         return f" The nearest: {', '.join(near)}." if near else ""
 
@@ -262,17 +212,26 @@ def _known(words: Words | None) -> Words:
     return VOCABULARY
 
 
-def _reckoned(value: Any) -> Any:
+def _number(value: Any) -> Any:
     """What can be reckoned with: a number or a map."""
-    if isinstance(value, str | tuple) or value is None:
-        raise LessonError(f"{written(value) if value is not None else 'Nothing'} is no number.")
+    if value is None or isinstance(value, str | tuple):
+        raise LessonError(f"{value!r} is no number.")
     return value
 
 
-def _compared(value: Any) -> bool:
+def _reckoned(op: ast.operator, one: Any, other: Any) -> Any:
+    if isinstance(op, ast.Pow) and not (isinstance(other, int | float) and abs(other) <= MOST_EXPONENT):
+        raise LessonError(f"An exponent is a number of at most {MOST_EXPONENT}.")
+    value = OPERATORS[type(op)](one, other)
+    if isinstance(value, complex) or (isinstance(value, int | float) and not abs(value) <= LARGEST):
+        raise LessonError("A number becomes too large.")
+    return value
+
+
+def _truth(value: Any, what: str) -> bool:
     if isinstance(found := _plain(value), bool):
         return found
-    raise LessonError("Maps are not compared with one another: compare numbers of them.")
+    raise LessonError(f"“{what}” is neither true nor false.")
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ YAML to its end. Of YAML only its mappings, lists and texts are read: no aliases
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,8 +17,6 @@ from vizkit.views import VIEWS, bundled, class_of
 from vizkit.views.controls import ControlError, controls, setting
 
 if TYPE_CHECKING:
-    from yaml.nodes import Node
-
     from vizkit.views.view import View
 
 Kind = Literal["point", "draw", "number", "choice", "order"]
@@ -143,38 +141,39 @@ def read(text: str | bytes, name: str = "") -> Lesson:
     return replace(front, name=name, steps=tuple(_step(part, line) for line, part in parts))
 
 
+class Text(str):
+    """A text of the file, with the line where it begins."""
+
+    line: int = 0
+
+
 # ---- what is in front ------------------------------------------------------------------------------------------------
 def _front(text: str, line: int) -> Lesson:
     from vizkit.datasets import samples
 
-    given = dict(_mapping(_yaml(text, line)))
-    for name in given:
-        _known(name, FRONT, given[name])
+    given = _settings(text, line, FRONT)
     if missing := [name for name in FRONT if name not in given]:
         raise LessonError(f"In front is no {missing[0]}.", line - 1)
-    said = {name: _text(given[name]) for name in FRONT if name != "able"}
-    at = {name: _at(given[name]) for name in FRONT}
-    if said["level"] not in get_args(Level):
-        raise LessonError(f"level is one of {', '.join(get_args(Level))}.", at["level"])
-    if not re.fullmatch(r"[1-9]\d{0,2}", said["minutes"]):
-        raise LessonError("minutes is a whole number.", at["minutes"])
-    picture = said["picture"].removeprefix("sample:")
-    if said["picture"] == picture or picture not in samples.names():
-        raise LessonError(f"picture is sample: and one of {', '.join(samples.names())}; no path.", at["picture"])
-    able = tuple(_sentence(part) for part in _items(given["able"]))
-    title = _sentence(given["title"])
-    return Lesson(title, _level(said["level"]), int(said["minutes"]), _model(given["model"]), picture, able, ())
+    title, level, minutes, model, picture = (_text(given, name) for name in FRONT[:-1])
+    name = picture.removeprefix("sample:")
+    if level not in get_args(Level):
+        raise LessonError(f"level is one of {', '.join(get_args(Level))}.", level.line)
+    if not re.fullmatch(r"[1-9]\d{0,2}", minutes):
+        raise LessonError("minutes is a whole number.", minutes.line)
+    if name == picture or name not in samples.names():
+        raise LessonError(f"picture is sample: and one of {', '.join(samples.names())}; no path.", picture.line)
+    able = given["able"]
+    if not isinstance(able, list) or not able or not all(isinstance(each, Text) for each in able):
+        raise LessonError("able is a list of sentences.", line)
+    said = tuple(prose(each, each.line, inline=True).words() for each in able)
+    grade = next(each for each in get_args(Level) if each == level)
+    return Lesson(prose(title, title.line, inline=True).words(), grade, int(minutes), _model(model), name, said, ())
 
 
-def _level(text: str) -> Level:
-    return next(level for level in get_args(Level) if level == text)
-
-
-def _model(node: "Node") -> str:
-    model = _text(node)
-    if model not in bundled.names() and not _MODEL.fullmatch(model):
-        raise LessonError(f"A model is one of timm, or {', '.join(bundled.names())}; no path.", _at(node))
-    return model
+def _model(text: Text) -> str:
+    if text not in bundled.names() and not _MODEL.fullmatch(text):
+        raise LessonError(f"A model is one of timm, or {', '.join(bundled.names())}; no path.", text.line)
+    return str(text)
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------
@@ -185,151 +184,130 @@ def _step(text: str, line: int) -> Step:
     if titled is None:
         raise LessonError("A step begins with its title: ## and words.", line)
     at = line + above[: titled.start(1)].count("\n")
-    title = prose(titled[1].strip(), at, inline=True).words()
-    given = dict(_mapping(_yaml(below, line + above.count("\n")))) if below.strip() else {}
-    for name in given:
-        _known(name, KEYS, given[name])
-
-    look = _look(given["view"]) if "view" in given else None
+    given = _settings(below, line + above.count("\n"), KEYS) if below.strip() else {}
     question = _question(given)
-    if question is None and (
-        strange := next((name for name in ("answer", "within", "unit", "hint") if name in given), "")
-    ):
-        raise LessonError(f"{strange} belongs to a question.", _at(given[strange]))
-    body = prose(above[titled.end() :], line + titled[0].count("\n"), _pages())
-    hint, reveal, why = (_prose(given[name]) if name in given else None for name in ("hint", "reveal", "why"))
-    model = _model(given["model"]) if "model" in given else ""
-    mark = parse(_text(given["mark"]), _at(given["mark"])) if "mark" in given else None
-    return Step(title, at, body, look, question, hint, reveal, why, model, mark)
+    for name in ("answer", "options", "items", "within", "unit", "hint"):
+        if name in given and question is None:
+            raise LessonError(f"{name} belongs to a question.", _line(given, name))
+    hint, reveal, why = (_prose(_text(given, name)) if name in given else None for name in ("hint", "reveal", "why"))
+    return Step(
+        prose(titled[1].strip(), at, inline=True).words(),
+        at,
+        prose(above[titled.end() :], line + titled[0].count("\n"), _pages()),
+        _look(_text(given, "view")) if "view" in given else None,
+        question,
+        hint,
+        reveal,
+        why,
+        _model(_text(given, "model")) if "model" in given else "",
+        _expression(_text(given, "mark")) if "mark" in given else None,
+    )
 
 
-def _look(node: "Node") -> Look:
-    line = _at(node)
-    name, settings = called(_text(node), line)
+def _look(text: Text) -> Look:
+    name, settings = called(text, text.line)
     name = name if name in VIEWS else name.replace("_", "-")  # a hyphen is a minus in an expression
     if name not in VIEWS:
         near = get_close_matches(name, VIEWS, n=3) or ["rollout"]
-        raise LessonError(f"There is no view {name}; the nearest: {', '.join(near)}.", line)
-    return Look(name, settings, line)
+        raise LessonError(f"There is no view {name}; the nearest: {', '.join(near)}.", text.line)
+    return Look(name, settings, text.line)
 
 
-def _question(given: "Mapping[str, Node]") -> Question | None:
+def _question(given: Mapping[Any, Any]) -> Question | None:
     kinds: list[Kind] = [kind for kind in KINDS if kind in given]
     if not kinds:
         return None
-    kind = kinds[0]
-    node, at = given[kind], _at(given[kind])
-    if len(kinds) > 1:
-        raise LessonError("A step asks one question.", _at(given[kinds[1]]))
+    kind, text = kinds[0], _text(given, kinds[0])
     needs = {"choice": "options", "order": "items"}.get(kind, "answer")
-    for name in ("answer", "options", "items"):
-        if (name == needs) != (name in given):
-            raise LessonError(f"A question of kind {kind} has {needs}, and no other answer.", at)
-    asked = Question(kind, _prose(node), at)
-    if needs == "answer":
-        asked = replace(asked, answer=parse(_text(given["answer"]), _at(given["answer"])))
-    else:
-        asked = replace(asked, parts=_parts(given[needs]))
-    if kind != "number":
-        if strange := next((name for name in ("within", "unit") if name in given), ""):
-            raise LessonError(f"{strange} belongs to a number.", _at(given[strange]))
+    unlike = [name for name in ("within", "unit") if kind != "number" and name in given]
+    if len(kinds) > 1 or unlike:
+        raise LessonError(f"A question of kind {kind} has no {(kinds[1:] or unlike)[0]}.", text.line)
+    if [name for name in ("answer", "options", "items") if name in given] != [needs]:
+        raise LessonError(f"A question of kind {kind} has {needs}, and no other answer.", text.line)
+    asked = Question(kind, _prose(text), text.line)
+    if needs != "answer":
+        parts = given[needs]
+        if not isinstance(parts, dict) or not 2 <= len(parts) <= MOST_OPTIONS:
+            raise LessonError(
+                f"{needs} has 2 to {MOST_OPTIONS} lines, each a text, a colon and an expression.", text.line
+            )
+        return replace(asked, parts=tuple((_prose(name), _expression(_text(parts, name))) for name in parts))
+    unit = str(_text(given, "unit")) if "unit" in given else ""
+    asked = replace(asked, answer=_expression(_text(given, "answer")), unit=SHARE if unit == "%" else unit)
+    if "within" not in given:
         return asked
-    unit = _sentence(given["unit"]) if "unit" in given else ""
-    asked = replace(asked, unit=SHARE if unit == "%" else unit)
-    if "within" in given:
-        within = _WITHIN.fullmatch(_text(given["within"]))
-        if within is None:
-            raise LessonError("within is 0.1 or 10%, of the answer, or 2 patches, in its unit.", _at(given["within"]))
-        absolute = within[2] not in (None, "%")
-        share = 0.01 if within[2] == "%" or (absolute and asked.unit == SHARE) else 1.0
-        asked = replace(asked, within=float(within[1]) * share, relative=not absolute)
-    return asked
+    if (within := _WITHIN.fullmatch(_text(given, "within"))) is None:
+        raise LessonError("within is 0.1 or 10%, of the answer, or 2 patches, in its unit.", _line(given, "within"))
+    absolute = within[2] not in (None, "%")
+    share = 0.01 if within[2] == "%" or (absolute and asked.unit == SHARE) else 1.0
+    return replace(asked, within=float(within[1]) * share, relative=not absolute)
 
 
-def _parts(node: "Node") -> tuple[tuple[Prose, Expression], ...]:
-    parts = [(prose(name, _at(value), inline=True), parse(_text(value), _at(value))) for name, value in _mapping(node)]
-    if not 2 <= len(parts) <= MOST_OPTIONS:
-        raise LessonError(f"There are 2 to {MOST_OPTIONS} of them.", _at(node))
-    return tuple(parts)
+def _prose(text: Text) -> Prose:
+    return prose(text, text.line, _pages())
 
 
-def _prose(node: "Node") -> Prose:
-    below = getattr(node, "style", None) in ("|", ">")  # it begins in the next line
-    return prose(_text(node), _at(node) + below, _pages())
+def _expression(text: Text) -> Expression:
+    return parse(text, text.line)
 
 
-def _pages() -> tuple[str, ...]:
+def _pages() -> Sequence[str]:
     return tuple(dict.fromkeys(entry.page for entry in VIEWS.values()))
 
 
 # ---- YAML ------------------------------------------------------------------------------------------------------------
-def _yaml(text: str, line: int) -> "Node":
-    """The tree of a mapping; nothing is made of it but texts."""
+def _settings(text: str, line: int, known: Sequence[str]) -> dict[Any, Any]:
+    """A mapping of texts, lists and mappings, by these names."""
     import yaml
 
     if len(text) > MOST_SETTINGS:
         raise LessonError(f"The settings of a step have at most {MOST_SETTINGS} characters.", line)
     if text.count("[") + text.count("{") > MOST_BRACKETS:  # of as many within one another YAML thinks for minutes
         raise LessonError("There are too many brackets in these settings.", line)
-    if "\t" in text:
-        raise LessonError("YAML has no tabs.", line + text[: text.index("\t")].count("\n"))
     text = "\n" * (line - 1) + text  # so that lines have their numbers of the file
     try:
         for event in yaml.parse(text, yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
                 where = event.start_mark.line + 1 if event.start_mark else line
                 raise LessonError("Anchors (&), aliases (*) and tags (!) are refused: put the text in quotes.", where)
-        node = yaml.compose(text, yaml.SafeLoader)
+        tree = _tree(yaml.compose(text, yaml.SafeLoader))
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or "this is no YAML"
         advice = "a text with a colon, or with braces in front, stands in quotes or below >"
         raise LessonError(f"{problem}; {advice}.", mark.line + 1 if mark else line) from None
     except RecursionError:
         raise LessonError("Too much within one another.", line) from None
-    if not isinstance(node, yaml.MappingNode):
+    if not isinstance(tree, dict):
         raise LessonError("Here stand names with a colon, and what belongs to them.", line)
-    return node
+    if strange := next((name for name in tree if name not in known), None):
+        raise LessonError(f"Nothing is called {strange[:40]}; there are {', '.join(known)}.", strange.line)
+    return tree
 
 
-def _mapping(node: "Node") -> "Iterator[tuple[str, Node]]":
+def _tree(node: Any) -> Any:
     import yaml
 
-    if not isinstance(node, yaml.MappingNode):
-        raise LessonError("Here stand names with a colon, and what belongs to them.", _at(node))
-    seen = set[str]()
-    for key, value in node.value:
-        name = _text(key)
-        if name in seen:
-            raise LessonError(f"{name[:60]} stands here twice.", _at(key))
-        seen.add(name)
-        yield name, value
+    if isinstance(node, yaml.SequenceNode):
+        return list(map(_tree, node.value))
+    if isinstance(node, yaml.MappingNode):
+        found = dict[Text, Any]()
+        for key, value in node.value:
+            name = _tree(key)
+            if not isinstance(name, Text) or name in found:
+                raise LessonError("Every name is a text, and stands here once.", key.start_mark.line + 1)
+            found[name] = _tree(value)
+        return found
+    text = Text(node.value if node is not None else "")
+    text.line = node.start_mark.line + 1 + (node.style in ("|", ">")) if node is not None else 0
+    return text
 
 
-def _items(node: "Node") -> "list[Node]":
-    import yaml
-
-    if not isinstance(node, yaml.SequenceNode) or not 1 <= len(node.value) <= MOST_OPTIONS:
-        raise LessonError(f"This is a list of 1 to {MOST_OPTIONS} sentences.", _at(node))
-    return node.value
+def _line(given: Mapping[Any, Any], name: str) -> int:
+    return next(key.line for key in given if key == name)
 
 
-def _text(node: "Node") -> str:
-    import yaml
-
-    if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-        raise LessonError("Here stands a text; one with a colon in it in quotes.", _at(node))
-    return node.value
-
-
-def _sentence(node: "Node") -> str:
-    """Plain words."""
-    return prose(_text(node), _at(node), inline=True).words()
-
-
-def _at(node: "Node") -> int:
-    return node.start_mark.line + 1
-
-
-def _known(name: str, known: tuple[str, ...], node: "Node") -> None:
-    if name not in known:
-        raise LessonError(f"Nothing is called {name[:40]}; there are {', '.join(known)}.", _at(node))
+def _text(given: Mapping[Any, Any], name: str) -> Text:
+    text = given[name]
+    if not isinstance(text, Text) or not text.strip():
+        raise LessonError(f"{name[:40]} is a text; one with a colon in it in quotes.", _line(given, name))
+    return text
