@@ -417,10 +417,11 @@ def survives(of: Subject, method: str = "generic_relevance") -> float:
 
 @word
 def probability_without(of: Subject, map: Map, share: float) -> float:
-    """The probability of the answer when a share of the picture, in twentieths, is blurred where the map is highest."""
+    """The probability of the answer when a share of the picture (0.5, 0.25, 0.1, …) is blurred where the map is
+    highest."""
     subject = subject_of(of.loaded, of.rgb, _class(of, "top"), None)
-    (found,) = deletion.curves(subject, [map.nan_to_num()], cells_of(of.seen), steps=20)
-    return float(found.deletion[(found.share - share).abs().argmin()])
+    (found,) = deletion.curves(subject, [map.nan_to_num()], cells_of(of.seen), steps=round(1 / share))
+    return float(found.deletion[1])
 
 
 @word
