@@ -195,7 +195,7 @@ says("tokens", "Length of the sequence: patches and special tokens.", lambda of,
 says("patch_side", "Side of a patch, in pixels of the input.", lambda of, layer=1: round(_tokens(of, layer).stride))
 says("image_side", "Height of the model's input, in pixels.", lambda of: of.seen.image_size[0])
 says("colours", "Colour channels of the model's input.", lambda of: of.loaded.preprocessing.channels)
-says("width", "Numbers in the vector of a token.", lambda of, block=1: of.seen.features[block - 1].values.shape[-1])
+says("width", "Numbers in a token's vector in a layer.", lambda of, layer=1: _width(of, layer))
 says("layers", "How many attention layers there are.", lambda of: len(of.layers))
 says("heads", "How many heads a layer has.", lambda of, layer=1: _layer(of, layer).heads)
 says(
@@ -204,6 +204,13 @@ says(
 says("parameters", "Weights of the model, as single numbers.", lambda of: of.loaded.parameters)
 says("pairs", "Pairs that one head compares.", lambda of, layer=1: _layer(of, layer).weights[:, 0].numel())
 says("classes", "How many classes the model knows.", lambda of: len(of.seen.logits))
+
+
+def _width(of: Subject, layer: At) -> int:
+    """Of a network without attention: of a stage."""
+    if of.layers and (parts := _parts(of, layer, None)).stream is not None:
+        return parts.stream.before.shape[-1]
+    return of.seen.features[_one_of(len(of.seen.features), layer, "stage")].values.shape[-1]
 
 
 @word
@@ -417,10 +424,11 @@ def survives(of: Subject, method: str = "generic_relevance") -> float:
 
 @word
 def probability_without(of: Subject, map: Map, share: float) -> float:
-    """The probability of the answer when a share of the picture, in twentieths, is blurred where the map is highest."""
+    """The probability of the answer when a share of the picture (0.5, 0.25, 0.1, …) is blurred where the map is
+    highest."""
     subject = subject_of(of.loaded, of.rgb, _class(of, "top"), None)
-    (found,) = deletion.curves(subject, [map.nan_to_num()], cells_of(of.seen), steps=20)
-    return float(found.deletion[(found.share - share).abs().argmin()])
+    (found,) = deletion.curves(subject, [map.nan_to_num()], cells_of(of.seen), steps=round(1 / share))
+    return float(found.deletion[1])
 
 
 @word
@@ -501,9 +509,11 @@ def seen_from(of: Subject, block: int = 2, query: Query = "patch") -> Map:
 
 
 @word
-def reach(of: Subject, block: int | None = None) -> float:
-    """The share of the image that can reach the last stage's token under the cursor by the end of a block."""
-    return fields_of(of, places(of), of.asked)[place(of, block).index].share
+def reach(of: Subject, block: int | None = None, query: Query = "patch") -> float:
+    """The share of the image that can reach a token of the last stage by the end of a block."""
+    tokens = place(of, None).of.tokens
+    fields = fields_of(of, places(of), middle_of(tokens, _token(of, tokens, query)))
+    return fields[place(of, block).index].share
 
 
 # ---- convolution and texts -------------------------------------------------------------------------------------------
