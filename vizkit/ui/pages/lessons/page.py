@@ -32,6 +32,13 @@ from vizkit.views.controls import controls
 
 SET = "_lesson_view"  # which step's view the controls have been set to
 CARD_PX = 515
+HOW = (
+    "Every step asks before it shows: predict, then see what the model in front of you answers on your picture, and "
+    "how much of it your guess holds. Exchange model or picture at the left, and the answers change with them.",
+    None,
+    "what a model ought to look at. An answer is what this model does; attention is no explanation by itself.",
+    "Kim, Reinecke & Hullman, CHI 2017, on predicting before seeing",
+)
 LEVELS = {"beginner": "green", "intermediate": "blue", "advanced": "violet"}
 
 
@@ -69,6 +76,7 @@ def _shelf() -> None:
         for name in files():
             with st.container(border=True, width=CARD_PX):
                 _card(name)
+    reading.how(*HOW)
 
 
 def _card(name: str) -> None:
