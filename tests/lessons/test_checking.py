@@ -14,8 +14,9 @@ from vizkit.from_json import ReportError
 from vizkit.lessons.answers import MOST_BYTES, Answered, as_csv, from_json, to_json
 from vizkit.lessons.checking import minutes, problems, subject
 from vizkit.lessons.handout import document
-from vizkit.lessons.lesson import read
+from vizkit.lessons.lesson import KEYS, read
 
+ROOT = Path(__file__).parents[2]
 GOOD = """## Look
 The model makes {patches()} patches.
 
@@ -101,6 +102,12 @@ def test_the_command_begins_checks_and_gathers(tmp_path: Path, capsys: pytest.Ca
 
 def steps(learner: str) -> list[Answered]:
     return [Answered(2, "Where", "point", "row 1, column 2", "row 2, column 2", 0.25, False, f"=1+1 of {learner}")]
+
+
+def test_the_lesson_of_the_manual_holds():
+    manual = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
+    assert list(problems(read(manual.partition("```markdown\n")[2].partition("```")[0]))) == []
+    assert all(f"`{name}`" in manual for name in KEYS if name not in ("answer", "within", "unit", "options", "items"))
 
 
 def test_answers_of_a_class_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
