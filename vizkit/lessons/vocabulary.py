@@ -517,6 +517,9 @@ def reach(of: Subject, block: int | None = None, query: Query = "patch") -> floa
 
 
 # ---- convolution and texts -------------------------------------------------------------------------------------------
+says("convolutions", "Convolutions and pools.", lambda of: len(field_of.walk(of.loaded).layers))
+
+
 @word
 def field_side(of: Subject, stage: At = "last") -> int:
     """Side of the receptive field of a unit that leaves a stage, in pixels of the input, padding counted."""
