@@ -24,13 +24,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = width * data.size[0] / data.size[1]
     Object.assign(canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) })
     const pen = canvas.getContext('2d'), [w, h] = [width / columns, height / rows]
+    const edge = at => Math.round(at * ratio) / ratio    // no seams between patches
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
     pen.imageSmoothingEnabled = data.size[1] > 128
     pen.drawImage(card.image, 0, 0, width, height)
     values.forEach((value, cell) => {                  // nothing before the guess
       pen.globalAlpha = data.opacity[0] + (data.opacity[1] - data.opacity[0]) * value / 255
       pen.fillStyle = `rgb(${colours.slice(3 * value, 3 * value + 3).join(' ')})`
-      pen.fillRect(cell % columns * w, Math.floor(cell / columns) * h, w + 0.5, h + 0.5)
+      const [x, y] = [edge(cell % columns * w), edge(Math.floor(cell / columns) * h)]
+      pen.fillRect(x, y, edge((cell % columns + 1) * w) - x, edge((Math.floor(cell / columns) + 1) * h) - y)
     })
     pen.globalAlpha = 1
     if (!values.length && Math.min(w, h) > 6) {        // the patches

@@ -77,6 +77,8 @@ def _order(texts: list[str], key: str, say: Callable[[Any], None]) -> None:
 
 def reveal(step: Step, found: Judged, of: NamedSubject, key: str) -> None:
     """What the model answers, and how near the guess came; then the reader's own words."""
+    assert step.question is not None
+    st.markdown(f"**{written(step.question.asks, of)}**")
     icon = "check_circle" if found.right else "insights"
     st.markdown(f":{'green' if found.right else 'primary'}[:material/{icon}:] **{plain(found.sentence)}**")
     if step.reveal is not None:
