@@ -369,12 +369,6 @@ def evenness(of: Subject, layer: At, head: At = "mean") -> float:
     return _mean(of, layer, head, statistics.mean_entropy) / math.log(max(2, _layer(of, layer).weights.shape[-1]))
 
 
-@word
-def on_itself(of: Subject, layer: At, head: At = "mean") -> float:
-    """The share of attention that a token gives itself, mean over tokens."""
-    return _mean(of, layer, head, statistics.weight_on_itself)
-
-
 def _mean(of: Subject, layer: At, head: At, measure: Callable[[Attention], Tensor]) -> float:
     values, at = measure(_layer(of, layer)), _head(_layer(of, layer), head)
     return float(values.mean() if at is None else values[min(at, len(values) - 1)])
@@ -541,13 +535,6 @@ def used_side(of: Subject, stage: At = "last", share: float = 0.68) -> float:
 def likeness_when_moved(of: Subject, pixels: int) -> float:
     """Cosine of the features before and after the picture moves to the right, −1 to 1: 1 where nothing changes."""
     return float(shifting.answers_when_moved(of.loaded, of.pixels, [pixels]).cosine[0, 0])
-
-
-@word
-def probability_when_moved(of: Subject, pixels: int) -> float:
-    """The probability of the answer when the picture moves to the right by some pixels of the input."""
-    found = shifting.answers_when_moved(of.loaded, of.pixels, [pixels])
-    return float(found.logits[0, 0].softmax(-1)[_class(of, "top")])
 
 
 @word
