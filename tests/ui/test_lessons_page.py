@@ -211,6 +211,23 @@ def test_every_kind_of_question_is_answered_and_summed_up():
     assert not saved.proto.disabled
 
 
+def test_the_end_leaves_out_what_another_model_has_no_answer_to():
+    test = at(4)
+    for value in (100.0, None, None):
+        if value:
+            test.number_input[0].set_value(value)
+            next(button for button in test.button if button.label == "This is my guess").click().run()
+        test.button(key="lesson_next").click().run()
+    test.number_input[0].set_value(50.0)
+    next(button for button in test.button if button.label == "This is my guess").click().run()
+    test.button(key="lesson_next").click().run()
+    assert "of 2 other answers" in texts(test)
+    test.session_state["models"] = [CNN]
+    test.run()
+    fine(test)
+    assert "of 1 other answer." in texts(test)
+
+
 def test_own_words_stay_with_their_step():
     test = guessed(at(2), (0.3, 0.3))
     test.text_area(key="tried|2|water strider|why|typed").set_value("It is dark there.").run()

@@ -26,6 +26,11 @@ def subject(model: str, picture: str) -> Subject:
     return Subject(lambda: loaded, samples.picture(picture), image=picture, model=bundled.title(model))
 
 
+def asked_of(step: Step, of: Subject, own: bool) -> Subject:
+    """Whom a step asks: its own model, where `own` says that `of` is the lesson's."""
+    return of.other(step.model) if own and step.model else of
+
+
 def minutes(lesson: Lesson) -> float:
     """To read, to look and to answer."""
     seconds = sum(text.seconds for step in lesson.steps for _, text in step.texts)

@@ -4,7 +4,7 @@ import base64
 from html import escape
 
 from vizkit.from_json import ReportError
-from vizkit.lessons.checking import given
+from vizkit.lessons.checking import asked_of, given
 from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.judging import in_words, judged, options
 from vizkit.lessons.lesson import Lesson, Step
@@ -20,11 +20,13 @@ font-family: ui-monospace, monospace; font-size: .92em } .display { display: blo
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 
 
-def document(lesson: Lesson, of: Subject) -> str:
-    """HTML without scripts; of steps that this model has no answer for the sentence that says so."""
+def document(lesson: Lesson, of: Subject, own: bool = True) -> str:
+    """HTML without scripts; of steps that this model has no answer for the sentence that says so. `own`: as
+    `checking.asked_of` takes it."""
     able = "".join(f"<li>{escape(each)}</li>" for each in lesson.able)
-    steps = "".join(f"<section>{_step(step, of, number)}</section>" for number, step in enumerate(lesson.steps, 1))
-    answers = "".join(f"<li value='{number}'>{_answer(step, of)}</li>" for number, step in lesson.questions)
+    asked = [(number, step, asked_of(step, of, own)) for number, step in enumerate(lesson.steps, 1)]
+    steps = "".join(f"<section>{_step(step, on, number)}</section>" for number, step, on in asked)
+    answers = "".join(f"<li value='{number}'>{_answer(step, on)}</li>" for number, step, on in asked if step.question)
     facts = f"{escape(of.name)} · {escape(of.image)} · {lesson.minutes} minutes · vizkit {__version__}"
     return around(
         f"{CSS}<h1>{escape(lesson.title)}</h1><p>{facts}</p><ul>{able}</ul>{steps}"

@@ -223,7 +223,8 @@ def calibration(found: Sequence[tuple[Step, Judged]], of: "Subject") -> list[str
         said.append(f"Your numbers are too {'high' if high else 'low'}, {high + low} of {len(numbers)} times.")
     rest = [each for each in found if each[1].values is None]
     if rest:
-        said.append(f"Of {len(rest)} other answers {sum(each.right for _, each in rest)} are as this model has them.")
+        right = sum(each.right for _, each in rest)
+        said.append(f"As this model has it: {right} of {len(rest)} other answer{'s' if len(rest) > 1 else ''}.")
     return said
 
 

@@ -109,7 +109,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     show(card.at)
   }
   clear.onclick = () => { card.chosen = new Set(); show() }
-  commit.onclick = () => setTriggerValue('guess', [...card.chosen].map(cell => [(cell % columns + 0.5) / columns, (Math.floor(cell / columns) + 0.5) / rows]))
+  const share = (at, count) => Math.round(1e4 * (at + 0.5) / count) / 1e4
+  commit.onclick = () => setTriggerValue('guess', [...card.chosen].map(cell => [share(cell % columns, columns), share(Math.floor(cell / columns), rows)]))
   canvas.setAttribute('aria-label', data.label)
   canvas.tabIndex = asks ? 0 : -1
   canvas.setAttribute('role', asks ? 'application' : 'img')

@@ -14,7 +14,7 @@ from vizkit.ui.session.address import drop, put
 from vizkit.views.rules import RefusedError, words
 
 LESSON, STEP, STORE, HEARD = "_lesson", "_lesson_step", "_lesson_answers", "_lesson_heard"
-LONGEST, MOST = 100_000, 1000  # characters, and answers, that a browser keeps
+LONGEST, MOST = 1_000_000, 1000  # characters, and answers, that a browser keeps
 LONGEST_WHY = 600
 MEMORY = Canvas(
     "vizkit_lesson_memory",

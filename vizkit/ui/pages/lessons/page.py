@@ -1,11 +1,13 @@
 """The shelf, a step, and the end of a lesson."""
 
+import contextlib
 from functools import partial
 
 import streamlit as st
 
 from vizkit.from_json import ReportError
 from vizkit.lessons.answers import Answered, to_json
+from vizkit.lessons.checking import asked_of
 from vizkit.lessons.expressions import LessonError, written
 from vizkit.lessons.judging import Judged, calibration, in_words, judged
 from vizkit.lessons.lesson import Lesson, Look, Step
@@ -58,12 +60,11 @@ def view(page: Page) -> None:
     _line(lesson, number)
     step = lesson.steps[number - 1] if number <= len(lesson.steps) else None
     source = chosen.sources()[0] if chosen.sources() else lesson.model
-    if step and step.model and source == lesson.model:
-        source = step.model
-    if (of := accepted(source, chosen.picture())) is None:
+    own = source == lesson.model  # nobody has chosen another
+    if (of := accepted((own and step and step.model) or source, chosen.picture())) is None:
         return
     try:
-        _step(lesson, number, step, of) if step else _end(lesson, of)
+        _step(lesson, number, step, of) if step else _end(lesson, of, own)
     except (LessonError, NotApplicable, ReportError) as sentence:
         st.info(plain(f"With {of.name} on this picture this step has no answer: {sentence}"), icon=":material/block:")
         if st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image")):
@@ -167,11 +168,12 @@ def _view(look: Look, of: NamedSubject, at: str) -> None:
 
 
 # ---- the end ---------------------------------------------------------------------------------------------------------
-def _end(lesson: Lesson, of: NamedSubject) -> None:
+def _end(lesson: Lesson, of: NamedSubject, own: bool) -> None:
     found: list[tuple[int, Step, Judged]] = []
     for number, step in lesson.questions:
         if step.question and (told := said(lesson, number, step)) is not None:
-            found.append((number, step, judged(step.question, of, told)))
+            with contextlib.suppress(LessonError, NotApplicable):  # of another model: it has no answer
+                found.append((number, step, judged(step.question, asked_of(step, of, own), told)))
     st.markdown(f"### Where you and {plain(of.name)} look")
     for sentence in calibration([(step, each) for _, step, each in found], of):
         st.markdown(f":primary[:material/insights:] {plain(sentence)}")
@@ -211,7 +213,7 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
         )
         st.download_button(
             "Handout to print (HTML)",
-            partial(_handout, lesson, of),
+            partial(_handout, lesson, of, own),
             f"{lesson.name}.html",
             "text/html",
             icon=":material/print:",
@@ -220,7 +222,7 @@ def _end(lesson: Lesson, of: NamedSubject) -> None:
         st.button("All lessons", icon=":material/menu_book:", on_click=go, args=("",), key="lesson_ends")
 
 
-def _handout(lesson: Lesson, of: NamedSubject) -> bytes:
+def _handout(lesson: Lesson, of: NamedSubject, own: bool) -> bytes:
     from vizkit.lessons.handout import document
 
-    return document(lesson, of).encode()
+    return document(lesson, of, own).encode()
