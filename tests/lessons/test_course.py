@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from vizkit.lessons import checking, expressions, lesson, vocabulary
+from vizkit.lessons import checking, expressions, lesson
 from vizkit.lessons.judging import judged
+from vizkit.lessons.vocabulary import VOCABULARY, maps
 from vizkit.models.probes.model_functions import randomised
 from vizkit.traces import NotApplicable
 from vizkit.views.subject import Subject
@@ -46,7 +47,7 @@ def right_guess(question: lesson.Question, of: Subject) -> Any:
             return answer
         rows, columns = answer.shape
         order = answer.flatten().argsort(descending=True).tolist()
-        count = 1 if question.kind == "point" else vocabulary.holding(answer, 0.5)
+        count = 1 if question.kind == "point" else maps.holding(answer, 0.5)
         places = [((at % columns + 0.5) / columns, (at // columns + 0.5) / rows) for at in order[:count]]
         return places[0] if question.kind == "point" else places
     values = [expression.value(of) for _, expression in question.parts]
@@ -78,14 +79,15 @@ def test_a_lesson_holds_and_has_one_idea_a_step(file: Path) -> None:
 def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> None:
     given = read(file)
     step = given.steps[number - 1]
-    assert step.question is not None
+    question = step.question
+    assert question is not None
     own = subject(step.model or given.model, given.picture)
-    told = right_guess(step.question, own)
-    assert judged(step.question, own, told).right
+    told = right_guess(question, own)
+    assert judged(question, own, told).right
 
     def is_wrong(name: str) -> bool:
         try:
-            return not judged(step.question, exchanged(step.model or given.model, given.picture, name), told).right
+            return not judged(question, exchanged(step.model or given.model, given.picture, name), told).right
         except (NotApplicable, expressions.LessonError):
             return False  # no answer is no other answer
 
@@ -98,8 +100,9 @@ def test_every_word_is_in_use() -> None:
         for step in read(file).steps:
             written = [expression for _, text in step.texts for expression, _ in text.values]
             for expression in [*written, *(step.question.expressions if step.question else ())]:
-                used |= {node.func.id for node in ast.walk(expression.tree) if isinstance(node, ast.Call)}
-    assert set(vocabulary.VOCABULARY) == used
+                calls = (node for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
+                used |= {ast.unparse(call.func) for call in calls}
+    assert set(VOCABULARY) == used
 
 
 @pytest.mark.parametrize("model", ["/etc/passwd", "hf-hub:somebody/model", "../model", "vit_base_patch16_224"])
