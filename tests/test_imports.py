@@ -46,6 +46,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.views": 8,
     "vizkit.hosts": 9,
     "vizkit.report": 10,
+    "vizkit.lessons": 10,
     "vizkit.commands": 11,
     "vizkit.ui": 11,
     "vizkit.__main__": 12,

@@ -38,11 +38,12 @@ COMMANDS = {
     "cka": "interventions.cka",
     "explain": "explaining.explain",
     "explained": "explaining.explained",
-    "score": "score",
+    "score": "explaining.score",
     "shift": "shift",
     "evaluate": "evaluate",
     "look-over": "explaining.look_over",
     "report": "report",
+    "lesson": "lesson",
     "app": "app",
 }
 """Name and module, whose function is called as the module."""

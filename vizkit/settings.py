@@ -23,7 +23,8 @@ class Settings:
     on this machine alone. `uploads_kept_hours`: how long an uploaded checkpoint or zip stays on the disk;
     `uploads_bytes`: how much all of them take there, unpacked ones too. `cache_bytes`: what all sessions together keep
     in memory of models, traces and what is made of them; by default more than one model may take. `keep_pictures`:
-    whether uploaded pictures stay on the disk as long, so that links to them open."""
+    whether uploaded pictures stay on the disk as long, so that links to them open. `lessons`: a folder of lessons that
+    the page Lessons serves beside those of vizkit."""
 
     model_bytes: int
     data_roots: tuple[Path, ...] = ()
@@ -33,11 +34,13 @@ class Settings:
     uploads_bytes: int = 20 * GIB
     cache_bytes: int = GIB
     keep_pictures: bool = False
+    lessons: Path | None = None
 
 
 def settings() -> Settings:
     """The settings as the environment has them now. Raises ValueError that names the variable that makes no sense."""
     roots = os.environ.get("VIZKIT_DATA_ROOTS", "").split(os.pathsep)
+    lessons = os.environ.get("VIZKIT_LESSONS", "").strip()
     return Settings(
         int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 8) * GIB),
         tuple(Path(root).expanduser().resolve() for root in roots if root.strip()),
@@ -47,6 +50,7 @@ def settings() -> Settings:
         int(_positive("VIZKIT_UPLOADS_GIB", 20.0) * GIB),
         int(_positive("VIZKIT_CACHE_GIB", psutil.virtual_memory().total / GIB / 3) * GIB),
         _yes("VIZKIT_KEEP_PICTURES") or False,
+        Path(lessons).expanduser().resolve() if lessons else None,
     )
 
 

@@ -16,6 +16,11 @@ from vizkit.ui import reading
 PAGES = {
     "": [
         (
+            "lessons",
+            "Lessons",
+            "Predict first, then see: short courses, their answers measured on your model and picture.",
+        ),
+        (
             "explore",
             "Explore",
             "See what a vision model does with an image. Click a patch: where does each head attend?",
@@ -97,9 +102,11 @@ def heading(title: str) -> Any:
 
 
 def lead_on(stem: str) -> None:
-    """A line at the end of a page: the one that comes next in the menu, with what it shows; the report last."""
-    first, *others = (page for pages in PAGES.values() for page in pages)
-    order = [first, *others[1:], others[0]]
+    """A line at the end of a page: the one that comes next in the menu, with what it shows; the report last. A lesson
+    leads on by itself."""
+    if stem == "lessons" and "lesson" in st.query_params:
+        return
+    order = sorted((page for pages in PAGES.values() for page in pages), key=lambda page: page[0] == "report")
     at = next(index for index, (name, *_) in enumerate(order) if name == stem)
     after, title, line = order[(at + 1) % len(order)]
     st.page_link(page_of(after, title), label=f"Next: **{title}**. {line}", icon=":material/arrow_forward:")

@@ -63,6 +63,7 @@ NOT_CLICKED = {
     "vizkit_copy_link",
     "vizkit_flow",  # nothing
     "vizkit_evaluated",  # goes to another page
+    "vizkit_lesson_memory",  # nothing: it tells what the browser kept
     "vizkit_swipe",  # the bar between two pictures stays where it is let go
 }
 

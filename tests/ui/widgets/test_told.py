@@ -128,6 +128,8 @@ ELSEWHERE = {
     "vizkit_points",  # needs recorded pictures, as the next one: tests/ui/test_data_set_page.py
     "vizkit_suspects",
     "vizkit_race",  # needs scores: tests/ui/test_relevance_page.py
+    "vizkit_guess",  # of a lesson: tests/ui/test_lessons_page.py
+    "vizkit_lesson_memory",
 }
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
 FORGED: tuple[Any, ...] = (

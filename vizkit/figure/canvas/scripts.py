@@ -95,7 +95,12 @@ _SWIPE = (
     "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
     "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div></div>"
 )
+_GUESS = (
+    "<section><canvas></canvas><div><output aria-live='polite'></output><button class='clear'>Clear</button>"
+    "<button class='commit'>This is my guess</button></div></section>\n"
+)
 SCRIPTS = {
+    "vizkit_guess": Script(_GUESS, _HERE / "lessons" / "guess.css", (SHORT, _HERE / "lessons" / "guess.js")),
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),

@@ -1,0 +1,113 @@
+"""Journeys through lessons: one of them played from the shelf to its end by the keyboard alone, one on a telephone."""
+
+import re
+import statistics
+import time
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.canvas import click_at
+from tests.browser.steps import LONG_MS, fits, still
+from vizkit.lessons.lesson import Step
+from vizkit.lessons.shelf import opened
+
+NAME = "1_image_as_a_sequence"
+MOST_TABS = 150
+SETTLED_S = 1.0
+FOCUSED = """() => {
+  let at = document.activeElement
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return [at?.tagName, at?.getAttribute('aria-label') || at?.innerText || at?.value || ''].join(' ')
+}"""
+
+
+def tab_to(page: Page, words: str) -> None:
+    """Press Tab until what has the focus is called so."""
+    for _ in range(MOST_TABS):
+        if re.search(words, page.evaluate(FOCUSED), re.DOTALL):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never comes to {words}.")
+
+
+def answer(page: Page, step: Step) -> None:
+    """Some guess, with keys."""
+    question = step.question
+    assert question is not None
+    if question.kind in ("point", "draw"):
+        tab_to(page, "^CANVAS The picture as")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        tab_to(page, "^BUTTON This is my guess")
+    elif question.kind == "number":
+        tab_to(page, "^INPUT Your guess")
+        page.keyboard.type("12")
+    elif question.kind == "choice":
+        tab_to(page, rf"^BUTTON {re.escape(question.parts[0][0].words())}")
+    else:
+        tab_to(page, "^INPUT From the largest")
+        for _ in question.parts:
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("Enter")
+        page.keyboard.press("Escape")
+        tab_to(page, "^BUTTON This is my guess")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Guess again")).to_be_visible()
+
+
+def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
+    lesson = opened(NAME)
+    page.goto(f"{server}/lessons")
+    expect(page.get_by_role("button", name="Begin").first).to_be_visible(timeout=LONG_MS)
+    still(page)
+    tab_to(page, "^BUTTON Begin")
+    page.keyboard.press("Enter")
+    taken: list[float] = []
+    for number, step in enumerate(lesson.steps, 1):
+        expect(page.get_by_role("heading", name=step.title, exact=True)).to_be_visible()
+        still(page)
+        if step.question is not None:
+            answer(page, step)
+        tab_to(page, "^BUTTON .*Next")
+        begin = time.monotonic()
+        page.keyboard.press("Enter")
+        expect(
+            page.get_by_text(f"{number + 1} of {len(lesson.steps)}" if step is not lesson.steps[-1] else "The end")
+        ).to_be_visible()
+        still(page)
+        taken.append(time.monotonic() - begin)
+    assert statistics.median(taken) < SETTLED_S, taken
+    expect(page.get_by_role("heading", name="Where you and")).to_be_visible()
+    expect(page.get_by_text("Your places held")).to_be_visible()
+    with page.expect_download() as download:
+        tab_to(page, "^BUTTON .*My answers")
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename == f"{NAME}_answers.json"
+    page.goto(f"{server}/lessons")  # another session: the browser itself knows
+    expect(page.get_by_text(f"{len(lesson.questions)} of {len(lesson.questions)} answered")).to_be_visible()
+
+
+def test_a_guess_on_a_telephone(phone: Page, server: str):
+    lesson = opened(NAME)
+    number, step = next(
+        (number, step) for number, step in lesson.questions if step.question and step.question.kind == "point"
+    )
+    phone.goto(f"{server}/lessons?lesson={NAME}&step={number}")
+    expect(phone.get_by_role("heading", name=step.title, exact=True)).to_be_visible(timeout=LONG_MS)
+    fits(phone)
+    canvas = phone.locator("canvas[data-mode=point]")
+    box = canvas.bounding_box()
+    assert box is not None
+    assert box["width"] > 300
+    click_at(canvas, 0.2, 0.8)
+    phone.get_by_role("button", name="This is my guess").click()
+    expect(phone.get_by_text(re.compile("Your patch"))).to_be_visible()
+    fits(phone)
+    phone.reload()
+    expect(phone.get_by_text(re.compile("Your patch"))).to_be_visible()
+    phone.get_by_role("button", name="Next", exact=True).click()
+    expect(phone.get_by_role("heading", name=lesson.steps[number].title, exact=True)).to_be_visible()
+    fits(phone)
+    phone.get_by_role("button", name="All lessons").click()
+    expect(phone.get_by_text("1 of")).to_be_visible()
+    fits(phone)

@@ -1,0 +1,152 @@
+"""A lesson is tried out: on real models, with what can be wrong in it; and the command around it."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lessons.stubs import FRONT
+from vizkit.__main__ import main
+from vizkit.from_json import ReportError
+from vizkit.lessons.answers import MOST_BYTES, Answered, as_csv, from_json, to_json
+from vizkit.lessons.checking import minutes, problems, subject
+from vizkit.lessons.handout import document
+from vizkit.lessons.lesson import KEYS, read
+
+ROOT = Path(__file__).parents[2]
+GOOD = """## Look
+The model makes {patches()} patches.
+
+view: rollout(depth=2)
+---
+## Where
+point: Where does the class token look?
+answer: attention(layer=last, query=cls)
+mark: patch
+reveal: It is {answer}; you said {guess}, which holds {at(attention(), guess):.1%}.
+---
+## How many
+number: How many patches?
+answer: patches()
+"""
+FRONT_GOOD = FRONT.replace("  - Say where", "  - Say how many patches there are.\n  - Say where")
+
+
+@pytest.fixture(scope="module")
+def vit() -> Any:
+    return subject("bundled:digits_vit", "digit 3")
+
+
+def found(text: str, of: Any) -> list[str]:
+    return list(problems(read(FRONT_GOOD + text), of=of))
+
+
+def test_a_good_lesson_has_no_problems(vit):
+    assert found(GOOD, vit) == []
+    assert 1.5 < minutes(read(FRONT_GOOD + GOOD)) < 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{patches()}", "{patchs()}", "There is no function patchs. The nearest: patches"),
+        ("depth=2", "depht=2", "Line 14: rollout has no setting depht"),
+        ("rollout(depth=2)", "walk_through(step=900)", "Line 14: step is a number from 1 to 10"),
+        ("rollout(depth=2)", "patch_merging", "Line 14: "),
+        ("layer=last", "layer=40", "there is no layer 40"),
+        ("query=cls", "query=dist", "dist"),
+        ("mark: patch", "mark: (90, 90)", "Line 19: mark is a place"),
+        ("{answer}", "{attention()}", "A map cannot be written"),
+        ("patches()\n", "label()\n", "There is no function label"),
+        ("answer: patches()\n", "answer: 1 / (patches() - patches())\n", "cannot be worked out"),
+        ("minutes: 3", "minutes: 90", "not 90"),
+        ("  - Say how many patches there are.\n", "", "able has 2 to 4 sentences, not 1"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(vit, old: str, new: str, said: str):
+    text = FRONT_GOOD + GOOD
+    assert old in text
+    sentences = list(problems(read(text[::-1].replace(old[::-1], new[::-1], 1)[::-1]), of=vit))
+    assert any(said in sentence for sentence in sentences), sentences
+
+
+def test_options_and_items_that_decide_nothing(vit):
+    choice = "## Which\nchoice: Which?\noptions:\n  A: patches() > 1\n  B: patches() > 2\n"
+    order = "## Which\norder: In order\nitems:\n  A: patches()\n  B: patches()\n"
+    assert "Of the options 2 hold, not one." in found(choice, vit)[-1]
+    assert "have the same number" in found(order, vit)[-1]
+
+
+def test_a_model_without_tokens_is_said_in_a_sentence():
+    sentences = found(GOOD, subject("bundled:digits_cnn", "digit 3"))
+    assert any(sentence.startswith("Line ") and "rollout" in sentence for sentence in sentences)
+
+
+def test_the_command_begins_checks_and_gathers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "my_lesson.md"
+    assert main(["lesson", "new", str(path)]) == 0
+    assert main(["lesson", "check", str(path)]) == 0
+    assert "2 steps, 1 questions" in capsys.readouterr().out
+    assert main(["lesson", "new", str(path)]) == 2  # never over another
+    path.write_text(path.read_text().replace("query=cls)\nhint", "query=nobody)\nhint"))
+    assert main(["lesson", "check", str(path)]) == 2
+    said = capsys.readouterr()
+    assert "no token “nobody”" in said.out
+    assert "One thing to mend." in said.err
+    assert main(["lesson", "words"]) == 0
+    assert "attention(layer" in capsys.readouterr().out
+
+
+def steps(learner: str) -> list[Answered]:
+    return [Answered(2, "Where", "point", "row 1, column 2", "row 2, column 2", 0.25, False, f"=1+1 of {learner}")]
+
+
+def test_the_lesson_of_the_manual_holds():
+    manual = (ROOT / "docs" / "lessons.md").read_text(encoding="utf-8")
+    assert list(problems(read(manual.partition("```markdown\n")[2].partition("```")[0]))) == []
+    assert all(f"`{name}`" in manual for name in KEYS if name not in ("answer", "within", "unit", "options", "items"))
+
+
+def test_answers_of_a_class_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name in ("Anna", "=cmd|' /C calc'!A0"):
+        text = to_json(name, "small", "ViT", "mayfly nymph", steps(name))
+        assert from_json(text.encode()).steps == tuple(steps(name))
+        (tmp_path / f"{name[:4]}.json").write_text(text, encoding="utf-8")
+    files = sorted(map(str, tmp_path.glob("*.json")))
+    assert main(["lesson", "answers", *files, "-o", str(tmp_path / "class.csv")]) == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "class.csv").read_text(encoding="utf-8"))))
+    assert [row["learner"] for row in rows] == ["'=cmd|' /C calc'!A0", "Anna"]
+    assert [(row["step"], row["score"], row["right"]) for row in rows] == [("2", "0.2500", "False")] * 2
+    assert rows[1]["why"] == "'=1+1 of Anna"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b"x" * (MOST_BYTES + 1),
+        json.dumps({"vizkit": "1", "learner": 3, "lesson": "", "model": "", "picture": "", "steps": []}).encode(),
+    ],
+)
+def test_what_is_no_file_of_answers_is_refused(content: bytes):
+    with pytest.raises(ReportError):
+        from_json(content)
+    assert as_csv([]).count("\n") == 1
+
+
+def test_a_handout_is_a_page_without_scripts(vit):
+    page = document(read(FRONT_GOOD + GOOD), vit)
+    assert "<script" not in page
+    assert page.count("<img alt=") == 3  # the rollout, and the picture of each question
+    assert "src='data:image/png;base64," in page
+    answers = page.partition("Answers, measured")[2]
+    assert "<li value='3'><p>64</p></li>" in answers
+    assert "you said" not in page
+    assert document(read(FRONT_GOOD + GOOD), subject("bundled:digits_cnn", "digit 3")).count("<em>") >= 1

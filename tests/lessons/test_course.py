@@ -1,0 +1,111 @@
+"""The lessons that come with vizkit: they hold, they read well, and their right answers are those of the live model."""
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vizkit.lessons import checking, expressions, lesson
+from vizkit.lessons.judging import judged
+from vizkit.lessons.vocabulary import VOCABULARY, maps
+from vizkit.models.probes.model_functions import randomised
+from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
+
+FILES = sorted((Path(lesson.__file__).parent / "course").glob("*.md"))
+WEIGHTS = ("shuffled 0", "shuffled 1", "shuffled 2")
+NETWORKS = ("digits_vit", "insects_deit", "insects_vit", "insects_swin", "digits_swin", "digits_cnn")
+
+
+@cache
+def read(file: Path) -> lesson.Lesson:
+    return lesson.read(file.read_text(encoding="utf-8"), file.stem)
+
+
+@cache
+def subject(model: str, picture: str) -> Subject:
+    return checking.subject(model, picture)
+
+
+@cache
+def exchanged(model: str, picture: str, name: str) -> Subject:
+    """The same network with other weights, or another network."""
+    if name not in WEIGHTS:
+        return subject(f"bundled:{name}", picture)
+    own = subject(model, picture)
+    loaded = randomised(own.loaded, seed=int(name.split()[1]))
+    return Subject(lambda: loaded, own.original, image=picture, model=own.model)
+
+
+def right_guess(question: lesson.Question, of: Subject) -> Any:
+    """What a learner would have to say, as a page keeps it."""
+    if question.answer is not None:
+        answer = question.answer.value(of)
+        if question.kind == "number":
+            return answer
+        rows, columns = answer.shape
+        order = answer.flatten().argsort(descending=True).tolist()
+        count = 1 if question.kind == "point" else maps.holding(answer, 0.5)
+        places = [((at % columns + 0.5) / columns, (at // columns + 0.5) / rows) for at in order[:count]]
+        return places[0] if question.kind == "point" else places
+    values = [expression.value(of) for _, expression in question.parts]
+    if question.kind == "choice":
+        return values.index(True)
+    return sorted(range(len(values)), key=lambda at: -values[at])
+
+
+def questions() -> list[Any]:
+    return [
+        pytest.param(file, number, id=f"{file.stem}-{number}")
+        for file in FILES
+        for number, step in enumerate(read(file).steps, 1)
+        if step.question
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_lesson_holds_and_has_one_idea_a_step(file: Path) -> None:
+    given = read(file)
+    assert list(checking.problems(given)) == []
+    assert 10 <= len(given.steps) <= 14
+    assert len(given.questions) >= 0.6 * len(given.steps)
+    assert all(40 <= len(step.prose.words().split()) <= 125 for step in given.steps)
+    assert all(step.look and (step.reveal is not None) == (step.question is not None) for step in given.steps)
+
+
+@pytest.mark.parametrize(("file", "number"), questions())
+def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> None:
+    given = read(file)
+    step = given.steps[number - 1]
+    question = step.question
+    assert question is not None
+    own = subject(step.model or given.model, given.picture)
+    told = right_guess(question, own)
+    assert judged(question, own, told).right
+
+    def is_wrong(name: str) -> bool:
+        try:
+            return not judged(question, exchanged(step.model or given.model, given.picture, name), told).right
+        except (NotApplicable, expressions.LessonError):
+            return False  # no answer is no other answer
+
+    assert any(is_wrong(name) for name in (*WEIGHTS, *NETWORKS))
+
+
+def test_every_word_is_in_use() -> None:
+    used = set()
+    for file in FILES:
+        for step in read(file).steps:
+            written = [expression for _, text in step.texts for expression, _ in text.values]
+            for expression in [*written, *(step.question.expressions if step.question else ())]:
+                calls = (node for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
+                used |= {ast.unparse(call.func) for call in calls}
+    assert set(VOCABULARY) == used
+
+
+@pytest.mark.parametrize("model", ["/etc/passwd", "hf-hub:somebody/model", "../model", "vit_base_patch16_224"])
+def test_an_expression_opens_no_other_model_than_those_that_come_with_vizkit(model: str) -> None:
+    with pytest.raises(NotApplicable, match="no bundled model"):
+        expressions.parse(f"patches(model='{model}')").value(subject("bundled:digits_vit", "digit 3"))

@@ -1,0 +1,116 @@
+"""Whether a lesson holds on a model and a picture: views open, answers can be worked out, texts filled."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from vizkit.lessons.expressions import LessonError, Words
+from vizkit.lessons.judging import Judged, judged, marked
+from vizkit.lessons.lesson import Lesson, Look, Question, Step
+from vizkit.traces import NotApplicable
+from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+
+ABLE, TIMES_OFF = (2, 4), 2.0
+QUESTION_S, VIEW_S = 40, 25  # to answer, to look
+
+
+def subject(model: str, picture: str) -> Subject:
+    """Of a bundled picture. ModelError for a model that is not here."""
+    from vizkit.datasets import samples
+    from vizkit.models import load
+    from vizkit.views import bundled
+
+    loaded: Loaded = load(model)
+    return Subject(lambda: loaded, samples.picture(picture), image=picture, model=bundled.title(model))
+
+
+def asked_of(step: Step, of: Subject, own: bool) -> Subject:
+    """Whom a step asks: its own model, where `own` says that `of` is the lesson's."""
+    return of.other(step.model) if own and step.model else of
+
+
+def minutes(lesson: Lesson) -> float:
+    """To read, to look and to answer."""
+    seconds = sum(text.seconds for step in lesson.steps for _, text in step.texts)
+    looks = sum(step.look is not None for step in lesson.steps)
+    return (seconds + QUESTION_S * len(lesson.questions) + VIEW_S * looks) / 60
+
+
+def problems(
+    lesson: Lesson, model: str = "", picture: str = "", words: Words | None = None, of: Subject | None = None
+) -> Iterator[str]:
+    """A sentence for each, with its line; on another model or picture than the lesson's own where those are named."""
+    if not ABLE[0] <= len(lesson.able) <= ABLE[1]:
+        yield f"able has {ABLE[0]} to {ABLE[1]} sentences, not {len(lesson.able)}."
+    takes = minutes(lesson)
+    if not 1 / TIMES_OFF <= takes / lesson.minutes <= TIMES_OFF:
+        yield f"This takes about {takes:.0f} minutes to read and to answer, not {lesson.minutes}."
+    subjects: dict[str, Subject] = {}
+    for step in lesson.steps:
+        name = model or step.model or lesson.model
+        on = of or subjects.setdefault(name, subject(name, picture or lesson.picture))
+        for sentence in _step(step, on, words):
+            yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
+
+
+def _step(step: Step, of: Subject, words: Words | None) -> Iterator[str]:
+    texts = [text for _, text in step.texts]
+    written = [expression for text in texts for expression, _ in text.values]
+    for expression in [*written, *(step.question.expressions if step.question else [])]:
+        try:
+            expression.proven(words)
+        except LessonError as sentence:
+            yield str(sentence)
+            return
+    if step.look is not None:
+        yield from _view(step.look, of)
+    try:
+        for what, text in step.texts:
+            if what != "reveal":
+                text.filled(of, words)
+        answer = _tried(step.question, of, words) if step.question else None
+        if isinstance(answer, Judged) and answer.values is not None:
+            marked(step, of, answer.values, words)
+        if isinstance(answer, str):
+            yield answer
+        elif step.reveal is not None:
+            step.reveal.filled(of, words, **given(answer))
+    except (LessonError, NotApplicable) as sentence:
+        yield str(sentence)
+
+
+def given(answer: Judged | None) -> dict[str, Any]:
+    """What a reveal knows by name."""
+    return {} if answer is None else {"guess": answer.guess, "answer": answer.answer}
+
+
+def _tried(question: Question, of: Subject, words: Words | None) -> Judged | str:
+    """The answer to a guess of nobody's, or why the question is none."""
+    told = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0, "order": range(len(question.parts))}
+    found = judged(question, of, told[question.kind], words)
+    values = [expression.value(of, words) for _, expression in question.parts]
+    if question.kind == "choice" and values.count(True) != 1:
+        return f"Line {question.line}: Of the options {values.count(True)} hold, not one."
+    if question.kind == "order" and len(set(values)) < len(values):
+        return f"Line {question.line}: Two of the items have the same number, so they have no order."
+    return found
+
+
+def _view(look: Look, of: Subject) -> Iterator[str]:
+    from vizkit.from_json import ReportError
+    from vizkit.hosts.showing import Showing, able
+    from vizkit.views.controls import checked
+
+    try:
+        able(look.view, [of])
+        blocks = Showing(checked(look.view, [of]), [of]).blocks
+        if not blocks:
+            yield f"Line {look.line}: {look.name} shows nothing."
+        for block in blocks:
+            if getattr(block, "alt", "words") == "":
+                yield f"Line {look.line}: a {type(block).__name__} of {look.name} has no alternative text."
+    except (ReportError, NotApplicable) as sentence:
+        said = str(sentence)
+        yield said if said.startswith("Line ") else f"Line {look.line}: {look.name}: {said}"
