@@ -2,11 +2,12 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from vizkit.ui.shell import PAGES
 from vizkit.ui.views import package_of
 
+TRIES = 10  # of a click
 MAIN = "[data-testid='stMain']"
 PHONE_PX = 390
 RAN = "[data-testid='stApp'][data-test-script-state='notRunning']"
@@ -66,3 +67,19 @@ def fits(phone: Page) -> None:
     leads = phone.locator("[data-testid='stPageLink'] p").all()
     assert all(lead.evaluate("line => line.scrollWidth <= line.parentElement.clientWidth") for lead in leads)
     expect(phone.locator("img:not([alt])")).to_have_count(0)
+
+
+def click_at(canvas: Locator, x: float, y: float) -> None:
+    """Clicks at these shares of the canvas's width and height, which change while a run of the page draws it.
+
+    A canvas that a run draws anew may have another size a moment later: a click beside it is tried again with the new
+    size. The caller names the canvas so well that it is not that of the view before.
+    """
+    for tried in range(1, TRIES + 1):
+        canvas.click(trial=True)  # waits until it stands still
+        width, height = canvas.evaluate("canvas => [canvas.clientWidth, canvas.clientHeight]")
+        try:
+            return canvas.click(position={"x": x * width, "y": y * height}, timeout=3_000)
+        except TimeoutError:
+            if tried == TRIES:
+                raise

@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.canvas import click_at
-from tests.browser.steps import MAIN, choose, fits, ready
+from tests.browser.steps import MAIN, choose, click_at, fits, ready
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 

@@ -12,9 +12,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import vizkit
-from tests.browser.canvas import click_at
 from tests.browser.conftest import serving, watched
-from tests.browser.steps import LONG_MS, fits, go_to, pick, still
+from tests.browser.steps import LONG_MS, click_at, fits, go_to, pick, still
 from tests.browser.steps import ready as ready_view
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.remarks.attention import how_widely, of_head, of_map

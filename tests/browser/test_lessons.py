@@ -6,8 +6,7 @@ import time
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.canvas import click_at
-from tests.browser.steps import LONG_MS, fits, still
+from tests.browser.steps import LONG_MS, click_at, fits, still
 from vizkit.lessons.lesson import Step
 from vizkit.lessons.shelf import opened
 

@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.canvas import click_at
-from tests.browser.steps import LONG_MS, MAIN, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, click_at, fits, ready
 
 COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
   WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""

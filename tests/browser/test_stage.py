@@ -5,8 +5,7 @@ import json
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.canvas import click_at
-from tests.browser.steps import MAIN, ready, still
+from tests.browser.steps import MAIN, click_at, ready, still
 from vizkit.figure.canvas.scripts import SCRIPTS, mounted
 from vizkit.ui.widgets.stage import HERE
 

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import vizkit
-from tests.browser.canvas import click_at
-from tests.browser.steps import PHONE_PX
+from tests.browser.steps import PHONE_PX, click_at
 from tests.test_notebook import NOTEBOOK, execute, html_of, running
 from tests.views.contract import FITTING, subject
 from vizkit.datasets import samples

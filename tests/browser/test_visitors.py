@@ -10,9 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, TimeoutError, WebSocketRoute, expect
 
 from tests import hostile
-from tests.browser.canvas import click_at
 from tests.browser.conftest import watched
-from tests.browser.steps import MAIN, go_to, ready
+from tests.browser.steps import MAIN, click_at, go_to, ready
 
 LONG_MS = 300_000
 PLACES = (

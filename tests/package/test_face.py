@@ -15,7 +15,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.insects import draw
 from vizkit.traces import NotApplicable
 
-FACE = ("explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap")
+FACE = ("data_set", "explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap")
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 CODE = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 PICTURE = draw(3, split="test", size_px=224).picture

@@ -10,8 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 import vizkit
-from tests.browser.canvas import click_at
-from tests.browser.steps import MAIN, choose, fits, pick, ready
+from tests.browser.steps import MAIN, choose, click_at, fits, pick, ready
 
 CANVAS = f"{MAIN} canvas[role='application']"
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")

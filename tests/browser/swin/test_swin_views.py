@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.canvas import click_at
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, click_at, fits, ready
 from tests.browser.swin.test_swin import CANVAS, LOOK
 
 HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
