@@ -38,7 +38,7 @@ from vizkit.views.subject import Subject
 def rollout(of: Subject, query: Query = "cls", depth: At = "last", residual: Number = 0.5) -> Map:
     """Attention rollout up to a layer: the share of every patch, together 1. `query` `mean`: of all patches."""
     asked = query if query == "mean" else asked_of(of, layer_of(of, depth).query, query)
-    grown = rollout_by_layer(of.whole(), asked, residual=residual)
+    grown = rollout_by_layer(of.whole(), asked, residual=float(residual))
     return shares(grown[one_of(len(grown), depth, "layer")].grid)
 
 

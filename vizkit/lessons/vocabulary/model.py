@@ -78,7 +78,7 @@ says("doubt", "Entropy of the answer: 0 sure, 1 all alike.", lambda of, t=1: _so
 @word
 def other_share(of: Subject, rank: int = 1, t: Number = 1) -> float:
     """Dark knowledge: the share of the `rank`-th of the other classes in what the first choice leaves."""
-    found = temperature.dark_knowledge(of.seen.logits, t).shares
+    found = temperature.dark_knowledge(of.seen.logits, float(t)).shares
     return float(found[one_of(len(found), rank, "rank")])
 
 
@@ -88,11 +88,11 @@ def divergence(of: Subject, teacher: str, t: Number = 1) -> float:
     theirs, own = other(of, teacher).seen.logits, of.seen.logits
     if len(theirs) != len(own):
         raise NotApplicable("A teacher has to know the same classes.")
-    return float(loss.kl(theirs[None], own[None], t)[0])
+    return float(loss.kl(theirs[None], own[None], float(t))[0])
 
 
 def _soft(of: Subject, t: Number, edits: str = "") -> temperature.Softened:
-    return temperature.softened(other(of, edits=edits).seen.logits, min(max(t, 0.01), 1000))
+    return temperature.softened(other(of, edits=edits).seen.logits, float(min(max(t, 0.01), 1000)))
 
 
 says("likeness_of_tokens", "Cosine of class and distillation token.", lambda of, layer="last": _likeness(of, layer))
