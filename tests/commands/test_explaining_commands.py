@@ -14,7 +14,7 @@ from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
-from vizkit.commands import score as command
+from vizkit.commands.explaining import score as command
 from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.options import class_of
 from vizkit.datasets.insects import LABELS, draw

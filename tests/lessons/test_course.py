@@ -16,7 +16,7 @@ from vizkit.views.subject import Subject
 
 FILES = sorted((Path(lesson.__file__).parent / "course").glob("*.md"))
 WEIGHTS = ("shuffled 0", "shuffled 1", "shuffled 2")
-NETWORKS = ("digits_vit", "insects_deit", "insects_vit", "insects_swin", "digits_swin", "digits_cnn")
+NETWORKS = ("digits_vit", "insects_deit", "insects_vit", "insects_swin", "digits_swin", "digits_cnn", "digits_lenet")
 
 
 @cache

@@ -61,8 +61,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (asks && cursor) frame(cursor, '#c7d2fe')
   }
   const tell = cell => {
-    const marked = data.marked.length ? ' Blue: the marked patch.' : ''
-    said.textContent = (asks ? [cell && name(cell), data.mode === 'draw' && `${card.chosen.size} painted`].filter(Boolean).join(' · ') || data.hint : data.words) + marked
+    const now = [cell && name(cell), data.mode === 'draw' && card.chosen.size && `${card.chosen.size} painted`].filter(Boolean)
+    const words = asks ? (now.length ? now : [data.hint]) : [data.words]
+    said.textContent = [...words, ...(data.marked.length ? ['Blue: the marked patch.'] : [])].join(' · ')
   }
   const show = cell => {
     clear.hidden = data.mode !== 'draw'
