@@ -111,6 +111,9 @@ def test_planted_faults_are_those_that_are_named():
         assert apart < 12 < np.abs(some[row][0].astype(int) - whole[row][0]).mean()
     assert all(some.targets[row] == 0 for row in source.marked)
     assert all((some[row][0][4, 4] == (230, 40, 200)).all() for row in source.marked)
+    for seed in range(20):  # a label that is planted is never the picture's own
+        changed = planted(whole, labels=0.25, seed=seed)
+        assert len(np.flatnonzero(changed.targets != whole.targets)) == len(changed.source.wrong) == 12
     assert some.digest == planted(whole, labels=0.25, copies=3, marked=(0, 0.5)).digest != planted(whole).digest
 
 

@@ -34,7 +34,7 @@ VIEWS = (
     ),
     _entry(
         "Probe",
-        "What frozen features already tell of the labels: is more training worth it?",
+        "What frozen features already tell of the labels, and whether more training is worth it.",
         "data_set.probe:Probe",
         name="data-probe",
     ),
