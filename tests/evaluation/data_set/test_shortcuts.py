@@ -9,7 +9,7 @@ from tests.evaluation.data_set.toys import recorded
 from vizkit.analysis.remarks.data_set import place_in_words
 from vizkit.datasets.image_set import ImageSet, Source
 from vizkit.evaluation.data_set import hide, shortcuts, verdict
-from vizkit.evaluation.data_set.hiding import elsewhere, grown
+from vizkit.evaluation.data_set.hiding import elsewhere, grown, lost
 from vizkit.evaluation.data_set.shortcuts import affinity, clustered, excess_over
 from vizkit.explanations.job import StoppedError
 from vizkit.image import Preprocessing
@@ -136,6 +136,14 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
         "With it hidden 0 % of them are right instead of 100 %, with another place hidden 100 %: a shortcut."
     )
     assert verdict(found, first, None).endswith("other labels.")
+
+
+def test_what_is_lost_beyond_chance_by_hand():
+    """Five of five changes to the worse: 1/32 < .05; four of four: 1/16."""
+    right = np.ones(8, bool)
+    assert lost(right, np.arange(8) >= 5)
+    assert not lost(right, np.arange(8) >= 4)
+    assert not lost(right, right)
 
 
 def test_hiding_can_be_stopped_and_needs_the_label():

@@ -23,13 +23,15 @@ from vizkit.explanations.reading import eight_bit, pixels_on
 from vizkit.models import Loaded
 from vizkit.traces import NotApplicable
 
+BY_CHANCE = 0.05
 Hide = UInt8[Tensor, "picture channel height width"]
 
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
     """Accuracy on the pictures `rows` as they are, with the place hidden, and with a place of its shape hidden
-    elsewhere; `answers`: the model's class of each with the place hidden. `pictures`: how the first ones were shown."""
+    elsewhere; `answers`: the model's class of each with the place hidden. `pictures`: how the first ones were shown.
+    `falls`: whether more answers are lost than won, against both, beyond chance (exact sign test, 5 %)."""
 
     rows: Int[np.ndarray, " member"]
     before: Interval
@@ -38,10 +40,7 @@ class Hidden:
     answers: Int[np.ndarray, " member"]
     pictures: UInt8[np.ndarray, "few height width 3"]
 
-    @property
-    def falls(self) -> bool:
-        """Whether the place, and no other one, decides: the intervals do not meet."""
-        return self.after.high < min(self.before.low, self.elsewhere.low)
+    falls: bool
 
 
 def hide(
@@ -82,8 +81,19 @@ def hide(
         tell(min(at + BATCH, len(rows)), len(rows))
     hidden, control_answers = (torch.cat(answers[name]).numpy() for name in ("hidden", "control"))
     truth = found.truth[rows]
-    before, after, other = (share_interval(each == truth) for each in (found.answer[rows], hidden, control_answers))
-    return Hidden(rows, before, after, other, hidden, np.stack(shown))
+    right = [each == truth for each in (found.answer[rows], hidden, control_answers)]
+    before, after, other = map(share_interval, right)
+    falls = all(lost(each, right[1]) for each in (right[0], right[2]))
+    return Hidden(rows, before, after, other, hidden, np.stack(shown), falls)
+
+
+def lost(right: Bool[np.ndarray, " member"], then: Bool[np.ndarray, " member"]) -> bool:
+    """Whether fewer are right then, pair by pair."""
+    from scipy.stats import binomtest
+
+    changed = int((right != then).sum())
+    worse = int((right & ~then).sum())
+    return changed > 0 and bool(binomtest(worse, changed, alternative="greater").pvalue < BY_CHANCE)
 
 
 def _seen(found: Recorded, rows: Int[np.ndarray, " some"], loaded: Loaded) -> Hide:

@@ -68,9 +68,8 @@ def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.nda
     some, own, labels = features[rows], target[rows], len(counts)
     linear, votes = (np.zeros((len(rows), labels)) for _ in range(2))
     for learned, asked in StratifiedKFold(folds, shuffle=True, random_state=seed).split(some, own):
-        probe = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS)).fit(
-            some[learned], own[learned]
-        )
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS))
+        probe.fit(some[learned], own[learned])
         linear[np.ix_(asked, probe.classes_)] = probe.predict_proba(some[asked])
         votes[asked] = voted(some[learned], own[learned], some[asked], labels)
     return OutOfSample(rows, linear, votes, folds)
