@@ -59,5 +59,7 @@ def planted(
     rows = chance.permutation(np.flatnonzero(targets == label))
     some = frozenset(rows[: round(share * len(rows))].tolist())
     source = Planted(images.source, wrong, of, some)
-    digest = digest_of("planted", EDITION, images.digest, sorted(wrong), sorted(of.items()), sorted(some), targets.tobytes())
+    digest = digest_of(
+        "planted", EDITION, images.digest, sorted(wrong), sorted(of.items()), sorted(some), targets.tobytes()
+    )
     return replace(images, targets=targets, source=source, digest=digest)
