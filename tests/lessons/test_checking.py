@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from vizkit.lessons.answers import MOST_BYTES, Answered, as_csv, from_json, to_j
 from vizkit.lessons.checking import minutes, problems, subject
 from vizkit.lessons.handout import document
 from vizkit.lessons.lesson import KEYS, read
+from vizkit.lessons.shelf import files, opened
+from vizkit.standalone.formula import mathml
 
 ROOT = Path(__file__).parents[2]
 GOOD = """## Look
@@ -150,3 +153,25 @@ def test_a_handout_is_a_page_without_scripts(vit):
     assert "<li value='3'><p>64</p></li>" in answers
     assert "you said" not in page
     assert document(read(FRONT_GOOD + GOOD), subject("bundled:digits_cnn", "digit 3")).count("<em>") >= 1
+
+
+def test_formulas_of_a_handout_are_drawn_and_nothing_else_comes_of_them():
+    assert mathml(r"\frac{1}{h}", True) == (
+        '<math display="block"><mrow><mfrac><mrow><mn>1</mn></mrow><mrow><mi>h</mi></mrow></mfrac></mrow></math>'
+    )
+    for evil in (
+        r"\text{<script>alert(1)</script>}",
+        r"\text{<mi onclick='x'>a</mi>}",
+        r'\color{red" onload="x}{a}',
+        r"\href{javascript:alert(1)}{x}",
+        "{" * 3000,
+    ):
+        assert mathml(evil, False) == f"<code>{escape(evil)}</code>"
+    assert "<img" not in mathml(r"\text{&lt;img src=x onerror=y&gt;}", False)
+
+
+@pytest.mark.parametrize("name", files())
+def test_every_formula_of_the_course_can_be_drawn(name: str):
+    lesson = opened(name)
+    texts = [text for step in lesson.steps for text in (step.prose, step.reveal) if text is not None]
+    assert "<code>" not in "".join(text.html(["1"] * len(text.values), mathml) for text in texts)

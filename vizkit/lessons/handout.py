@@ -9,13 +9,13 @@ from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.judging import in_words, judged, options
 from vizkit.lessons.lesson import Lesson, Step
 from vizkit.settings import __version__
+from vizkit.standalone.formula import mathml
 from vizkit.standalone.page import around
 from vizkit.traces import NotApplicable
 from vizkit.views.subject import Subject
 
 CSS = """<style>section { break-inside: avoid; border-top: 1px solid #8884; padding: .6em 0 } img { max-width: 26rem;
-width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted; height: 2.2em } .formula {
-font-family: ui-monospace, monospace; font-size: .92em } .display { display: block; margin: .4em 1.5em }
+width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted; height: 2.2em }
 @media print { .answers { break-before: page } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 
@@ -38,7 +38,7 @@ def document(lesson: Lesson, of: Subject, own: bool = True) -> str:
 def _step(step: Step, of: Subject, number: int) -> str:
     parts = [f"<h2>{number}. {escape(step.title)}</h2>"]
     try:
-        parts.append(step.prose.html(step.prose.filled(of)))
+        parts.append(step.prose.html(step.prose.filled(of), mathml))
         if step.question is not None:
             parts.append(f"<p><strong>{step.question.asks.words(step.question.asks.filled(of))}</strong></p>")
             listed = options(step.question, of) if step.question.parts else []
@@ -71,6 +71,6 @@ def _answer(step: Step, of: Subject) -> str:
         answer = f"<p>{escape(in_words(found, step.question)[1])}</p>"
         if step.reveal is None or any(expression.says("guess") for expression, _ in step.reveal.values):
             return answer
-        return f"{answer}{step.reveal.html(step.reveal.filled(of, **given(found)))}"
+        return f"{answer}{step.reveal.html(step.reveal.filled(of, **given(found)), mathml)}"
     except (LessonError, NotApplicable) as sentence:
         return escape(str(sentence))

@@ -65,9 +65,9 @@ class Prose:
         """For a page that reads Markdown and LaTeX; `plain` makes of a value Markdown that shows it as it is."""
         return self._fill(self.marked, filled, plain, lambda latex, line: f"$${latex}$$" if line else f"${latex}$")
 
-    def html(self, filled: Filled) -> str:
-        """For a page of its own, where a formula is its LaTeX."""
-        return self._fill(self.rendered, filled, escape, _code)
+    def html(self, filled: Filled, formula: Callable[[str, bool], str] | None = None) -> str:
+        """For a page of its own. `formula`: of its LaTeX, and whether it has a line of its own; else the LaTeX."""
+        return self._fill(self.rendered, filled, escape, formula or (lambda latex, line: escape(latex)))
 
     def words(self, filled: Filled = ()) -> str:
         """Without marks, on one line."""
@@ -153,10 +153,6 @@ def _markdown() -> "MarkdownIt":
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 20}).enable("table")  # what is found is refused
     reader.validateLink = lambda url: True
     return reader
-
-
-def _code(latex: str, line: bool) -> str:
-    return f"<span class='{'display ' if line else ''}formula'>{escape(latex)}</span>"
 
 
 def _space(found: re.Match[str]) -> str:
