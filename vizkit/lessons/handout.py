@@ -6,7 +6,7 @@ from html import escape
 from vizkit.from_json import ReportError
 from vizkit.lessons.checking import asked_of, given
 from vizkit.lessons.expressions import LessonError
-from vizkit.lessons.judging import in_words, judged, options
+from vizkit.lessons.judging import grid_of, in_words, judged, options
 from vizkit.lessons.lesson import Lesson, Step
 from vizkit.settings import __version__
 from vizkit.standalone.formula import mathml
@@ -16,6 +16,9 @@ from vizkit.views.subject import Subject
 
 CSS = """<style>section { break-inside: avoid; border-top: 1px solid #8884; padding: .6em 0 } img { max-width: 26rem;
 width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted; height: 2.2em }
+.cells { position: relative; max-width: 26rem; print-color-adjust: exact }
+.cells::after { content: ""; position: absolute; inset: 0; background: linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
+linear-gradient(90deg, #fffc 1px, #0000 1px) 0 0 / calc(100% / var(--columns)) }
 @media print { .answers { break-before: page } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 
@@ -56,8 +59,12 @@ def _picture(step: Step, of: Subject) -> str:
     from vizkit.hosts.paper import plate
     from vizkit.image import data_url
 
-    if step.look is None or step.question is not None:
-        return f"<img alt='{escape(of.image)}' src='{data_url(of.seen_rgb)}'>" if step.question else ""
+    if step.question is not None:
+        rows, columns = grid_of(step.question, of).shape if step.question.kind in ("point", "draw") else (1, 1)
+        picture = f"<img alt='{escape(of.image)}' src='{data_url(of.seen_rgb)}'>"
+        return f"<div class='cells' style='--rows:{rows};--columns:{columns}'>{picture}</div>"
+    if step.look is None:
+        return ""
     title = step.look.view.title([of] if step.look.view.together else of)
     drawn = png(plate(step.look.view, [of], Captions(title, [], [], {})))
     return f"<img alt='{escape(title)}' src='data:image/png;base64,{base64.b64encode(drawn).decode()}'>"
