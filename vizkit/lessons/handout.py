@@ -17,7 +17,8 @@ from vizkit.views.subject import Subject
 CSS = """<style>section { break-inside: avoid; border-top: 1px solid #8884; padding: .6em 0 } img { max-width: 26rem;
 width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted; height: 2.2em }
 .cells { position: relative; max-width: 26rem; print-color-adjust: exact }
-.cells::after { content: ""; position: absolute; inset: 0; background: linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
+.cells::after { content: ""; position: absolute; inset: 0; background:
+linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
 linear-gradient(90deg, #fffc 1px, #0000 1px) 0 0 / calc(100% / var(--columns)) }
 @media print { .answers { break-before: page } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
