@@ -91,11 +91,13 @@ def csv_of(columns: Mapping[str, Sequence[float]]) -> str:
     return text.getvalue()
 
 
-def csv_rows(rows: Iterable[Mapping[str, object]]) -> str:
-    """A line for each row, by the names of all columns; numbers with six digits. What a spreadsheet would take for a
-    formula is marked as text: files and classes may be called like one."""
+def csv_rows(rows: Iterable[Mapping[str, object]], names: Iterable[str] = ()) -> str:
+    """A line for each row, by the names of all columns, of which `names` are there without rows too; numbers with six
+    digits. What a spreadsheet would take for a formula is marked as text: files and classes may be called like one."""
     rows, text = list(rows), io.StringIO()
-    table = csv.DictWriter(text, dict.fromkeys(name for row in rows for name in row), "", lineterminator="\n")
+    table = csv.DictWriter(
+        text, dict.fromkeys([*names, *(name for row in rows for name in row)]), "", lineterminator="\n"
+    )
     table.writeheader()
     table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()

@@ -7,9 +7,8 @@ from PIL import Image
 
 from tests.evaluation.data_set.toys import blobs, recorded
 from vizkit.analysis.data_set import picture
-from vizkit.evaluation.data_set import suspect_rows, suspects
+from vizkit.evaluation.data_set import suspects, suspects_csv
 from vizkit.evaluation.data_set.suspects import copies, fences, wrong_labels
-from vizkit.writing import csv_rows
 
 
 def of_kind(found, kind):
@@ -121,7 +120,8 @@ def test_a_table_has_a_line_for_each_suspect_and_what_was_decided():
     scores[7, 0] = 0.1
     found = recorded(features, target, scores=scores, keys=["=1+1", *(f"p{row}" for row in range(1, 60))])
     every = tuple(one for one in suspects(found) if one.kind == "dark")
-    text = csv_rows(suspect_rows(found, every, {(7, "dark"): "drop"}))
+    assert suspects_csv(found, ()).startswith("picture,split,label,kind,")
+    text = suspects_csv(found, every, {(7, "dark"): "drop"})
     assert text.splitlines()[0] == "picture,split,label,kind,score,why,like,proposal,decision"
     assert "p7,train,label 1,dark" in text
     assert text.endswith("drop\n")

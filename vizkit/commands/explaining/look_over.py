@@ -95,11 +95,11 @@ def _said(look: "Look") -> list[str]:
 
 
 def _write(path: Path, look: "Look", loaded: "Loaded") -> None:
-    from vizkit.evaluation.data_set import suspect_rows
-    from vizkit.writing import csv_rows, write
+    from vizkit.evaluation.data_set import suspects_csv
+    from vizkit.writing import write
 
     if path.suffix == ".csv":
-        write_output(path, csv_rows(suspect_rows(look.found, look.suspects)).encode(errors="replace"))
+        write_output(path, suspects_csv(look.found, look.suspects).encode(errors="replace"))
     elif path.suffix == ".parquet":
         import pyarrow
         from pyarrow import parquet

@@ -11,7 +11,7 @@ from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, is_recorded, record
 from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
-from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspect_rows, suspects
+from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 
 __all__ = [
     "KINDS",
@@ -33,8 +33,8 @@ __all__ = [
     "probe",
     "record",
     "shortcuts",
-    "suspect_rows",
     "suspects",
+    "suspects_csv",
     "taught",
     "verdict",
 ]

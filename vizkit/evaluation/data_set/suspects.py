@@ -17,6 +17,7 @@ from vizkit.evaluation.data_set.embedding import nearest, unit
 from vizkit.evaluation.data_set.probing import OutOfSample, out_of_sample
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded
 from vizkit.traces import NotApplicable
+from vizkit.writing import csv_rows
 
 KINDS = {
     "label": "Wrong label?",
@@ -34,6 +35,7 @@ FLAT = 2.0  # grey levels of deviation: below it a thumbnail is one colour
 FAR = 3.0  # interquartile ranges outside the quartiles
 NARROW = 0.35  # shorter side / longer side, as cleanvision has it
 AT_ONCE = 512
+COLUMNS = ("picture", "split", "label", "kind", "score", "why", "like", "proposal", "decision")  # of a CSV
 
 
 @dataclass(frozen=True)
@@ -189,22 +191,26 @@ def _sizes(found: Recorded) -> Iterator[Suspect]:
 
 
 # ---- what is decided -------------------------------------------------------------------------------------------------
-def suspect_rows(
+def suspects_csv(
     found: Recorded, every: Sequence[Suspect], decided: Mapping[tuple[int, str], str] = MappingProxyType({})
-) -> list[dict[str, object]]:
-    """A line of a table for each suspect, for `writing.csv_rows`. `decided`: (row, kind) → what was decided: "keep",
-    "drop" or a label of the set."""
-    return [
-        {
-            "picture": found.keys[one.row],
-            "split": str(found.splits[one.row]),
-            "label": found.labels[found.target[one.row]],
-            "kind": one.kind,
-            "score": one.score,
-            "why": one.said,
-            "like": found.keys[one.other] if one.other >= 0 else "",
-            "proposal": found.labels[one.proposal] if one.proposal >= 0 else "",
-            "decision": decided.get((one.row, one.kind), ""),
-        }
+) -> str:
+    """A line for each suspect. `decided`: (row, kind) → what was decided: "keep", "drop" or a label of the set."""
+
+    def named(number: int, names: Sequence[str]) -> str:
+        return names[number] if number >= 0 else ""
+
+    rows = (
+        (
+            found.keys[one.row],
+            str(found.splits[one.row]),
+            found.labels[found.target[one.row]],
+            one.kind,
+            one.score,
+            one.said,
+            named(one.other, found.keys),
+            named(one.proposal, found.labels),
+            decided.get((one.row, one.kind), ""),
+        )
         for one in every
-    ]
+    )
+    return csv_rows((dict(zip(COLUMNS, row, strict=True)) for row in rows), COLUMNS)

@@ -9,7 +9,7 @@ from vizkit.analysis.remarks.data_set import planted as of_truth
 from vizkit.analysis.remarks.data_set import suspected
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
-from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspect_rows, suspects
+from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url
 from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice, number, text
@@ -17,7 +17,6 @@ from vizkit.views.data_set.recorded import SIDE_PX, STILL, OfData, Progress, Ste
 from vizkit.views.rules import words
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
-from vizkit.writing import csv_rows
 
 ALL, AT_ONCE = "all", 18
 NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
@@ -118,7 +117,7 @@ class Suspects(OfData):
 
     def table(self, found: Recorded, every: Sequence[Suspect]) -> bytes:
         decided = dict(decisions(self.decided, found))
-        return csv_rows(suspect_rows(found, every, decided)).encode(errors="replace")
+        return suspects_csv(found, every, decided).encode(errors="replace")
 
 
 def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:
