@@ -8,9 +8,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.browser.canvas import click_at
 from tests.browser.conftest import FLAGS, serving
-from tests.browser.steps import go_to, ready, still
+from tests.browser.steps import click_at, go_to, ready, still
 
 # Some thousand of the canvas's bytes as one number: cheap enough to look at in every frame.
 LOOK = """canvas => {

@@ -52,7 +52,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     ready(page)
     lasso(page, 0.02, 0.02, 0.98, 0.98)
     expect(page.locator(f"{POINTS} canvas.plane[data-chosen='300']")).to_be_visible()
-    expect(page.locator(MAIN).get_by_text("300 pictures chosen")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} p").filter(has_text="300 pictures chosen")).to_be_visible(timeout=LONG_MS)
     page.locator(f"{POINTS} canvas.plane").press("Escape")
     expect(page.locator(MAIN).get_by_text("The model is right on")).to_be_visible(timeout=LONG_MS)
     ready(page)

@@ -17,6 +17,7 @@ from vizkit.figure import palette
 from vizkit.figure.charts import literal, template
 from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
+from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
 from vizkit.figure.patch_cells import STEPS
@@ -80,6 +81,10 @@ EXAMPLES = {
     ],
     "evaluation.data_size.teacher_gain": [
         given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
+    ],
+    "evaluation.points.scatter": [
+        given(np.stack([X, X], 1), points.by_kind(np.arange(len(X)) % 2, NAMES, "label"), "t-SNE", [1]),
+        given(np.stack([X, X], 1), points.by_number(X, "confidence"), "PCA"),
     ],
     "evaluation.precision_recall.precision_recall": [given(X / 4, {"a": X / 4}, [palette.CLASSES[0]], ("mean", X / 4))],
     "evaluation.reliability.reliability": [

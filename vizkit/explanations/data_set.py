@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.data_set import picture
 from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.passes import Maps
@@ -23,7 +24,7 @@ from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.sources.loaded import logits_of_images
 from vizkit.traces import NotApplicable
 
-METHOD, ELSE = "rollout", "grad_cam"
+METHOD, ELSE = "rollout", next(name for name, method in METHODS.items() if method.layered)
 SIDE = 48  # of a thumbnail
 CLASS_TOKEN = "attention"
 SAME = 1e-4  # of the largest logit

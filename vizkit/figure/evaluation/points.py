@@ -118,7 +118,7 @@ def scatter(
         one = colouring.at == at if colouring.names else np.ones(len(xy), bool)
         marker = {"color": shades[colouring.at[one]].tolist(), "size": 6, "opacity": opacity[one].tolist()}
         if colouring.names:
-            marker["color"] = str(shades[at])
+            marker["color"] = "#{:02x}{:02x}{:02x}".format(*colouring.table[at])
         marks = {"mode": "markers", "marker": marker, "name": literal(name), "showlegend": bool(name)}
         drawn.append(go.Scatter(x=xy[one, 0], y=-xy[one, 1], **marks))
     figure = laid_out(drawn, f"{layout}, first axis", "second axis", colouring.quantity, 420)

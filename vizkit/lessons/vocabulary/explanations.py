@@ -33,6 +33,8 @@ from vizkit.scoring import subject_of
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.subject import Subject
 
+USUAL = next(name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
+
 
 @word
 def rollout(of: Subject, query: Query = "cls", depth: At = "last", residual: Number = 0.5) -> Map:
@@ -43,7 +45,7 @@ def rollout(of: Subject, query: Query = "cls", depth: At = "last", residual: Num
 
 
 @word
-def relevance(of: Subject, method: str = "generic_relevance", cls: At = "top") -> Map:
+def relevance(of: Subject, method: str = USUAL, cls: At = "top") -> Map:
     """The map of a method of the page Relevance for a class, on patches; below 0 what speaks against it."""
     if method not in METHODS:
         raise NotApplicable(f"There is no method “{method[:30]}”, only {', '.join(METHODS)}.")
@@ -51,7 +53,7 @@ def relevance(of: Subject, method: str = "generic_relevance", cls: At = "top") -
 
 
 @word
-def survives(of: Subject, method: str = "generic_relevance") -> float:
+def survives(of: Subject, method: str = USUAL) -> float:
     """Rank correlation of a map for the answer with that of the same model with shuffled weights, −1 to 1: near 0 is
     good."""
     target = class_of(of, "top")
