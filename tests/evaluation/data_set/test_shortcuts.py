@@ -1,5 +1,7 @@
 """A place that some pictures share is found, told apart from objects that lie anywhere, and hidden."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,10 @@ from torch import nn
 from tests.evaluation.data_set.toys import recorded
 from vizkit.analysis.remarks.data_set import place_in_words
 from vizkit.datasets.image_set import ImageSet, Source
+from vizkit.datasets.planted import Planted
 from vizkit.evaluation.data_set import hide, shortcuts, verdict
 from vizkit.evaluation.data_set.hiding import elsewhere, grown, lost
-from vizkit.evaluation.data_set.shortcuts import affinity, clustered, excess_over
+from vizkit.evaluation.data_set.shortcuts import affinity, clustered, excess_over, marks_of
 from vizkit.explanations.job import StoppedError
 from vizkit.image import Preprocessing
 from vizkit.models import Loaded
@@ -144,6 +147,14 @@ def test_what_is_lost_beyond_chance_by_hand():
     assert lost(right, np.arange(8) >= 5)
     assert not lost(right, np.arange(8) >= 4)
     assert not lost(right, right)
+
+
+def test_a_planted_mark_is_counted_with_the_answers():
+    """Ten pictures of two labels; two of label 0 have the mark, one of them is answered wrong, as is one without."""
+    found = recorded(np.eye(2)[[0, 1] * 5], [0, 1] * 5, answer=np.array([1, 1, 0, 1, 1, 1, 0, 1, 0, 1]))
+    assert marks_of(found) is None
+    marked = replace(found.images, source=Planted(found.images.source, marked=frozenset({0, 2})))
+    assert marks_of(replace(found, images=marked)) == (0, 2, 5, (1, 2))
 
 
 def test_hiding_can_be_stopped_and_needs_the_label():

@@ -73,6 +73,13 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
     return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."
 
 
+def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str:
+    """Of a label with a mark in the corner of so many pictures: how many answers are `right` with it and without."""
+    begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'picture')} of “{label}”"
+    without = of_label - marks
+    return f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without."
+
+
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
 CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 

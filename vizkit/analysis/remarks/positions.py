@@ -164,8 +164,8 @@ def fading_by_distance(kinds: Mapping[str, ByDistance]) -> str | None:
         return None
     (first, (near, far)), *others = ends.items()
     how = "falls" if far < near else "does not fall, but goes"
-    beside = "".join(f", of {name} from {one:.2f} to {other:.2f}" for name, (one, other) in others)
-    words = f"With the distance the cosine of {first} {how} from {near:.2f} to {far:.2f}{beside}."
+    beside = "".join(f", of {name} from {one:z.2f} to {other:z.2f}" for name, (one, other) in others)
+    words = f"With the distance the cosine of {first} {how} from {near:z.2f} to {far:z.2f}{beside}."
     return words.replace("-", "−")
 
 
@@ -174,9 +174,9 @@ def in_two_dimensions(one: Float[Tensor, "row column"], two: Float[Tensor, "row 
     column. At least 2 × 2."""
     flat, halves = neighbours(one, cell), neighbours(two, cell)
     return (
-        f"In one row the places above and below lie {one.shape[1]} positions away: cosine {flat['column']:.2f}, of "
-        f"those left and right {flat['row']:.2f}. With half of the channels for the row and half for the column it is "
-        f"{halves['column']:.2f} and {halves['row']:.2f}.".replace("-", "−")
+        f"In one row the places above and below lie {one.shape[1]} positions away: cosine {flat['column']:z.2f}, of "
+        f"those left and right {flat['row']:z.2f}. With half of the channels for the row and half for the column it is "
+        f"{halves['column']:z.2f} and {halves['row']:z.2f}.".replace("-", "−")
     )
 
 

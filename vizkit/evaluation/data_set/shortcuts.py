@@ -8,11 +8,12 @@ a mark by how much a place stands out in nearly all pictures of the cluster, and
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
+from vizkit.datasets.planted import Planted
 from vizkit.evaluation.data_set.embedding import space
 from vizkit.evaluation.data_set.record import Recorded
 
@@ -121,3 +122,25 @@ def affinity(distances: Float[np.ndarray, "picture picture"]) -> Float[np.ndarra
     nearest = order[:, 1 : max(3, round(count**0.5)) + 1]
     np.put_along_axis(kept, nearest, np.take_along_axis(alike, nearest, 1), 1)
     return (kept + kept.T) / 2 + 1e-9  # no picture without a neighbour
+
+
+class Marks(NamedTuple):
+    """Of a planted mark: the `label` that has it, in `marks` of `of_label` pictures, and how many answers are `right`
+    with it and without."""
+
+    label: int
+    marks: int
+    of_label: int
+    right: tuple[int, int]
+
+
+def marks_of(found: Recorded) -> Marks | None:
+    """Where the set is one with a planted mark that any recorded picture has."""
+    source = found.images.source
+    mark = np.isin(found.rows, [*source.marked]) if isinstance(source, Planted) else np.zeros(len(found), bool)
+    if not mark.any():
+        return None
+    label = int(np.bincount(found.target[mark]).argmax())
+    own = found.target == label
+    right = int(found.right[own & mark].sum()), int(found.right[own & ~mark].sum())
+    return Marks(label, int((own & mark).sum()), int(own.sum()), right)

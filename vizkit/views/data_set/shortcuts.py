@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.remarks.data_set import place_in_words
+from vizkit.analysis.remarks.data_set import marked, place_in_words
 from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
-from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
+from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
@@ -95,6 +95,8 @@ class Shortcuts(OfData):
         if tried is not None:
             shown = [Picture(rgb, f"{label}, place covered") for rgb in tried.pictures[:EXAMPLES]]
             yield Folded("With the place covered", lambda: (side_by_side(*shown),))
+        if (truth := marks_of(found)) is not None:
+            yield Line(marked(found.labels[truth.label], truth.marks, truth.of_label, truth.right))
         yield from self.notes(found)
         yield Numbers(
             lambda: {
