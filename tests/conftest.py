@@ -22,6 +22,7 @@ import pytest  # noqa: E402
 
 from tests.checking import install  # noqa: E402
 from tests.figure.remembering import remember_texts  # noqa: E402
+from tests.product import ROWS, split  # noqa: E402
 
 install("vizkit")
 
@@ -30,9 +31,19 @@ gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_addoption(parser):
-    said = {"record": "record all views anew (tests/ui/inventory)", "full": "compare them at all options too"}
-    for name, words in said.items():
-        parser.addoption(f"--{name}-inventory", action="store_true", help=words)
+    parser.addoption("--record-inventory", action="store_true", help="record all views anew (tests/ui/inventory)")
+    parser.addoption("--rows", choices=ROWS, default="all", help="of the tests of products: see tests/product.py")
+
+
+ROWS_OF_ALL = pytest.StashKey[tuple[list[pytest.Item], list[pytest.Item]]]()
+
+
+@pytest.hookimpl(trylast=True)  # when files of tests have marked theirs
+def pytest_collection_modifyitems(config, items):
+    first, rest = config.stash[ROWS_OF_ALL] = split(items)
+    if (rows := config.getoption("rows")) != "all":
+        items[:], others = (first, rest) if rows == "first" else (rest, first)
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_collection_finish():
@@ -61,12 +72,15 @@ TOGETHER = (
     ),
 )
 
+ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/test_every_view.py", "tests/ui/test_inventory.py")
+
 
 def together(nodeid):
-    """The first of the files that go where a test goes, or its own file; of the contract one view is enough."""
+    """The first of the files that go where a test goes, or its own file; those that go through all views are long, and
+    each of their rows stands alone."""
     file = nodeid.partition("::")[0]
-    if file == "tests/views/test_contract.py":
-        return nodeid.rpartition("-")[0]
+    if file in ROW_BY_ROW:
+        return nodeid
     return next((files[0] for files in TOGETHER if file.startswith(files)), file)
 
 

@@ -75,6 +75,7 @@ def contract_of(view: str) -> list[str]:
         "view": [f"[{view}]"],
         "view, data": [f"[{view}]"],
         "view, name": [f"[{view}-{model}]" for model in subjects_of(VIEWS[view])],
+        "view, name, options": [f"[{view}-{model}-all]" for model in subjects_of(VIEWS[view])],
     }
     tests = re.findall(r"^def (test_\w+)\((.*)\):", text, re.MULTILINE)
     return [f"{CONTRACT}::{name}{case}" for name, given in tests for case in of.get(given, [""])]

@@ -147,8 +147,9 @@ def saved_view(tmp_path_factory):
     return page_of
 
 
-@pytest.mark.parametrize("name", VIEWS)
-def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, name: str):
+@pytest.mark.product("of_page")
+@pytest.mark.parametrize(("of_page", "name"), [(entry.page, name) for name, entry in VIEWS.items()])
+def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, of_page: str, name: str):
     address, errors = saved_view(name), []
     for tab in (page, phone):
         tab.on("pageerror", lambda error: errors.append(str(error)))

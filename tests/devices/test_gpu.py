@@ -148,6 +148,7 @@ ENTRIES = {
 
 
 @DEVICES
+@pytest.mark.product("device")
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_it_gives_there_what_it_gives_on_the_cpu(entry, device):
     with on(device):
@@ -207,6 +208,7 @@ HALVED = {
 }
 
 
+@pytest.mark.product("device", "precision")
 @pytest.mark.parametrize("device", ["cpu", CUDA])
 @pytest.mark.parametrize("precision", HALF)
 @pytest.mark.parametrize("name", HALVED)
@@ -233,6 +235,7 @@ def test_a_strangers_module_in_half_precision_is_measured_and_evaluated(precisio
 
 # ---- `make gpu` ------------------------------------------------------------------------------------------------------
 @DEVICES
+@pytest.mark.product("device")
 @pytest.mark.parametrize("title", [title for title in gpu.SUBJECTS if title != "Tests"])
 def test_each_subject_is_measured_there(title, device, monkeypatch, tmp_path):
     if device == NAME:

@@ -1,5 +1,6 @@
 """Every view shows, offers and saves what is recorded of it (tests/ui/inventory). Where a change is meant, record it
-anew with `python -m tests.ui.inventory`, and read in `git diff` what has changed."""
+anew with `python -m tests.ui.inventory`, and read in `git diff` what has changed. The defaults are compared in
+test_every_view.py, all options here."""
 
 import time
 import zlib
@@ -22,25 +23,25 @@ def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture(scope="module")
 def seconds(request: pytest.FixtureRequest):
-    """By page, said after a full walk."""
+    """By page, said where all is recorded anew."""
     spent = defaultdict(float)
     yield spent
     reporter = request.config.pluginmanager.getplugin("terminalreporter")
-    if reporter and any(map(request.config.getoption, ("record_inventory", "full_inventory"))):
+    if reporter and request.config.getoption("record_inventory"):
         reporter.write_line("")
         for page, each in spent.items():
             reporter.write_line(f"{page}: {each:.1f} s")
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
-def test_a_view_is_as_recorded(stem: str, view: View, request: pytest.FixtureRequest, seconds: dict[str, float]):
-    anew, full = (request.config.getoption(name) for name in ("record_inventory", "full_inventory"))
+def test_all_options_are_as_recorded(stem: str, view: View, request: pytest.FixtureRequest, seconds: dict[str, float]):
     begun = time.process_time()
-    found = dict(walk.sections(stem, view, full=anew or full))
+    sections = dict(walk.sections(stem, view))
     seconds[stem] += time.process_time() - begun
-    if anew:
-        record.write(stem, walk.titles(stem), view.title, found)
-    difference = record.difference(record.read(stem).get(view.title, {}), found, whole=anew or full)
+    if request.config.getoption("record_inventory"):
+        record.write(stem, walk.titles(stem), view.title, sections)
+    difference = record.difference(record.read(stem).get(view.title, {}), sections, whole=True)
     assert not difference, f"{stem}: {view.title} is not as recorded:\n{difference}"
 
 
@@ -71,7 +72,7 @@ def view(page):
 
 
 def toy_sections(make, stem: str, code: str) -> dict[str, list[str]]:
-    return dict(walk.sections(*make(stem, 'View("Toy", "A toy.", "it", ""),', "it", code), full=True))
+    return dict(walk.sections(*make(stem, 'View("Toy", "A toy.", "it", ""),', "it", code)))
 
 
 @pytest.mark.parametrize(

@@ -164,14 +164,16 @@ def values(control: Control, of: Sequence[Subject]) -> list:
     return [*known, (0, 0)] if control.kind == "query" else known or [None]  # None: these models leave no choice
 
 
-def settings(cls: type[View], of: Subject) -> Iterator[tuple[str, View]]:
-    """(the field that is changed, "" for none; the view): one field at a time, where it is asked."""
+def settings(cls: type[View], of: Subject, every: bool = True) -> Iterator[tuple[str, View]]:
+    """(the field that is changed, "" for none; the view): one field at a time, where it is asked. `every`: of each all
+    its values, else the last that is not the usual one."""
     usual = cls()
     yield "", usual
     for name, control in controls(cls).items():
         if control.kind == "folder":  # of those at hand; here there is none
             continue
-        for value in values(control, [of]):
+        others = values(control, [of])
+        for value in others if every else [each for each in others if each != getattr(usual, name)][-1:]:
             base = usual if control.when is None or control.when(usual) else _asking(cls, name, of)
             if base is not None:
                 yield name, replace(base, **{name: value})
@@ -231,12 +233,13 @@ def everything(blocks: Iterable) -> Iterator:
             yield from everything(block.still)
 
 
-def seen(cls: type[View], of: Subject) -> list[Seen]:
-    """As it is usual and with each setting changed, of one subject: a later one finds what the first has computed."""
+def seen(cls: type[View], of: Subject, every: bool = True) -> list[Seen]:
+    """As it is usual and with each setting changed, of one subject: a later one finds what the first has computed.
+    `every`: to all that it can be, else to one other."""
     found = []
     with counted(of) as before:  # what can be chosen may depend on what the model does
         try:
-            variants = list(settings(cls, of))
+            variants = list(settings(cls, of, every))
         except NotApplicable as sentence:
             return [Seen("", cls(), of, [], [], sentence, 0)]
     for changed, view in variants:

@@ -6,6 +6,5 @@ defaults.
 
     python -m tests.ui.inventory               record all again, with all options (minutes)
     python -m tests.ui.inventory -k swin       of one page, or of one view
-    pytest tests/ui/test_inventory.py          compare: the defaults and some of the options
-    pytest tests/ui/test_inventory.py --full-inventory
+    pytest tests/ui/test_inventory.py          compare all options; the defaults: tests/ui/test_every_view.py
 """

@@ -81,13 +81,13 @@ def sent_files() -> Iterator[dict[str, Sent]]:
         yield files
 
 
-def facts(test: AppTest, files: dict[str, Sent], drawings: bool = False) -> list[str]:
-    """The page as lines. `drawings`: the words and the size of saved drawings too, which take long to make."""
+def facts(test: AppTest, files: dict[str, Sent], contents: bool = False) -> list[str]:
+    """The page as lines. `contents`: what is in the files that it offers too, which takes long to make."""
     lines = [
         f"address: {name}={test.query_params[name]}" for name in sorted(test.query_params) if not name.endswith("_view")
     ]
     for node in test.main:
-        lines += _of_block(node) if isinstance(node, Block) else _of(test, node, files, drawings)
+        lines += _of_block(node) if isinstance(node, Block) else _of(test, node, files, contents)
     return [steady(line) for line in lines]
 
 
@@ -98,7 +98,7 @@ def _of_block(block: Block) -> Iterator[str]:
         yield f"{kind}: {label}"
 
 
-def _of(test: AppTest, node: Any, files: dict[str, Sent], drawings: bool) -> Iterator[str]:
+def _of(test: AppTest, node: Any, files: dict[str, Sent], contents: bool) -> Iterator[str]:
     kind, proto = node.type, node.proto
     if kind in KINDS:
         yield from _control(test, node)
@@ -107,7 +107,8 @@ def _of(test: AppTest, node: Any, files: dict[str, Sent], drawings: bool) -> Ite
     elif kind == "download_button":
         data, name, type_ = files.get(proto.deferred_file_id or proto.url, (b"", "nothing", ""))
         yield f"download: {proto.label} → {name} ({type_})"
-        yield from (f"  in {proto.label}: {line}" for line in _contents(data, name, drawings))
+        if contents and not name.endswith(".html"):
+            yield from (f"  in {proto.label}: {line}" for line in _contents(data, name.rpartition(".")[2]))
     elif kind == "bidi_component":
         yield f"canvas {proto.component_name} key={node.key}"
         data = json.loads(proto.json or "null")
@@ -214,11 +215,8 @@ def _chart(key: str | None, proto: Any) -> Iterator[str]:
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-def _contents(data: Any, name: str, drawings: bool) -> Iterator[str]:
+def _contents(data: Any, suffix: str) -> Iterator[str]:
     """What is in a file that is offered: keys and shapes of arrays, heads of tables, words of drawings."""
-    suffix = name.rpartition(".")[2]
-    if suffix == "html" or (suffix in ("png", "svg", "zip") and not drawings):
-        return
     try:
         content = data() if callable(data) else data
     except (NotApplicable, TraceError, ReportError) as sentence:

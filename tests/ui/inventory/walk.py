@@ -3,7 +3,6 @@
 Gives sections of lines by their titles; all but the first say what is other than in it.
 """
 
-import zlib
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
 from functools import partial
@@ -30,26 +29,29 @@ from vizkit.views.swin import cost
 OTHERS = (SWIN, CNN, "bundled:insects_deit")
 DEFAULTS, WORKED = "defaults", "after its work"
 OPTIONS = 8  # of one control that are tried
-EVERY = 4  # one control of so many is tried where not all are, at the first of its options
 HUGE = 1e15  # the end of a number without one
 
 
-def sections(stem: str, view: View, full: bool) -> Iterator[tuple[str, list[str]]]:
-    """(title, lines) of a view; with `full` those of all options, and what it works for."""
+def sections(stem: str, view: View) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines) of a view: at its defaults, with other models, at all options, after its work."""
     forget()
+    models = models_of(view)
     with sent_files() as files:
-        models = models_of(view)
         test = test_views.opened(stem, view.title, models)
-        yield DEFAULTS, facts(test, files, drawings=True)
-        usual = facts(test, files)  # as all that it is compared with, which takes long to draw
-        for name in OTHERS:
-            if fits(name, stem, view):
-                other = facts(test_views.opened(stem, view.title, [name]), files)
-                yield f"with {name}", changes(usual, other)
-        for key in controls(stem, test, full):
-            yield from of_control(partial(test_views.opened, stem, view.title, models), key, usual, files, full)
-        if full and (worked := after_work(stem, view, models, files)) is not None:
+        yield DEFAULTS, facts(test, files, contents=True)
+        usual = facts(test, files)
+        yield from with_others(stem, view, usual, files)
+        for key in controls(stem, test):
+            yield from of_control(partial(test_views.opened, stem, view.title, models), key, usual, files)
+        if (worked := after_work(stem, view, models, files)) is not None:
             yield WORKED, changes(usual, worked)
+
+
+def with_others(stem: str, view: View, usual: list[str], files: dict[str, Sent]) -> Iterator[tuple[str, list[str]]]:
+    """As it opens with each of the models that it is not usually given here."""
+    for name in OTHERS:
+        if fits(name, view):
+            yield f"with {name}", changes(usual, facts(test_views.opened(stem, view.title, [name]), files))
 
 
 def forget() -> None:
@@ -58,15 +60,14 @@ def forget() -> None:
     shelf().forget(lambda key: not str(key[0]).startswith(("vizkit.", "('trace', ")))
 
 
-def fits(name: str, stem: str, view: View) -> bool:
+def fits(name: str, view: View) -> bool:
     read = view.reads != "nothing" and "models" in view.reads
     return name not in models_of(view) and read and (not view.needs or NEEDS[view.needs].has(opened_models.model(name)))
 
 
-def controls(stem: str, test: AppTest, full: bool) -> list[str]:
+def controls(stem: str, test: AppTest) -> list[str]:
     """The keys of the controls that are tried."""
-    keys = [str(widget.key) for widget in widgets(test) if not widget.disabled and tried(stem, widget)]
-    return keys if full else [key for key in keys if zlib.crc32(f"{stem} {key}".encode()) % EVERY == 0]
+    return [str(widget.key) for widget in widgets(test) if not widget.disabled and tried(stem, widget)]
 
 
 def tried(stem: str, widget: Widget) -> bool:
@@ -76,7 +77,7 @@ def tried(stem: str, widget: Widget) -> bool:
 
 
 def of_control(
-    opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent], full: bool
+    opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent]
 ) -> Iterator[tuple[str, list[str]]]:
     """One control at its options, one after another."""
     test = opened()
@@ -84,7 +85,7 @@ def of_control(
     values = [each for each in others(test, widget) if not isinstance(each, int | float) or abs(each) < HUGE]
     half = OPTIONS // 2
     values = values if len(values) <= OPTIONS else [*values[:half], *values[-half:]]
-    for value in values if full else values[:1]:
+    for value in values:
         widget = next((each for each in widgets(test) if each.key == key), None)
         if widget is None or widget.disabled:  # gone with its own last value
             test = opened()

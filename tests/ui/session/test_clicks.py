@@ -1,21 +1,12 @@
-"""What a click on a canvas sets is in the address: whoever opens it sees the same.
-
-Every canvas of every view is told what its script sends; the view is opened again by the address that came of it.
-"""
+"""What a click on each canvas sends. That whoever opens the address sees the same: tests/ui/test_every_view.py."""
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.testing.v1 import AppTest
-
-from tests.ui import test_views
-from tests.ui.session.test_links import models_of, shown, state
-from vizkit.ui.views import View
 
 Data = dict[str, Any]
 POINT = [0.3125, 0.6875]
@@ -102,27 +93,3 @@ def clicked(test: AppTest, proto: Any, data: Data) -> bool:
     states.widgets.append(state)
     test._run(states)
     return True
-
-
-@pytest.fixture(autouse=True)
-def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
-
-
-@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
-def test_a_link_opens_a_view_as_it_was_clicked(stem: str, view: View):
-    models = models_of(view)
-    test = test_views.opened(stem, view.title, models)
-    usual = state(test), shown(test)
-    done = [clicked(test, proto, data) for proto, data in canvases(test)]
-    if not any(done):
-        return
-    assert not test.exception, [each.value for each in test.exception]
-    test.session_state["_picture"] = test_views.sample(test.session_state["image"])  # as the sidebar would
-    test.run()
-    assert (state(test), shown(test)) != usual
-    again = test_views.opened(stem, view.title, models, test.session_state["image"], **test.query_params)
-    assert not again.exception, [each.value for each in again.exception]
-    assert state(again) == state(test)
-    assert shown(again) == shown(test)

@@ -1,0 +1,78 @@
+"""Every view as a page draws it: one drawing is asked for everything.
+
+It says what it must, and is as recorded (tests/ui/inventory), with other models too; it is clicked, then every widget is
+given another value than it has, and whoever opens the address that came of it sees the same.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.ui import test_views
+from tests.ui.inventory import record, walk
+from tests.ui.inventory.facts import facts, sent_files
+from tests.ui.session.test_clicks import canvases, clicked
+from tests.ui.session.test_links import models_of, set_otherwise, shown, state
+from vizkit.ui.views import View
+
+
+@pytest.fixture(autouse=True)
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
+def test_a_view(stem: str, view: View):
+    walk.forget()
+    models = models_of(view)
+    with sent_files() as files:
+        test = test_views.opened(stem, view.title, models)
+        assert [*test_views.missing(stem, view), *test_views.undrawn(test, stem, view, {})] == []
+        sections = {walk.DEFAULTS: facts(test, files, contents=True)}
+        sections |= walk.with_others(stem, view, facts(test, files), files)
+    difference = record.difference(record.read(stem).get(view.title, {}), sections, whole=False)
+    assert not difference, f"{stem}: {view.title} is not as recorded:\n{difference}"
+    assert [*loose(stem, view, test, models)] == []
+
+
+def loose(stem: str, view: View, test: AppTest, models: list[str]) -> Iterator[str]:
+    """What is not in the address when it is clicked and set."""
+    usual = state(test), shown(test)
+    if any([clicked(test, proto, data) for proto, data in canvases(test)]):
+        assert not test.exception, [each.value for each in test.exception]
+        test.session_state["_picture"] = test_views.sample(test.session_state["image"])  # as the sidebar would
+        test.run()
+        if (state(test), shown(test)) == usual:
+            yield "A click changes nothing."
+        yield from other_by_link(stem, view, test, models)
+    yield from set_otherwise(stem, test)
+    yield from other_by_link(stem, view, test, models)
+
+
+def other_by_link(stem: str, view: View, test: AppTest, models: list[str]) -> Iterator[str]:
+    """What is other for whoever opens the address."""
+
+    def opened() -> AppTest:
+        again = test_views.opened(stem, view.title, models, test.session_state["image"], **test.query_params)
+        assert not again.exception, [each.value for each in again.exception]
+        return again
+
+    again = opened()
+    if state(again) != state(test):
+        test.run()  # Streamlit carries a value over to a widget whose range has changed, but only in the run after that
+        again = opened()
+    if state(again) != state(test):
+        yield f"{state(again)} by the link of {state(test)}"
+    elif shown(again) != shown(test):
+        yield f"By its link it does not show what it shows at {state(test)}."
+
+
+@pytest.mark.product(first=0)
+@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
+def test_an_address_of_nonsense_opens_a_view_as_it_begins(stem: str, view: View):
+    models = models_of(view)
+    for address in test_views.odd()[view.name]:
+        assert [*test_views.undrawn(test_views.opened(stem, view.title, models, **address), stem, view, address)] == []
