@@ -11,11 +11,14 @@ import tempfile
 _CACHES = tempfile.mkdtemp(prefix="vizkit-tests-")
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": f"{_CACHES}/torch"}
 os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-os.environ["VIZKIT_CACHE"] = f"{_CACHES}/vizkit"  # what other code has computed and kept is no result of this one
+os.environ["VIZKIT_CACHE"] = f"{_CACHES}/vizkit"  # of what is made for many tests; each has one of its own
 os.environ.pop("HF_HUB_CACHE", None)
 
 import gc  # noqa: E402
+import itertools  # noqa: E402
 import shutil  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -94,6 +97,21 @@ def pytest_xdist_make_scheduler(config, log):
             return together(nodeid)
 
     return Together(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+_tests = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch):
+    """The folder of what is computed and kept, each test's own; and what sessions share in memory is let go after it.
+    Models and traces may stay there: they depend on weights and pixels alone."""
+    folder = Path(_CACHES, "vizkit", f"{next(_tests)}")
+    monkeypatch.setenv("VIZKIT_CACHE", str(folder))
+    yield folder
+    if sessions := sys.modules.get("vizkit.ui.session.remembered"):
+        sessions.shelf().forget(lambda key: not str(key[0]).startswith(("vizkit.", "('trace', ")))
+        sys.modules["streamlit"].cache_data.clear()
 
 
 def pytest_unconfigure():

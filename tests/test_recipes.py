@@ -194,7 +194,7 @@ def test_one_file_and_one_line(copy, recipe):
 USE_PAGE = """
 from streamlit.testing.v1 import AppTest
 
-test = AppTest.from_file("app.py", default_timeout=120).run().switch_page("pages/sizes.py").run()
+test = AppTest.from_file("app.py", default_timeout=600).run().switch_page("pages/sizes.py").run()
 assert not test.exception, test.exception
 assert [each.value for each in test.title] == ["Sizes"]
 found = [each.value for each in test.metric]

@@ -20,12 +20,6 @@ DIGITS = ["evaluate", "digits", "--device", "cpu", "--quiet", "--model", "bundle
 SAME = ("model", "pictures", "accuracy", "accuracy_low", "accuracy_high", "top5", "loss_nats", "ece", "weights_digest")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
     """One process, uninterrupted: its answers to the last bit, and its table."""

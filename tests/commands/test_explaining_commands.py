@@ -134,11 +134,6 @@ def test_methods_by_name():
     assert chosen(["fast", "smooth_grad"]) == [*(n for n, m in METHODS.items() if not m.slow or n == "smooth_grad")]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-
-
 # score ----------------------------------------------------------------------------------------------------------------
 
 FEW = ["--images", "2", "--steps", "3", "--method", "rollout", "--method", "grad_cam", "--threads", "1"]

@@ -10,11 +10,6 @@ from vizkit.__main__ import main
 FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-
-
 def test_a_table_and_all_numbers(tmp_path, capsys):
     assert main(FEW) == 0
     assert "3 pictures, a head gives its mean; rank correlation" in capsys.readouterr().out

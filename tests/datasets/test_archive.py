@@ -18,13 +18,6 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """A cache of the test's own."""
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def png(level=0, size=(8, 8)):
     file = io.BytesIO()
     Image.new("RGB", size, (level, 0, 0)).save(file, "PNG")

@@ -102,7 +102,6 @@ def test_a_picture_brings_its_own_reference(beside):
 
 def test_a_zip_is_learned_from_like_its_folder(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 4, "test": 4})
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
     with zipfile.ZipFile(tmp_path / "pond.zip", "w") as packed:
         for file in folder.rglob("*.png"):
             packed.write(file, file.relative_to(folder.parent))

@@ -197,7 +197,6 @@ def test_a_run_is_trained_and_judged_there(name, tmp_path):
     assert np.isfinite(losses).all()
 
 
-def test_pictures_are_answered_there(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
+def test_pictures_are_answered_there():
     with pretended():
         assert evaluate(on("digits_vit"), open_set("digits", "test", images=20)) is not None

@@ -223,7 +223,6 @@ def test_a_model_in_half_precision_takes_pictures_as_they_are(name, precision, d
 
 @pytest.mark.parametrize("precision", HALF)
 def test_a_strangers_module_in_half_precision_is_measured_and_evaluated(precision, tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     own = bundled("digits_vit", "cpu")
     needs, module = own.preprocessing, own.model.to(HALF[precision])
     loaded = vizkit.wrap(module, size_hw=needs.size_hw, mean=needs.mean, std=needs.std, labels=own.labels)
@@ -243,7 +242,6 @@ def test_each_subject_is_measured_there(title, device, monkeypatch, tmp_path):
         # What pretends is of one thread: visitors come one after another.
         monkeypatch.setattr(gpu, "run_at_once", lambda works: [work() for work in works])
     precisions = ("fp32",) if device == NAME else gpu.PRECISIONS
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     with on(device):
         rows = list(gpu.SUBJECTS[title](gpu.Measuring(device, small=True, precisions=precisions)))
     assert rows

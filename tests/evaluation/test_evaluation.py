@@ -80,12 +80,6 @@ def folder(path, names, count=4, size=(12, 12)):
     return path
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 # ---- what a model sees -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "needs",

@@ -34,7 +34,7 @@ assert main(["explain", "picture.png", "--model", "bundled:digits_vit", "-o", "m
 THE_APP = """
 from streamlit.testing.v1 import AppTest
 from vizkit.commands.app import script
-test = AppTest.from_file(str(script()), default_timeout=120)
+test = AppTest.from_file(str(script()), default_timeout=600)
 test.query_params["models"] = "bundled:digits_vit"
 test.run()
 assert not test.exception, test.exception

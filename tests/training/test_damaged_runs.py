@@ -196,7 +196,6 @@ def test_too_little_memory_to_record_or_to_evaluate_is_a_sentence(digits, photo,
     from vizkit.evaluation.answers import evaluate
     from vizkit.evaluation.classes import EvaluationError
 
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     first = digits.model.patch_embed if hasattr(digits.model, "patch_embed") else digits.model
 
     def short(*_):

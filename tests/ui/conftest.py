@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -34,16 +33,9 @@ def installed_components() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def fresh_session_caches() -> Iterator[None]:
-    """Models may stay: they do not depend on a session. What a session puts in must not leak into the next test."""
-    yield
-    st.cache_data.clear()
-
-
 def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
     """As a visitor who follows a link: this page alone is drawn."""
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in query.items():
         test.query_params[name] = value
     return (test if page == shell.FIRST else test.switch_page(f"pages/{page}.py")).run()

@@ -18,8 +18,7 @@ VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch, tmp_path):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
+def few(monkeypatch):
     for module in BUILT_IN.values():
         monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
     monkeypatch.setattr("tests.views.test_contract.FEW", 48)

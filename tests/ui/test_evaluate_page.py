@@ -40,7 +40,6 @@ class Ended(subprocess.Popen):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
 

@@ -1,7 +1,7 @@
 """Every view as a page draws it: one drawing is asked for everything.
 
-It says what it must, and is as recorded (tests/ui/inventory), with other models too; it is clicked, then every widget is
-given another value than it has, and whoever opens the address that came of it sees the same.
+It says what it must, and is as recorded (tests/ui/inventory), with other models too; it is clicked, then every widget
+is given another value than it has, and whoever opens the address that came of it sees the same.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,6 @@ def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
 def test_a_view(stem: str, view: View):
-    walk.forget()
     models = models_of(view)
     with sent_files() as files:
         test = test_views.opened(stem, view.title, models)

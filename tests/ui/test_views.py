@@ -76,7 +76,7 @@ def sample(name: str) -> Picture:
 def opened(stem: str, title: str, models: list[str], name: str = IMAGE, **query: str | list[str]) -> AppTest:
     """A view by its address, without the shell around it: one run, and no other page before it. `name`: of the
     picture."""
-    test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=120)
+    test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=600)
     test.session_state["_picture"], test.session_state["image"] = sample(name), name
     test.session_state["models"] = models
     test.query_params |= {f"{stem}_view": title, **query}

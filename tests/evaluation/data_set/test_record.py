@@ -19,11 +19,6 @@ from vizkit.explanations.job import StoppedError
 from vizkit.image import prepare
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="module")
 def digits():
     return vizkit.load("bundled:digits_vit")

@@ -26,9 +26,8 @@ def stop_at(limit: int):
 
 
 @pytest.fixture(autouse=True)
-def few_references(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def few_references(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "REFERENCES", 8)
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
 
 
 def filled(kept):

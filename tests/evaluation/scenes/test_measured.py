@@ -35,12 +35,6 @@ def box_set(labels, *scenes):
     return BoxSet("toy", "test", labels, len(scenes), lambda index: scenes[index], digest, ("one was left out.",))
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """Of this test alone: some of its models have the same weights and say something else."""
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-
-
 def knowing(detector, monkeypatch, scenes):
     """The model says of picture n, whose pixels are n, just what is in it."""
 

@@ -22,7 +22,6 @@ from vizkit.ui.device import DEVICE
 from vizkit.ui.session import background
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
-from vizkit.ui.session.remembered import shelf
 from vizkit.ui.views import View, package_of
 from vizkit.views.swin import cost
 
@@ -34,7 +33,6 @@ HUGE = 1e15  # the end of a number without one
 
 def sections(stem: str, view: View) -> Iterator[tuple[str, list[str]]]:
     """(title, lines) of a view: at its defaults, with other models, at all options, after its work."""
-    forget()
     models = models_of(view)
     with sent_files() as files:
         test = test_views.opened(stem, view.title, models)
@@ -52,12 +50,6 @@ def with_others(stem: str, view: View, usual: list[str], files: dict[str, Sent])
     for name in OTHERS:
         if fits(name, view):
             yield f"with {name}", changes(usual, facts(test_views.opened(stem, view.title, [name]), files))
-
-
-def forget() -> None:
-    """Results that a page looks for and does not compute; models and what is made of them alone may stay."""
-    st.cache_data.clear()
-    shelf().forget(lambda key: not str(key[0]).startswith(("vizkit.", "('trace', ")))
 
 
 def fits(name: str, view: View) -> bool:

@@ -22,7 +22,7 @@ SAYS = {  # what stands on a view that cannot show such a model
 
 
 def view(title: str, source: str, brought: dict[str, Brought], text: str, **query: str) -> AppTest:
-    test = AppTest.from_string("from vizkit.ui.views import open_page\nopen_page('sequences')", default_timeout=120)
+    test = AppTest.from_string("from vizkit.ui.views import open_page\nopen_page('sequences')", default_timeout=600)
     test.session_state["_picture"], test.session_state["image"] = test_views.sample(test_views.IMAGE), test_views.IMAGE
     test.session_state["models"], test.session_state["_texts_brought"] = [VIT], brought
     test.session_state["sequence_model"] = brought[source].title

@@ -39,7 +39,7 @@ def models(tmp_path_factory):
 
 
 def opened(models, page, *sources, **query):
-    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     test.session_state["_checkpoints"] = {source: Opened(path) for source, path in models.items()}
     test.query_params["models"], test.query_params["image"] = list(sources), PICTURE
     for name, value in query.items():
