@@ -6,8 +6,16 @@ PIP := $(BIN)/pip install --quiet -c requirements.lock
 run: .venv/run          ## install what is needed and open the app on the bundled models
 	$(BIN)/streamlit run app.py
 
-test: .venv/dev         ## all tests; the browser ones need Chromium
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+TESTS = $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test: .venv/dev         ## what a change must pass before it lands, ten minutes; the browser's tests need Chromium
+	$(TESTS) --rows first
+
+test-rest: .venv/dev    ## what else there is: every row of every product of views, options, models, files
+	$(TESTS) --rows rest
+
+test-all: .venv/dev     ## both
+	$(TESTS)
 
 test-quick: .venv/dev   ## the tests that name what differs from HEAD, or from SINCE=main, without the browser's
 	$(BIN)/python -m tests.touched $(SINCE) | xargs -d '\n' $(BIN)/python -m pytest -n 2 --dist load -q
@@ -51,4 +59,4 @@ matrix:                 ## the tests with the oldest and the newest versions tha
 	$(PIP) -r requirements-dev.txt
 	@touch $@ .venv/run
 
-.PHONY: run test test-quick docs check extras bench gpu lock matrix
+.PHONY: run test test-rest test-all test-quick docs check extras bench gpu lock matrix

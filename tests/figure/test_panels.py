@@ -43,6 +43,14 @@ def test_a_figure_of_curves_is_read_with_its_axes():
     assert [box[:3:2] for box in panel.boxes] == [(1.0, 1.0)]
 
 
+def test_axes_that_show_no_numbers_have_none_on_paper():
+    """The places of a t-SNE are other ones on another processor, and their numbers mean nothing."""
+    figure = curves({"a": (np.arange(3), np.arange(3.0))}, "first axis", "second axis")
+    assert {"0", "1", "2"} <= {*words(plate_of(panel_of(figure)))}
+    figure.update_layout(xaxis={"showticklabels": False}, yaxis={"showticklabels": False})
+    assert [word for word in words(plate_of(panel_of(figure))) if word[:1].isdigit()] == []
+
+
 def test_a_heat_map_is_read_with_its_colours_and_frames():
     figure = heat_map(np.array([[1.0, -2], [0, 0.5]]), "x", "y", signed=True, limit=4.0)
     figure.add_shape(type="rect", x0=-0.5, y0=-0.5, x1=0.5, y1=0.5)

@@ -66,9 +66,11 @@ def questions() -> list[Any]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_lesson_holds_and_has_one_idea_a_step(file: Path) -> None:
-    given = read(file)
+def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, opened, make = read(file), [], checking.subject
+    monkeypatch.setattr(checking, "subject", lambda name, picture: opened.append(name) or make(name, picture))
     assert list(checking.problems(given)) == []
+    assert sorted(opened) == sorted({step.model or given.model for step in given.steps})  # each once
     assert 10 <= len(given.steps) <= 14
     assert len(given.questions) >= 0.6 * len(given.steps)
     assert all(40 <= len(step.prose.words().split()) <= 125 for step in given.steps)

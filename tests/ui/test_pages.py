@@ -23,7 +23,8 @@ def png(width: int = 64, height: int = 48) -> bytes:
     return buffer.getvalue()
 
 
-def test_every_page_is_listed_guarded_and_opens():
+def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
     listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
     files = {path.stem for path in (ROOT / "pages").glob("*.py")}
     assert listed == files

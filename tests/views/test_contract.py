@@ -104,7 +104,7 @@ def any_of(control, of):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_settings_are_their_address(view, data):
     names = [name for name in subjects_of(VIEWS[view]) if name in ("digits_vit", "two_heads", *contract.NO_MODEL)]
@@ -142,7 +142,7 @@ def test_nonsense_in_an_address_is_left_out(view):
         read_of(view, dict.fromkeys(keys_of(view), value))
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_text_in_an_address_is_left_out(data):
     view = data.draw(st.sampled_from(NAMES))

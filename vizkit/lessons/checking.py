@@ -1,6 +1,7 @@
 """Whether a lesson holds on a model and a picture: views open, answers can be worked out, texts filled."""
 
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LessonError, Words
@@ -47,10 +48,9 @@ def problems(
     takes = minutes(lesson)
     if not 1 / TIMES_OFF <= takes / lesson.minutes <= TIMES_OFF:
         yield f"This takes about {takes:.0f} minutes to read and to answer, not {lesson.minutes}."
-    subjects: dict[str, Subject] = {}
+    opened = cache(partial(subject, picture=picture or lesson.picture))
     for step in lesson.steps:
-        name = model or step.model or lesson.model
-        on = of or subjects.setdefault(name, subject(name, picture or lesson.picture))
+        on = of or opened(model or step.model or lesson.model)
         for sentence in _step(step, on, words):
             yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
 

@@ -42,7 +42,7 @@ class Panel:
     what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`: frames
     (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after the
     point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds of
-    bars, and their words name the bars."""
+    bars, and their words name the bars. `numbered`: whether its axes have numbers; those of a t-SNE mean nothing."""
 
     title: str
     x: str
@@ -59,6 +59,7 @@ class Panel:
     bars: bool = field(default=False, metadata=LATER)
     log_x: bool = field(default=False, metadata=LATER)
     digits: int | None = field(default=None, metadata=LATER)
+    numbered: bool = field(default=True, metadata=LATER)
 
 
 def cells_of(
@@ -147,6 +148,7 @@ def panel_of(figure: "go.Figure") -> Panel:
         log_x=layout.xaxis.type == "log",
         boxes=boxes,
         span_y=(float(ends[0]), float(ends[1])) if ends else None,
+        numbered=layout.xaxis.showticklabels is not False,
     )
 
 

@@ -48,12 +48,12 @@ def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
         inside = min(max(level, bottom), top)
         return x0 + (x - low) / (high - low) * width, y + (top - inside) / (top - bottom) * tall
 
-    for value in _ticks(bottom, top, whole=panel.log):
+    for value in _ticks(bottom, top, whole=panel.log) if panel.numbered else ():
         height = y + (top - value) / (top - bottom) * tall
         words = _tick(value, panel.log)
         marks.append(Stroke(((x0, height), (x0 + width, height)), "#d9dbe6", 0.6))
         marks.append(Words(words, x0 - 4, height + SMALL / 3, SMALL, PALE, "end"))
-    for value in _ticks(low, high, whole=panel.log_x):
+    for value in _ticks(low, high, whole=panel.log_x) if panel.numbered else ():
         place = x0 + (value - low) / (high - low) * width
         marks.append(Words(_tick(value, panel.log_x), place, y + tall + SMALL + 2, SMALL, PALE, "middle"))
     for begin, _, end, _ in panel.boxes:
