@@ -82,9 +82,7 @@ def _picture(entry: Entry) -> Subject | None:
         inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
         if other := changed(entry.item, inputs):
             raise ReportError(other)
-        content = _png(entry.item, inputs)
-        with Image.open(io.BytesIO(content)) as opened:
-            width_px = round(HIGHEST_PX * opened.width / opened.height)
+        content, width_px = _thumbnail(entry.item, inputs)
         st.image(content, output_format="PNG", width=width_px, alt=entry.item.kind)
         return inputs
     except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
@@ -154,8 +152,14 @@ def picture_of(item: Item) -> "Picture | None":
 
 
 @remembered
-def _png(item: Item, _inputs: Subject) -> bytes:
-    return made(item, _inputs).png
+def _thumbnail(item: Item, _inputs: Subject) -> tuple[bytes, int]:
+    """(PNG, its width in pixels on the page). Streamlit would shrink a larger file again in every run of the page."""
+    with Image.open(io.BytesIO(made(item, _inputs).png)) as picture:
+        width_px = round(HIGHEST_PX * picture.width / picture.height)
+        picture.thumbnail((width_px, HIGHEST_PX), Image.Resampling.BILINEAR)
+        shrunk = io.BytesIO()
+        picture.save(shrunk, "PNG")
+    return shrunk.getvalue(), width_px
 
 
 def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
