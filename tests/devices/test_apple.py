@@ -105,6 +105,7 @@ def test_a_strangers_module_is_measured_there():
     assert found.attention[0].query.grid == (4, 4)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("method", ["rollout", "generic_relevance", "grad_cam", "integrated_gradients", "occlusion"])
 def test_a_map_is_made_there(method):
     with pretended():
@@ -134,6 +135,7 @@ PROBES = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("probe", PROBES)
 def test_a_probe_gives_there_what_it_gives_on_the_cpu(probe):
     def asked(loaded):
@@ -190,6 +192,7 @@ def trained_and_judged(recipe, accelerator, folder):
     return line["train_loss"], work.score(work.model, Few(work.read("val"))).loss
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_run_is_trained_and_judged_there(name, tmp_path):
     with pretended():

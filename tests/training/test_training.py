@@ -286,6 +286,7 @@ def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     assert RunFolder(killed).read("result.json") == pytest.approx(RunFolder(whole).read("result.json"), rel=1e-6)
 
 
+@pytest.mark.product(first=0)  # of two in one process: test_same_run.py
 def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
     output = tmp_path / "two"
     nodes = launched_on_two_nodes(["train", *FIELDS, "--epochs", "2", "-o", output], ENVIRONMENT)

@@ -143,6 +143,7 @@ CASES = {
 }
 
 
+@pytest.mark.product("page")
 @pytest.mark.parametrize(("page", "models", "query"), CASES.values(), ids=CASES)
 def test_every_page_shows_hostile_names_as_text(page, models, query):
     test = visited(page, models, **query)

@@ -30,8 +30,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS.values())
-def test_pictures_are_the_same_again(name: str):
+@pytest.mark.product("kind")
+@pytest.mark.parametrize(("kind", "name"), [(kind[1:], name) for kind, name in KINDS.items()])
+def test_pictures_are_the_same_again(kind: tuple, name: str):
     entry = VIEWS[name]
     of = {"models": fitting(entry), "image": "digit 3", "layer": "2", "fusion": "max"}
     test = opened(entry.page, **{f"{entry.page}_view": entry.title}, **of)

@@ -194,6 +194,7 @@ def accepted(rule: canvas.Rule, value: object) -> bool:
     return True
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("name", "told"), TELL.items(), ids=TELL)
 def test_forged_values_leave_a_page_as_it_was(
     name: str, told: Told, rules: dict[str, dict[str, canvas.Rule]], monkeypatch: pytest.MonkeyPatch
