@@ -25,7 +25,7 @@ import pytest  # noqa: E402
 
 from tests.checking import install  # noqa: E402
 from tests.figure.remembering import remember_texts  # noqa: E402
-from tests.product import ROWS, split  # noqa: E402
+from tests.rows import ROWS, split  # noqa: E402
 
 install("vizkit")
 
@@ -35,7 +35,7 @@ gc.set_threshold(50_000, 20, 50)
 
 def pytest_addoption(parser):
     parser.addoption("--record-inventory", action="store_true", help="record all views anew (tests/ui/inventory)")
-    parser.addoption("--rows", choices=ROWS, default="all", help="of the tests of products: see tests/product.py")
+    parser.addoption("--rows", choices=ROWS, default="all", help="of the tests of products: see tests/rows")
 
 
 ROWS_OF_ALL = pytest.StashKey[tuple[list[pytest.Item], list[pytest.Item]]]()
@@ -75,7 +75,7 @@ TOGETHER = (
     ),
 )
 
-ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/test_every_view.py", "tests/ui/test_inventory.py")
+ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/test_every_view.py", "tests/ui/inventory/test_inventory.py")
 
 
 def together(nodeid):

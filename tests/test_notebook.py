@@ -114,6 +114,7 @@ def test_what_the_notebook_says_is_so(executed):
     assert "insects_swin" not in single
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", SHOWN)
 def test_the_notebook_of_a_page_computes_what_its_views_say(page, tmp_path, kernel):
     """Its own cells compare the two: a difference stops it."""

@@ -2,9 +2,9 @@
 
     python -m benchmarks.testing.mutants [MODULE …] [--sample N]
 
-The tests of a module are collected once; each mutant is a fork in which the code of the living function is replaced
-before any test has run. Tests that call the function come first, then the others of their files; the first failure
-ends the fork. mutmut cannot do this here: it starts pytest several times in one process, which the runtime type checks
+The tests of a module that `make test` runs are collected once; each mutant is a fork in which the code of the living
+function is replaced before any test has run. Tests that call the function come first, then the others of their files;
+the first failure ends the fork. mutmut cannot do this here: it starts pytest several times in one process, which the runtime type checks
 of these tests refuse. Survivors in equivalent_mutants.txt, where nothing can be told from outside, count apart.
 """
 
@@ -203,7 +203,7 @@ def main(modules: list[str], sample: int = 0) -> None:
     campaign = Campaign(modules, sample)
     files = sorted(str(file) for file in Path("tests").rglob("test_*.py") if concerns(file, modules))
     with tempfile.TemporaryDirectory() as folder:
-        options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
+        options = ["-qq", "-s", "--tb=no", "-p", "no:cacheprovider", "--rows", "first", "--basetemp", f"{folder}/tests"]
         if pytest.main([*options, *files], plugins=[campaign]):
             sys.exit("The tests could not be run.")
     print("\n| module | mutants | equivalent | killed | of those that can be killed |\n|---|---:|---:|---:|---:|")

@@ -67,11 +67,11 @@ def test_a_change_touches_the_tests_that_name_it():
     assert not imports("from vizkit.analysis.attribution import legrad", "vizkit.analysis.attribution.rollout")
     found = touched(["vizkit/views/rollout.py", "README.md"])
     assert "tests/test_imports.py" in found
-    assert "tests/views/test_contract.py::test_a_view_breaks_no_rule[rollout-digits_vit]" in found
+    assert "tests/views/test_contract.py::test_a_view_breaks_no_rule[rollout-digits_vit-all]" in found
     assert not any("positions" in each for each in found)
     assert "tests/views/test_contract.py" in touched(["tests/views/test_contract.py"])
     assert "tests/test_notebook.py" in touched(["docs/notebooks/swin.ipynb"])
-    masks = "tests/views/test_contract.py::test_a_view_breaks_no_rule[masks-a digit]"  # it reads no model
+    masks = "tests/views/test_contract.py::test_a_view_breaks_no_rule[masks-a digit-all]"  # it reads no model
     assert masks in touched(["vizkit/views/sequences/masks.py"])
 
 

@@ -4,7 +4,6 @@ It says what it must, and is as recorded (tests/ui/inventory), with other models
 is given another value than it has, and whoever opens the address that came of it sees the same.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,28 +30,22 @@ def test_a_view(stem: str, view: View):
         test = test_views.opened(stem, view.title, models)
         assert [*test_views.missing(stem, view), *test_views.undrawn(test, stem, view, {})] == []
         sections = {walk.DEFAULTS: facts(test, files, contents=True)}
-        sections |= walk.with_others(stem, view, facts(test, files), files)
+        sections |= walk.with_others(walk.KINDS, stem, view, facts(test, files), files)
     difference = record.difference(record.read(stem).get(view.title, {}), sections, whole=False)
     assert not difference, f"{stem}: {view.title} is not as recorded:\n{difference}"
-    assert [*loose(stem, view, test, models)] == []
-
-
-def loose(stem: str, view: View, test: AppTest, models: list[str]) -> Iterator[str]:
-    """What is not in the address when it is clicked and set."""
     usual = state(test), shown(test)
     if any([clicked(test, proto, data) for proto, data in canvases(test)]):
         assert not test.exception, [each.value for each in test.exception]
         test.session_state["_picture"] = test_views.sample(test.session_state["image"])  # as the sidebar would
         test.run()
-        if (state(test), shown(test)) == usual:
-            yield "A click changes nothing."
-        yield from other_by_link(stem, view, test, models)
-    yield from set_otherwise(stem, test)
-    yield from other_by_link(stem, view, test, models)
+        assert (state(test), shown(test)) != usual
+        test = by_link(stem, view, test, models)
+    assert [*set_otherwise(stem, test)] == []
+    by_link(stem, view, test, models)
 
 
-def other_by_link(stem: str, view: View, test: AppTest, models: list[str]) -> Iterator[str]:
-    """What is other for whoever opens the address."""
+def by_link(stem: str, view: View, test: AppTest, models: list[str]) -> AppTest:
+    """What whoever opens the address sees, which is the same."""
 
     def opened() -> AppTest:
         again = test_views.opened(stem, view.title, models, test.session_state["image"], **test.query_params)
@@ -63,10 +56,9 @@ def other_by_link(stem: str, view: View, test: AppTest, models: list[str]) -> It
     if state(again) != state(test):
         test.run()  # Streamlit carries a value over to a widget whose range has changed, but only in the run after that
         again = opened()
-    if state(again) != state(test):
-        yield f"{state(again)} by the link of {state(test)}"
-    elif shown(again) != shown(test):
-        yield f"By its link it does not show what it shows at {state(test)}."
+    assert state(again) == state(test)
+    assert shown(again) == shown(test)
+    return again
 
 
 @pytest.mark.product(first=0)

@@ -89,6 +89,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "start", start)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("page", "query", "words"), OWN_SIZE, ids=str)
 def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
     test = opened(page, models=RESNET, image="china", **query)
@@ -98,6 +99,7 @@ def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
         assert test.selectbox(key="cam_layer").value == query["cam_layer"]
 
 
+@pytest.mark.product("model")
 @pytest.mark.parametrize(("model", "page", "query", "words"), SMALL, ids=str)
 @pytest.mark.usefixtures("small")
 def test_alexnet_and_vgg_too(model: str, page: str, query: dict[str, str], words: str):

@@ -4,4 +4,4 @@ import sys
 
 import pytest
 
-sys.exit(pytest.main(["tests/ui/test_inventory.py", "--record-inventory", *sys.argv[1:]]))
+sys.exit(pytest.main(["tests/ui/inventory/test_inventory.py", "--record-inventory", *sys.argv[1:]]))

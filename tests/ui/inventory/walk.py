@@ -3,7 +3,7 @@
 Gives sections of lines by their titles; all but the first say what is other than in it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import partial
 from typing import Any
@@ -25,7 +25,8 @@ from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.views import View, package_of
 from vizkit.views.swin import cost
 
-OTHERS = (SWIN, CNN, "bundled:insects_deit")
+KINDS = (SWIN, CNN)
+OTHERS = (*KINDS, "bundled:insects_deit")
 DEFAULTS, WORKED = "defaults", "after its work"
 OPTIONS = 8  # of one control that are tried
 HUGE = 1e15  # the end of a number without one
@@ -38,16 +39,18 @@ def sections(stem: str, view: View) -> Iterator[tuple[str, list[str]]]:
         test = test_views.opened(stem, view.title, models)
         yield DEFAULTS, facts(test, files, contents=True)
         usual = facts(test, files)
-        yield from with_others(stem, view, usual, files)
+        yield from with_others(OTHERS, stem, view, usual, files)
         for key in controls(stem, test):
             yield from of_control(partial(test_views.opened, stem, view.title, models), key, usual, files)
         if (worked := after_work(stem, view, models, files)) is not None:
             yield WORKED, changes(usual, worked)
 
 
-def with_others(stem: str, view: View, usual: list[str], files: dict[str, Sent]) -> Iterator[tuple[str, list[str]]]:
-    """As it opens with each of the models that it is not usually given here."""
-    for name in OTHERS:
+def with_others(
+    models: Iterable[str], stem: str, view: View, usual: list[str], files: dict[str, Sent]
+) -> Iterator[tuple[str, list[str]]]:
+    """As it opens with each of the models, of those that it is not usually given here and that fit."""
+    for name in models:
         if fits(name, view):
             yield f"with {name}", changes(usual, facts(test_views.opened(stem, view.title, [name]), files))
 

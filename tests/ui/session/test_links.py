@@ -84,8 +84,10 @@ def others(test: AppTest, widget: Widget) -> list[Any]:
 
 
 def another(test: AppTest, widget: Widget) -> Any:
-    """A value that it does not have; its own where there is no other."""
-    return next(iter(others(test, widget)), widget.value)  # pyright: ignore[reportAttributeAccessIssue]
+    """A value that it does not have, and not its default, which the browser takes out of the address and an AppTest
+    does not; its own where there is no other."""
+    default = test._session_state._state.get_widget_metadata(widget.id).deserializer(None)
+    return next((value for value in others(test, widget) if value != default), widget.value)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def state(test: AppTest) -> dict[str, Any]:

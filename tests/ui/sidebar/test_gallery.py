@@ -247,6 +247,7 @@ CHIPS = [
 ]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("page", "query"), CHIPS, ids=str)
 def test_a_chip_stands_at_every_answer(page, query, monkeypatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)

@@ -1,9 +1,9 @@
-"""`make test` and the rest are all tests, each once, by the rule of `tests/product.py`."""
+"""`make test` and the rest are all tests, each once, by the rule of `tests/rows`."""
 
 import pytest
 
 from tests.conftest import ROWS_OF_ALL
-from tests.product import split
+from tests.rows import split
 
 
 class Row:
