@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
 
-from tests.browser.steps import PHONE_PX
+from tests.browser.steps import LONG_MS, PHONE_PX
 
 ROOT = Path(__file__).parents[2]
 FLAGS = [
@@ -93,7 +93,7 @@ def server(home: Path) -> Iterator[str]:
 def chromium():
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=30_000)  # Plotly alone took over 5 s on a busy machine with two cores
+    expect.set_options(timeout=LONG_MS)
 
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or os.environ.get("CHROMIUM")
     if not executable:
@@ -115,7 +115,7 @@ def watched(tab: Page) -> Iterator[Page]:
         errors.append(str(error))
 
     tab.on("pageerror", note)
-    tab.set_default_timeout(30_000)
+    tab.set_default_timeout(LONG_MS)
     yield tab
     tab.remove_listener("pageerror", note)
     assert not errors, errors

@@ -71,10 +71,10 @@ def test_scan_bomb_is_refused_at_once_and_never_decoded(monkeypatch):
     bomb = scan_bomb(20_000, (2000, 1500))
     for name in ("decode", "decode_isolated"):
         monkeypatch.setattr(reading, name, lambda *_: pytest.fail("decoded"))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ImageError, match=r"more than 100 scans.*save it again"):
         read_picture(bomb)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_scans_are_counted_as_libjpeg_meets_them():
@@ -101,9 +101,9 @@ def test_a_hundred_scans_of_a_small_picture_are_shown():
 
 def test_markers_are_counted_without_walking_millions():
     data = b"\xff\xd8" + b"\xff\xe0\0\2" * 5_000_000
-    start = time.perf_counter()
+    start = time.process_time()
     assert jpeg_work(data).markers == 1000
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1
     with pytest.raises(ImageError):
         read_picture(data)
 

@@ -100,10 +100,10 @@ def test_what_no_text_may_have_is_refused_with_its_line(text: str):
 
 @pytest.mark.parametrize("text", ["> " * 2000 + "x", "*a **b " * 800, "[" * 5000, "`" * 5000, "- " * 2500])
 def test_a_text_of_many_marks_takes_no_time(text: str):
-    begin = time.monotonic()
+    begin = time.process_time()
     with contextlib.suppress(LessonError):
         text = prose(text).html([])
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_words_that_look_like_marks_are_words():
@@ -155,11 +155,11 @@ FILES = {
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 def test_a_bad_file_is_refused_in_one_sentence(text: str):
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(LessonError) as sentence:
         read(text)
     assert "\n" not in str(sentence.value)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"---\ntitle: \xe4\n---\n", bytes(range(256)) * 400])

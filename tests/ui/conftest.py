@@ -41,7 +41,7 @@ def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
     return (test if page == shell.FIRST else test.switch_page(f"pages/{page}.py")).run()
 
 
-def at_rest(test: AppTest, within_s: float = 120) -> AppTest:
+def at_rest(test: AppTest, within_s: float = 600) -> AppTest:
     """When all work beside the page is done."""
     end = time.monotonic() + within_s
     names = [str(name) for name in test._session_state.filtered_state if str(name).startswith("_task_")]

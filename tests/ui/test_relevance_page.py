@@ -55,7 +55,7 @@ def no_results():
 
 def until_done(test: AppTest, name: str) -> AppTest:
     """Run the page again, as its progress does in a browser, until the work beside it has ended."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while test.session_state[f"_task_{name}"].running and time.monotonic() < end:
         time.sleep(0.05)
     assert not test.session_state[f"_task_{name}"].running
@@ -371,7 +371,7 @@ def test_a_table_of_many_pictures_has_intervals_and_marks_what_few_have():
 
 
 # ---- work beside the page --------------------------------------------------------------------------------------------
-def wait_for(task: Task, seconds: float = 10) -> str:
+def wait_for(task: Task, seconds: float = 300) -> str:
     end = time.monotonic() + seconds
     while task.running and time.monotonic() < end:
         time.sleep(0.005)
@@ -399,7 +399,7 @@ def test_work_that_nobody_watches_stops(monkeypatch: pytest.MonkeyPatch):
 
 def test_others_get_the_device_while_work_is_going_on():
     task = background.begin(endless)
-    got = task.lock.acquire(timeout=5)
+    got = task.lock.acquire(timeout=300)
     task.stopping.set()
     if got:
         task.lock.release()
@@ -413,8 +413,8 @@ def test_others_get_the_device_between_two_passes_of_a_job_of_a_view():
     locks, counted = DEVICE, threading.Event()
     work = Job("counted", "counting", partial(endless_passes, counted))
     task = background.begin(partial(do, of, [work]))
-    assert counted.wait(10)
-    got = locks.acquire(timeout=5)
+    assert counted.wait(300)
+    got = locks.acquire(timeout=300)
     task.stopping.set()
     if got:
         locks.release()

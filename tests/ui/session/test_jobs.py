@@ -41,7 +41,7 @@ def often(monkeypatch):
     monkeypatch.setattr(module, "LOOK_EVERY_S", 0.05)
 
 
-def until(holds, seconds=30):
+def until(holds, seconds=300):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end

@@ -86,19 +86,19 @@ def test_two_sessions_that_ask_for_the_same_make_it_once(shelf):
     def make() -> str:
         made.append(1)
         inside.set()
-        assert go.wait(30)
+        assert go.wait(300)
         return "trace"
 
     found: list[str] = []
     ask = [threading.Thread(target=lambda: found.append(shelf.get("key", make))) for _ in range(8)]
     ask[0].start()
-    assert inside.wait(30)
+    assert inside.wait(300)
     for each in ask[1:]:
         each.start()
     assert shelf.get("another", lambda: 1) == 1  # who asks for something else does not wait
     go.set()
     for each in ask:
-        each.join(30)
+        each.join(300)
     assert found == ["trace"] * 8
     assert len(made) == 1
 
@@ -109,7 +109,7 @@ def test_who_waits_for_another_lays_the_device_down(shelf):
 
     def make():
         making.set()
-        assert wanted.wait(10)
+        assert wanted.wait(300)
         with DEVICE:
             return "made"
 
@@ -119,15 +119,15 @@ def test_who_waits_for_another_lays_the_device_down(shelf):
     def waits():
         with DEVICE, DEVICE:  # as often as it likes
             other.start()
-            assert making.wait(10)
+            assert making.wait(300)
             threading.Timer(0.1, wanted.set).start()
             got.append(shelf.get("key", lambda: "made twice"))
 
     first = threading.Thread(target=waits, daemon=True)
     first.start()
-    first.join(10)
+    first.join(300)
     assert got == ["made"]
-    assert DEVICE.acquire(timeout=5)
+    assert DEVICE.acquire(timeout=300)
     DEVICE.release()
 
 

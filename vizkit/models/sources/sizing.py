@@ -64,12 +64,14 @@ registration.register_module_module_registration_hook(_see)
 
 @contextmanager
 def measured(title: str, limit_bytes: int | None = None, seconds: float | None = None) -> Iterator[None]:
-    """Ends the building of a model inside, with a ModelError, as soon as it has too many parts, bytes or seconds."""
-    total, modules, started, outer = 0, 0, time.thread_time(), _meter.check
+    """Ends the building of a model inside, with a ModelError, as soon as it has too many parts, bytes or seconds. Those
+    are of the processor, from its first part on: what is imported before is no matter of the model."""
+    total, modules, started, outer = 0, 0, None, _meter.check
 
     def check(size: int, parts: int) -> None:
-        nonlocal total, modules
+        nonlocal total, modules, started
         total, modules = total + size, modules + parts
+        started = time.thread_time() if started is None else started
         if modules > MOST_MODULES:
             raise ModelError(f"{title} has more than {MOST_MODULES:,} parts, as no model has; choose another one.")
         if limit_bytes is not None and total > limit_bytes:
