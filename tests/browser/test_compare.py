@@ -43,7 +43,7 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     add(page, "Swin · insects")
     add(page, "CNN · insects")
     page.locator(".st-key-uploads input[type=file]").set_input_files(photographs(tmp_path))
-    expect(page.locator(f"{GRID} article")).to_have_count(5, timeout=60_000)
+    expect(page.locator(f"{GRID} article")).to_have_count(5)
     ready(page)
     expect(page.locator(f"{GRID} header b")).to_have_text(["ViT · insects", "Swin · insects", "CNN · insects"])
     expect(page.locator(f"{GRID} .cell")).to_have_count(15)
@@ -76,11 +76,11 @@ def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     expect(page.locator(".st-key-image input")).to_have_value("stonefly nymph")
     ready(page)
     choose(page, "Robustness")
-    expect(page.locator(f"{STRENGTHS} figure")).to_have_count(8, timeout=60_000)
+    expect(page.locator(f"{STRENGTHS} figure")).to_have_count(8)
     expect(page.locator(f"{STRENGTHS} li")).to_have_count(
         3 * 8, timeout=240_000
     )  # what every model says of each picture
-    expect(page.locator(STOP)).to_have_count(0, timeout=60_000)
+    expect(page.locator(STOP)).to_have_count(0)
     expect(page.locator(f"{STRENGTHS} figure").nth(1)).to_contain_text("Rotation · 30°")
     ready(page)
     page.locator(f"{STRENGTHS} input").focus()

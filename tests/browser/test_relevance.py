@@ -42,7 +42,7 @@ def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
     page.get_by_role("button", name="More", exact=True).click()
     page.locator(".st-key-slow_maps").get_by_role("button", name="Patch ablation", exact=True).click()
     page.keyboard.press("Escape")
-    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(10, timeout=60_000)
+    expect(page.locator(f"{MAIN} figure canvas")).to_have_count(10)
     ready(page)
 
 

@@ -16,7 +16,7 @@ def opened(page: Page, server: str, more: str = ""):
     page.goto(f"{server}/super_resolution?{more}")
     ready(page)
     canvas = page.locator(f"{MAIN} .enlarge")
-    expect(canvas).to_have_attribute("data-taken", re.compile(r"\d+,\d+"), timeout=60_000)
+    expect(canvas).to_have_attribute("data-taken", re.compile(r"\d+,\d+"))
     return canvas
 
 
