@@ -219,7 +219,7 @@ UPLOADS = [  # name, bytes, the size (height, width) it is shown at or a piece o
     ("tiff_float_nan", lambda: saved(ramp(np.float32, np.nan, np.nan), "TIFF"), DAMAGED, ""),
     ("tiff_pages", lambda: frames("TIFF"), SHOWN, "first frame of several"),
     ("tiff_big_tile", tiled_tiff, LARGE, ""),
-    ("tiff_tile_of_text", lambda: tiled_tiff(64, text=True), LARGE, ""),
+    ("tiff_tile_of_text", lambda: tiled_tiff(64, text=True), DAMAGED, ""),
     ("tiff_truncated", lambda: saved(scene(), "TIFF", compression="tiff_deflate")[:-300], DAMAGED, ""),
     ("tiff_header_only", lambda: b"II*\0\x08\0\0\0", DAMAGED, ""),
     ("heic", lambda: b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(500), "HEIC", ""),
