@@ -36,7 +36,8 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
     """Decode any upload to upright 8-bit RGB with no side above `max_side` pixels, safely from any thread.
 
     JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF, whatever the file is called; the first frame of an animation or page of a
-    document. Colour profiles are not applied (nor does timm). Raises `ImageError`, and nothing else, on other bytes.
+    document. Colour profiles are not applied (nor does timm). Numbers without an agreed range (floats, signed integers)
+    are scaled, and the note says how. Raises `ImageError`, and nothing else, on other bytes.
     """
     if not data:
         raise ImageError("The file is empty; choose another picture.")
