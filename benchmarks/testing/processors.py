@@ -63,13 +63,21 @@ def defaults(name: str) -> dict[str, Any] | None:
 
 
 def variants(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(what is turned, the settings)."""
+    """(what is turned, the settings): first nothing, then each option alone, where sizes are large at smaller ones."""
     settings = {"image_processor_type": name, **(defaults(name) or {})}
     yield "", settings
+    settings |= {name: _small(settings[name]) for name in ("size", "crop_size", "pad_size") if settings.get(name)}
     for option, value in {**COMMON, **settings}.items():
         for other in _others(option, value):
             more = {"crop_size": {"height": 90, "width": 110}} if option == "do_center_crop" else {}
             yield f"{option}={json.dumps(other)}", {**more, **settings, option: other}
+
+
+def _small(size: Any) -> Any:
+    """A size in proportion, which takes less time, where it is a large one."""
+    if not isinstance(size, dict) or max(filter(None, size.values()), default=0) <= 256:
+        return size
+    return {name: side and side // 8 for name, side in size.items()}
 
 
 def _others(option: str, value: Any) -> list[Any]:

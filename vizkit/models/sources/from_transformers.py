@@ -66,6 +66,8 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     config = read_config(folder, title)
     holds = held(folder, title)
     needs = preprocessing_of(folder, title, config, size_hw)
+    if size_hw is None and config["model_type"].startswith("dinov2"):  # takes any size, and its processors give another
+        config |= {transformers_names.SHOWN_HW: needs.size_hw}
     try:
         drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
         found = translation(config, drawn)
@@ -84,6 +86,8 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         said += f", which takes {by(own)} pixels where its image processor gives {by(needs.size_hw)}"
         needs = needs.of_size(own)
     about = processor(folder, title)
+    if not needs.translated:
+        said += ", pictures by its own image processor"
     if needs.processor is None and "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
