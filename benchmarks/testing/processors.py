@@ -1,7 +1,8 @@
 """Every image processor of the installed transformers, with its defaults and with each option turned: how far the input
 that vizkit makes is from what `AutoImageProcessor` gives for the same folder and picture.
 
-    python -m benchmarks.testing.processors [NAME]
+    python -m benchmarks.testing.processors         # writes its table into docs/models.md
+    python -m benchmarks.testing.processors NAME    # every option of those so called, and writes nothing
 """
 
 import json
@@ -19,6 +20,26 @@ from vizkit.image import RGB, mean_difference, prepare
 from vizkit.models import ModelError
 from vizkit.models.sources.transformers_processor import preprocessing_of
 
+PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+HEAD = "## Image processors of transformers"
+TEXT = """{head}
+
+`python -m benchmarks.testing.processors` writes this table: every class that `AutoImageProcessor` knows, a folder with
+its defaults and one with each option turned. The input that vizkit makes of a picture of 480 × 300 and of one of
+300 × 480 is compared with what `AutoImageProcessor.from_pretrained(folder)(picture)` gives: the largest mean difference
+of normalised values. Where vizkit's own **words** (size, crop, filter, mean, deviation) give the same, it makes the
+pixels; else the folder's **own** processor does, and where it cuts is measured, so that the part drawn on the picture
+is true. The rest get a **sentence**: they make tiles, patches, videos or pairs of a picture, find margins or texts in
+it, refuse the option themselves, or cannot be made without more. Without transformers installed, processors that only
+resize, cut and normalise are opened, and others get a sentence.
+
+| image processor | words | own | sentence | largest difference |
+|---|--:|--:|--:|--:|
+{rows}
+
+With transformers {version}: {tried:,} folders, {words:,} by words, {own:,} by the processor itself.
+
+"""
 SIZES_HW = ((300, 480), (480, 300))
 OTHER_SIZES = ({"height": 96, "width": 128}, {"shortest_edge": 100}, {"shortest_edge": 390})
 COMMON = {
@@ -124,20 +145,42 @@ def outcome(settings: dict[str, Any]) -> Outcome:
         return Outcome("words" if needs.translated else "processor", max(apart))
 
 
+def section(page: str) -> str:
+    """This table in the page, from its heading to the next one; "" where there is none."""
+    start = page.find(HEAD)
+    end = page.find("\n## ", start + 1) + 1
+    return page[start:end] if start >= 0 else ""
+
+
 def main(only: str = "") -> None:
-    print("| image processor | by words | by the processor | by a sentence | largest difference |")
-    print("|---|--:|--:|--:|--:|")
+    import transformers
+
+    rows, ways = list[str](), list[str]()
     for name in names():
         if only not in name:
             continue
         tried = {turned: outcome(settings) for turned, settings in variants(name)}
-        ways = [each.way if each.way in ("words", "processor") else "sentence" for each in tried.values()]
+        own = [each.way if each.way in ("words", "processor") else "sentence" for each in tried.values()]
         numbers = [each.difference for each in tried.values() if each.difference == each.difference]
         largest = f"{max(numbers):.3f}" if numbers else "–"
-        counts = " | ".join(str(ways.count(way)) for way in ("words", "processor", "sentence"))
-        print(f"| {name.removesuffix('ImageProcessor')} | {counts} | {largest} |", flush=True)
+        counts = " | ".join(str(own.count(way)) for way in ("words", "processor", "sentence"))
+        rows, ways = [*rows, f"| {name.removesuffix('ImageProcessor')} | {counts} | {largest} |"], ways + own
+        print(rows[-1], flush=True)
         for turned, each in tried.items() if only else ():
             print(f"    {turned or 'as it is'}: {each.way} {each.difference:.4f}")
+    if only:
+        return
+    page = PAGE.read_text(encoding="utf-8")
+    made = TEXT.format(
+        head=HEAD,
+        rows="\n".join(rows),
+        version=transformers.__version__,
+        tried=len(ways),
+        words=ways.count("words"),
+        own=ways.count("processor"),
+    )
+    old, after = section(page), "## What is not opened"
+    PAGE.write_text(page.replace(old, made) if old else page.replace(after, made + after), encoding="utf-8")
 
 
 if __name__ == "__main__":
