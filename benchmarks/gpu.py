@@ -132,7 +132,7 @@ def explaining(here: Measuring) -> Iterator[Row]:
     """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
     from benchmarks.explaining import compared
     from vizkit.explanations.batched import Explained, Explainer
-    from vizkit.explanations.reading import eight_bit, pixels_on
+    from vizkit.explanations.reading import pixels_on, stored_input
 
     for name in here.models:
         for precision in here.precisions[:2]:
@@ -143,7 +143,7 @@ def explaining(here: Measuring) -> Iterator[Row]:
     trained = "bundled:digits_vit" if here.small else "bundled:insects_vit"
     methods = ("rollout", "generic_relevance", "grad_cam")
     needs = here.model(trained).preprocessing
-    seen = [eight_bit(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
+    seen = [stored_input(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
 
     def explained(precision: str) -> Explained:
         loaded = here.model(trained, precision)

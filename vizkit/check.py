@@ -8,6 +8,7 @@ import torch
 ROW_SUM_TOLERANCE = 1e-4
 LOGIT_TOLERANCE = 1e-4
 OUTPUT_TOLERANCE = 1e-4
+PIXEL_TOLERANCE = 5e-4  # of normalised values, in the mean: 0.000 in three digits
 
 Proof = Literal["output of every layer", "changes", "logits", "places"]
 
@@ -44,6 +45,9 @@ class Check:
 
     `edit_error`, of a changed model: the largest difference in a few query rows of every layer from what its own scores
     and the changes come to, computed anew; `edit_tolerance` is larger where scores are divided by a small temperature.
+
+    `pixels_error`: mean difference of the input from what the model's own image processor gives for this very picture;
+    None where it has none, or was given another size or other pixels.
     """
 
     row_sum_error: float
@@ -59,6 +63,7 @@ class Check:
     places_claimed: int = 0
     edit_error: float | None = None
     edit_tolerance: float = OUTPUT_TOLERANCE
+    pixels_error: float | None = None
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -88,6 +93,9 @@ class Check:
     @property
     def failure(self) -> str | None:
         """What is wrong, or that nothing was compared, one sentence to stand beside every picture; None: nothing."""
+        if self.pixels_error is not None and not self.pixels_error < PIXEL_TOLERANCE and not self.refused:
+            off = f"mean difference {self.pixels_error:.3f}"
+            return f"The check failed: the model saw other pixels than its own image processor gives ({off})."
         if self.refused or self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE:
             nothing = "This trace carries no proof: nothing was compared with the model."
             return self.refused or (None if self.proofs else nothing)
@@ -113,6 +121,12 @@ class Check:
             return ""
         found = f"{self.places_found} of {self.places_claimed} layers" if self.places_found else "no layer"
         return f"places {'wrong' if self.places_error else 'measured'} in {found}"
+
+    @property
+    def pixels(self) -> str:
+        """How near the input came to what the model's own image processor gives, in words; "" where it has none."""
+        said = "the model saw what its own processor gives"
+        return "" if self.pixels_error is None else f"{said}: {self.pixels_error:.3f}"
 
     @property
     def passed(self) -> bool:

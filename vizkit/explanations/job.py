@@ -158,8 +158,8 @@ class _Computing:
 
     def row_of(self, reading: Reading, speed: Speed) -> list[pyarrow.Array]:
         good = [not error for error in reading.errors]
-        eight_bit = reading.seen[torch.tensor(good, dtype=torch.bool)]
-        pixels = pixels_on(self.loaded.device, eight_bit, self.loaded.preprocessing)
+        stored_input = reading.seen[torch.tensor(good, dtype=torch.bool)]
+        pixels = pixels_on(self.loaded.device, stored_input, self.loaded.preprocessing)
         seen = Seen(pixels, [*compress(reading.labels, good)], [*compress(reading.keys, good)])
         self.batches += 1
         if self.bare and self.batches == 2 and len(pixels):

@@ -1,6 +1,7 @@
 """Models: load one from any source, run an image through it, get a Trace. One file per family."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import UInt8
@@ -8,7 +9,7 @@ from numpy import ndarray
 from torch import Tensor
 
 import vizkit.models.quick_import  # noqa: F401 # isort: skip - before all that imports timm
-from vizkit.image import prepare
+from vizkit.image import mean_difference, prepare
 from vizkit.models import families
 from vizkit.models.changing import attention_places, changed_trace
 from vizkit.models.families import FAMILIES, family, family_of
@@ -19,7 +20,7 @@ from vizkit.models.sources.hub import ModelError, OfflineError
 from vizkit.models.sources.loading import Loaded, bundled_names, load
 from vizkit.models.sources.wrap import wrap
 from vizkit.shortage import memory_short
-from vizkit.traces import Trace, TraceError
+from vizkit.traces import NotApplicable, Trace, TraceError
 
 __all__ = [
     "FAMILIES",
@@ -43,6 +44,14 @@ def pixels_of(loaded: Loaded, image: UInt8[ndarray, "height width 3"]) -> Tensor
     """The model's input for an image, (1, channel, height, width), by the model's own preprocessing and in the
     precision of its weights."""
     return torch.from_numpy(prepare(image, loaded.preprocessing)[0])[None].to(loaded.dtype)
+
+
+def _compared(made: Trace, pixels: Tensor, theirs: ndarray) -> Trace:
+    """The trace with the proof of what the model was given. In half precision both are rounded alike."""
+    error = mean_difference(pixels[0].float().numpy(), torch.from_numpy(theirs).to(pixels.dtype).float().numpy())
+    check = replace(made.check, pixels_error=error)
+    failed = (check.failure,) if check.failure and check.failure not in made.notes else ()
+    return replace(made, check=check, notes=(*failed, *made.notes))
 
 
 @torch.inference_mode(mode=False)
@@ -69,14 +78,23 @@ def trace(
         raise TraceError(
             f"{loaded.name} was made under torch.inference_mode, where nothing has a gradient: load it outside."
         )
-    pixels = pixels_of(loaded, image)
+    pixels, needs = pixels_of(loaded, image), loaded.preprocessing
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
     try:
-        if not changes:
-            return families.trace(loaded, pixels, target=target, keep=keep)
-        others = [pixels_of(loaded, other) for other in reference]
-        return changed_trace(loaded, pixels, changes, others, directions, target=target, keep=keep)
-    except (RuntimeError, MemoryError) as error:
+        if changes:
+            others = [pixels_of(loaded, other) for other in reference]
+            made = changed_trace(loaded, pixels, changes, others, directions, target=target, keep=keep)
+        else:
+            made = families.trace(loaded, pixels, target=target, keep=keep)
+        return made if needs.processor is None else _compared(made, pixels, needs.processor(image))
+    except (TraceError, NotApplicable, EditError):
+        raise
+    except (RuntimeError, MemoryError, AssertionError, ValueError) as error:
+        if (given := tuple(pixels.shape[-2:])) != needs.size_hw and not memory_short(error):
+            raise TraceError(
+                f"{loaded.name} does not take {given[0]}×{given[1]} pixels, which its image processor leaves: give it "
+                f"a picture of {needs.size_hw[0]}×{needs.size_hw[1]}."
+            ) from error
         if not (owner := memory_short(error)):
             raise
         raise TraceError(

@@ -109,9 +109,10 @@ def proof(check: Check) -> str:
         logits,
         check.layers,
         check.places,
+        check.pixels,
     ]
     measured = " · ".join(filter(None, parts))
-    measured = logits if check.layers_expected == 0 else measured
+    measured = " · ".join(filter(None, [logits, check.pixels])) if check.layers_expected == 0 else measured
     return measured if check.failure is None else f"{measured}\n{check.failure}"
 
 

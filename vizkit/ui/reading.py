@@ -20,7 +20,8 @@ PROOF = """The proof that this picture is what the model computed.
 **For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
 known without the recording; and in each of them, for a few queries (rows), which are others for every picture, the
 weights that meet the values are those shown and give the layer's own output. Of a changed model also that each layer
-gives, for a few queries, what the changes make of its own scores.
+gives, for a few queries, what the changes make of its own scores. Of a model with an image processor of its own, that
+the input is what that processor gives.
 
 **Once for this model at this input size:** the prediction is the same with and without recording; and where small
 squares of a picture are changed, the tokens change that are said to lie there.
@@ -42,7 +43,8 @@ def proof(trace: "Trace | None", own: str = "", *, holds: bool = True) -> None:
     logits, numbers = compared("logits", check.logit_error), numbers_of(check)
     if check.layers_expected == 0:
         same = f"Checked: the answer is the same with and without recording ({logits})"
-        text, help_text = same if check.passed else logits, "Compared once for this model at this input size."
+        text = " · ".join(filter(None, [same if check.passed else logits, check.pixels]))
+        help_text = "Compared once for this model at this input size."
     else:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
     if own and check.passed:
@@ -59,7 +61,7 @@ def numbers_of(check: "Check") -> str:
     outputs = f"{compared('outputs', check.output_error)}{check.compared}"
     changes = "" if check.edit_error is None else within("changes", check.edit_error)
     rows, logits = within("rows", check.row_sum_error), compared("logits", check.logit_error)
-    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places]))
+    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places, check.pixels]))
 
 
 AGREES = "Checked: the weights shown give the model's own output"
@@ -73,7 +75,7 @@ def agreement(check: "Check") -> str:
     missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
     rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
     places = check.places if check.places_found < check.places_claimed else ""
-    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places]))
+    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places, check.pixels]))
 
 
 def compared(what: str, error: float | None) -> str:

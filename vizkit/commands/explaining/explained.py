@@ -60,9 +60,13 @@ def explained(
     if not drawn:
         raise ValueError(f"{key} has no map: {row['error'] or row['no_map'] or 'the other run has none.'}")
     from vizkit.image import Preprocessing, seen_box
+    from vizkit.models.sources.transformers_processor import OwnProcessor
 
     rgb = _picture(manifest["source"], key)
-    needs = Preprocessing(**{name: _tuple(value) for name, value in manifest["preprocessing"].items()})
+    words = {name: _tuple(value) for name, value in manifest["preprocessing"].items()}
+    if words.get("processor"):
+        words["processor"] = OwnProcessor(**words["processor"])
+    needs = Preprocessing(**words)
     with writing_to(output):
         write_picture(output, drawn, rgb, seen_box((rgb.shape[0], rgb.shape[1]), needs))
     print(output)

@@ -9,7 +9,8 @@ architecture from shapes, `from_file` goes through timm's own translation and fo
 names, `torchvision_models` are torchvision's.
 
 Of transformers, `from_transformers` decides between timm's model (`transformers_names`, `transformers_stages` translate
-configuration and weights) and the library's own module; `transformers_processor` is its image processor,
+configuration and weights) and the library's own module; `transformers_processor` is its image processor, in
+words or by itself, with its geometry measured,
 `transformers_weights` reads weights in one or several files. `zero_shot` makes typed words the classes of CLIP and
 SigLIP, as a head on their picture tower; `wrap` takes anybody's module.
 """

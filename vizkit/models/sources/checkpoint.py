@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -28,17 +29,22 @@ MAX_LAYERS, LAYERS = 128, ("depth", "layer", "blocks")  # in all, by a part of t
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
 NESTS = (*AVERAGED, "teacher", "state_dict", "model", "model_state_dict", "module", "net", "student")
+# What timm's train.py was told, and keeps beside the weights, of the model and of its pictures.
+TOLD = {"gp": str, "in_chans": int}
+TOLD |= {"mean": list | tuple, "std": list | tuple, "crop_pct": float, "crop_mode": str, "interpolation": str}
+TOLD |= {"img_size": int, "input_size": list | tuple}
 _KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
 _CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
 
 
 class Checkpoint(NamedTuple):
     """`architecture` as the file names it, None where it does not; `averaged`: which of several sets of weights this
-    is ("moving average", "teacher"), "" where there is no choice."""
+    is ("moving average", "teacher"), "" where there is no choice; `told`: the options of its training, see `TOLD`."""
 
     state: dict[str, torch.Tensor]
     architecture: str | None
     averaged: str
+    told: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def holds(self) -> Holding:
@@ -183,7 +189,7 @@ def read_torch_file(path: Path) -> Checkpoint:
         raise ModelError(broken) from None
     if not isinstance(content, Mapping):
         raise ModelError(f"{path.name} holds no state dict.")
-    architecture, averaged = _named_architecture(content), ""
+    architecture, averaged, told = _named_architecture(content), "", _told(content)
     for _ in range(3):  # deeper only in a file that contains itself
         nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
         kind = "moving average" if nest in AVERAGED else "teacher" if nest == "teacher" else ""
@@ -197,7 +203,7 @@ def read_torch_file(path: Path) -> Checkpoint:
         if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
             raise ModelError(f"{path.name}: {name} claims more numbers than the file holds; it is refused.")
     refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
-    return Checkpoint(state, architecture, averaged)
+    return Checkpoint(state, architecture, averaged, told)
 
 
 def _refuse_swelling(path: Path) -> bool:
@@ -225,3 +231,12 @@ def _named_architecture(content: Mapping) -> str | None:
     options = content.get("args")
     named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))
     return next((name for name in named if name and isinstance(name, str)), None)
+
+
+def _told(content: Mapping) -> dict[str, Any]:
+    options = content.get("args")
+    options = vars(options) if isinstance(options, argparse.Namespace) else options
+    if not isinstance(options, Mapping):
+        return {}
+    found = {name: options.get(name) for name, kind in TOLD.items() if isinstance(options.get(name), kind)}
+    return {name: value for name, value in found.items() if value}

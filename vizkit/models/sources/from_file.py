@@ -45,7 +45,9 @@ def from_checkpoint(
     """`size_hw`: of the input, where it shall be another one than in training; positions are then stretched."""
     name = known(architecture)
     weights, apart = libraries(file.state)
-    args, size = planned(path.name, name, weights, {**apart, **model_args})
+    built, pictures = told(path.name, file.told)
+    args, size = planned(path.name, name, weights, {**apart, **built, **model_args})
+    size = size or _size_told(pictures)
     model: Any = create(name, size_hw or size, path.name, file.holds, **args)
     state = translated(path.name, name, weights, model, stretch=size_hw is not None)
     if error := misfit(path.name, name, state, model.state_dict()):
@@ -55,11 +57,13 @@ def from_checkpoint(
     if "visual.proj" in file.state:
         model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
     said = [file.averaged] if file.averaged else []
-    said += [noted(args, size)] if noted(args, size) else []
+    follows = {key: value for key, value in args.items() if key not in built or built[key] != value}
+    said += [noted(follows, None if size == _size_told(pictures) else size)]
+    said += [_listed("as its training was told", {**built, **pictures})]
     if size_hw and size and size_hw != size:
         said.append(f"stretched to {size_hw[0]}×{size_hw[1]}")
-    source = ", ".join([f"checkpoint of {name}", *said])
-    return described(path.stem, model, size_hw or size, source, channels=args.get("in_chans"))
+    source = ", ".join([f"checkpoint of {name}", *filter(None, said)])
+    return described(path.stem, model, size_hw or size, source, channels=args.get("in_chans"), told=pictures)
 
 
 def libraries(state: State) -> tuple[State, dict[str, Any]]:
@@ -72,8 +76,26 @@ def libraries(state: State) -> tuple[State, dict[str, Any]]:
 def noted(args: Mapping[str, Any], size: Size | None) -> str:
     """What a file says otherwise than its architecture, for the line about where a model comes from."""
     plain = {name: value for name, value in args.items() if name != "num_classes" and not callable(value)}
-    shown = [f"{name}={value}" for name, value in plain.items()] + ([f"image {size[0]}×{size[1]}"] if size else [])
-    return f"as its weights say: {', '.join(shown)}" if shown else ""
+    return _listed("as its weights say", plain | ({"image": f"{size[0]}×{size[1]}"} if size else {}))
+
+
+def _listed(who: str, values: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{name}={str(value)[:60]}" for name, value in values.items())
+    return f"{who}: {shown}" if shown else ""
+
+
+def told(title: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arguments of the model, words of its pictures) that timm's train.py was given. Raises ModelError."""
+    checkpoint.refuse_sizes(title, options)
+    names = {"gp": "global_pool", "in_chans": "in_chans"}
+    built = {names[key]: value for key, value in options.items() if key in names}
+    return built, {key: value for key, value in options.items() if key not in names}
+
+
+def _size_told(pictures: Mapping[str, Any]) -> Size | None:
+    side = pictures.get("img_size")
+    sides = tuple(pictures.get("input_size", (0, side, side)))[-2:]
+    return (sides[0], sides[1]) if len(sides) == 2 and all(isinstance(each, int) for each in sides) else None
 
 
 def planned(title: str, name: str, state: State, model_args: Mapping[str, Any]) -> tuple[dict[str, Any], Size | None]:

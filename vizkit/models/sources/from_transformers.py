@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
-from vizkit.models.sources.creating import Size, create, misfit
+from vizkit.models.sources.creating import Size, by, create, misfit
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on, with_head
@@ -66,6 +66,8 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     config = read_config(folder, title)
     holds = held(folder, title)
     needs = preprocessing_of(folder, title, config, size_hw)
+    if size_hw is None and config["model_type"].startswith("dinov2"):  # takes any size, and its processors give another
+        config |= {transformers_names.SHOWN_HW: needs.size_hw}
     try:
         drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
         found = translation(config, drawn)
@@ -78,10 +80,15 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         loaded = wrap(_in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
         without = _class_named(config).endswith(LOCATING)
         how = "as its own module" + (", without the head for boxes or maps" if without else "")
-    own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
+    own = needs.size_hw if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
+    if own != needs.size_hw:
+        said += f", which takes {by(own)} pixels where its image processor gives {by(needs.size_hw)}"
+        needs = needs.of_size(own)
     about = processor(folder, title)
-    if "image_mean" not in about and about.get("do_normalize") is not False:
+    if not needs.translated:
+        said += ", pictures by its own image processor"
+    if needs.processor is None and "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
         pretrained and found is not None and _class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
@@ -89,7 +96,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     loaded = replace(
         loaded,
         name=title,
-        preprocessing=replace(needs, size_hw=own),
+        preprocessing=needs,
         labels=labels_of(config, loaded.model),
         source=said,
         licence=(licence_on(folder / "README.md") or "not stated") if pretrained else NO_LICENCE,

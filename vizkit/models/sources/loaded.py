@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -135,22 +136,27 @@ def described(
     trained: bool = True,
     card: Path | None = None,
     channels: int | None = None,
+    told: Mapping[str, Any] = MappingProxyType({}),
 ) -> Loaded:
     """What timm knows about its model. `card`: where to look for a licence that the configuration does not state.
 
     `channels`: of the input, where the architecture's own are others; of one, mean and deviation are the average of
-    the three, as timm makes them.
+    the three, as timm makes them. `told`: what its training was told of pictures otherwise, in the words of timm's
+    train.py.
     """
     import timm.data
 
     config: dict[str, Any] = dict(getattr(model, "pretrained_cfg", {}) or {})
-    resolved = timm.data.resolve_model_data_config(model)
+    try:
+        resolved = timm.data.resolve_model_data_config(model, dict(told) | ({"in_chans": channels} if channels else {}))
+    except (AssertionError, TypeError, ValueError, LookupError):
+        raise ModelError(f"What {name} says of its pictures makes no sense: {str(dict(told))[:120]}.") from None
     if size_hw:
         resolved["input_size"] = (resolved["input_size"][0], *size_hw)
         resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]
     if channels is not None:
         resolved["input_size"] = (channels, *resolved["input_size"][1:])
-        for key in ("mean", "std"):
+        for key in {"mean", "std"} - {*told}:
             resolved[key] = (sum(resolved[key]) / len(resolved[key]),) * channels
     try:
         preprocessing = Preprocessing.from_config(resolved)
