@@ -65,7 +65,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "sequences": 5,
         "super_resolution": 5,
         "detection": 5,
-        "sources.catalogue": 6,
+        "catalogue": 6,
     },
     "vizkit.analysis": {
         "attention": 0,
