@@ -15,6 +15,7 @@ from torch import _weights_only_unpickler
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import NESTS, network_of, renamed, said_of
+from vizkit.regular_files import NO_FILE, is_regular, read_bytes
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it
@@ -58,6 +59,8 @@ def read_checkpoint(path: Path, part: str | None = None) -> Checkpoint:
     Raises ModelError, which says in one sentence why the file is refused, and PartError where `part` has to be given.
     """
     try:
+        if not is_regular(path):
+            raise ModelError(f"{path.name} is no checkpoint: {'it is a folder' if path.is_dir() else NO_FILE}.")
         if not path.is_file():
             raise ModelError(f"There is no checkpoint {path.name}.")
         if path.suffix.lower() not in SUFFIXES:
@@ -118,9 +121,11 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
 
 def read_json(path: Path, owner: str) -> dict[str, Any]:
     try:
+        if not is_regular(path):
+            raise ModelError(f"The {path.name} of {owner} cannot be read: {NO_FILE}.")
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise ModelError(f"The {path.name} of {owner} takes more than {MAX_CONFIG_BYTES >> 20} MiB; it is refused.")
-        config = json.loads(path.read_bytes())
+        config = json.loads(read_bytes(path))
         if not isinstance(config, dict) or _is_deep(config):
             raise ValueError
     except ModelError:

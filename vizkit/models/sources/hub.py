@@ -103,6 +103,8 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
     with _in_a_sentence(repo, revision):
         sizes = _files_of(repo, revision)
         weights = [name for name in WEIGHTS if name in sizes][:1]
+        if "adapter_config.json" in sizes:
+            raise ModelError(f"{repo} is an adapter: fetch its files into a folder, and open that.")
         if weights and sizes[weights[0]] > settings().model_bytes:
             raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None

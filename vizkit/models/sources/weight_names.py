@@ -2,11 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torch import Tensor
 
-from vizkit.models.sources.hub import PartError
+from vizkit.models.sources.hub import ModelError, PartError
 
 # Of DistributedDataParallel, torch.compile, Lightning and people's own wrappers.
 PREFIXES = re.compile(r"^(module\.|model\.|_orig_mod\.|net\.|network\.|backbone\.|student\.|teacher\.)+")
@@ -18,6 +18,10 @@ CHUNK = re.compile(r"^blocks\.\d+\.(\d+)\.")  # DINOv2 trains its blocks in chun
 NESTS = ("state_dict_ema", "model_ema", "ema_state_dict", "ema", "teacher", "state_dict", "model", "model_state_dict")
 NESTS += ("module", "net", "student")
 AVERAGED = re.compile(r"(^|[._])ema($|[._])")
+ADAPTERS = re.compile(
+    r"[.](lora_|base_layer[.]|modules_to_save[.]|original_module[.]|ia3_|hada_w|lokr_w|oft_|boft_|vera_lambda|adapters?[._])"
+    r"|(^|[._])lora([._]|$)|(^|[.])adapt(er|mlp)|linear_[ab]_[qv]"
+)
 FEWEST_WEIGHTS = 4  # with two axes or more; a stem of several branches has no more, the smallest network has
 MOST_NAMED = 6
 
@@ -31,6 +35,16 @@ FROM_MONAI = {
     ".mlp.linear1.": ".mlp.fc1.",
     ".mlp.linear2.": ".mlp.fc2.",
 }
+
+
+def is_adapter(names: Iterable[str]) -> bool:
+    """Whether weights are, or hold, what fine-tuning adds to a base: of the peft library, loralib and their like."""
+    return any(ADAPTERS.search(name) for name in names)
+
+
+def refuse_adapters(title: str, names: Iterable[str]) -> None:
+    if is_adapter(names):
+        raise ModelError(f"{title} holds an adapter that is not merged into its weights: merge and save it first.")
 
 
 def network_of(
@@ -87,14 +101,10 @@ def _networks(prefix: str, state: Mapping[str, Tensor]) -> list[str]:
     below: dict[str, list[str]] = defaultdict(list)
     for name in state:  # all begin with the prefix
         below[name.removeprefix(f"{prefix}." if prefix else "").partition(".")[0]].append(name)
-    taking = {first: [name for name in names if _takes_pictures(state[name])] for first, names in below.items()}
-    rivals = [
-        first
-        for first, names in below.items()
-        if (taking[first] or (first in NESTS and not any(taking.values())))
-        and not first.isdigit()
-        and _is_network(state, names)
-    ]
+    sizable = [first for first, names in below.items() if not first.isdigit() and _is_network(state, names)]
+    copies = [first for first in sizable if _is_copy(below, first, prefix)]
+    taking = {first: any(_takes_pictures(state[name]) for name in names) for first, names in below.items()}
+    rivals = copies or [f for f in sizable if taking[f] or (f in NESTS and not any(taking.values()))]
     if not rivals:
         return [prefix]
     rest = [name for first, names in below.items() if first not in rivals for name in names]
@@ -103,9 +113,17 @@ def _networks(prefix: str, state: Mapping[str, Tensor]) -> list[str]:
         for first in rivals
         for network in _networks(f"{prefix}.{first}" if prefix else first, {n: state[n] for n in below[first]})
     ]
-    if any(_takes_pictures(state[name]) for name in rest) and _is_network(state, rest):
+    if copies or (any(_takes_pictures(state[name]) for name in rest) and _is_network(state, rest)):
         return [prefix, *found]
     return found if len(found) > 1 else [prefix]
+
+
+def _is_copy(below: Mapping[str, Sequence[str]], first: str, prefix: str) -> bool:
+    """Whether what is called `first`.… is there without that name too, as a moving average lies beside its model."""
+    start = f"{prefix}.{first}." if prefix else f"{first}."
+    beside = {name.removeprefix(f"{prefix}.") for other, names in below.items() if other != first for name in names}
+    inside = {PREFIXES.sub("", name.removeprefix(start)) for name in below[first]}
+    return 2 * len(inside & beside) > len(inside)
 
 
 def _is_network(state: Mapping[str, Tensor], names: Sequence[str]) -> bool:
@@ -136,6 +154,8 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         new = PREFIXES.sub("", name)
         if BESIDE.match(new):
             continue
+        if new[:1].isdigit():  # of the layers of a network, not of a wrapper
+            new = name
         if new in weights:
             raise PartError(
                 f"The file holds {new[:60]} twice, as {wrapped[new][:60]} and {name[:60]}: say which is meant, as in "
@@ -146,7 +166,9 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     while len(first := {name.partition(".")[0] for name in weights}) == 1 and not _has_bare_names(weights):
         weights = {name.removeprefix(f"{next(iter(first))}."): value for name, value in weights.items()}
     blocks = [name for name in weights if name.startswith("blocks.")]
-    if all(CHUNK.match(name) for name in blocks):
+    numbers = {match.group() for name in blocks if (match := CHUNK.match(name))}
+    through = len({number.split(".")[2] for number in numbers}) == len(numbers)
+    if through and all(CHUNK.match(name) for name in blocks):
         weights = {CHUNK.sub(r"blocks.\1.", name): value for name, value in weights.items()}
     return weights
 
