@@ -25,6 +25,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.geometry": 1,
     "vizkit.heads": 0,
     "vizkit.vocabulary": 0,
+    "vizkit.regular_files": 0,
     "vizkit.receptive_field": 0,
     "vizkit.decoding": 0,
     "vizkit.isolated": 0,
@@ -65,7 +66,7 @@ FLOORS = {  # the same within a room, by the beginning of what follows its name;
         "sequences": 5,
         "super_resolution": 5,
         "detection": 5,
-        "sources.catalogue": 6,
+        "catalogue": 6,
     },
     "vizkit.analysis": {
         "attention": 0,

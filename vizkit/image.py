@@ -18,6 +18,7 @@ from PIL.Image import Resampling
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated import place
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated
+from vizkit.regular_files import is_regular, read_bytes
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
@@ -66,10 +67,11 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
     if isinstance(source, bytes):
         return read_picture(source).rgb
     try:
-        if not os.path.isfile(source):  # nor a pipe or device, which could keep us waiting
+        if not os.path.exists(source):
             raise ImageError("There is no file at this path; give the path of a picture.")
-        with open(source, "rb") as file:
-            return read_picture(file.read(MAX_BYTES + 1)).rgb
+        if not is_regular(source):
+            raise ImageError("This path leads to no file; give the path of a picture.")
+        return read_picture(read_bytes(source, MAX_BYTES + 1)).rgb
     except OSError:
         raise ImageError("The file cannot be read; check that you may open it.") from None
 

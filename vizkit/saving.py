@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.regular_files import open_file
 from vizkit.writing import write
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
 
     try:
         # Opened here, because numpy leaves a file open that it refuses.
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with open_file(path) as opened, np.load(opened, allow_pickle=False) as file:
             meta = json.loads(file["meta"].item())
             return _trace_in(file, meta), meta
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:

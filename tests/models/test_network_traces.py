@@ -346,7 +346,7 @@ def test_a_trace_goes_to_a_file_and_back(kind, tmp_path):
 
 
 def test_names_are_in_the_catalogue():
-    from vizkit.models.sources.catalogue import catalogue
+    from vizkit.models.catalogue import catalogue
 
     families = {entry.name.partition(".")[0]: entry.family for entry in catalogue("*")}
     assert families["dual_scale_tiny"] == "dual_scale"

@@ -90,7 +90,9 @@ class Opening:
     """How models are opened."""
 
     architecture: str | None = None
-    """Of a checkpoint file that does not name its own: a timm name, or torchvision:NAME."""
+    """Of a checkpoint file that does not name its own: a timm name, or torchvision:NAME; of a LoRA adapter its base."""
+    part: str | None = None
+    """Of a checkpoint file with several networks: which is meant, as in student."""
     model_args: Annotated[dict[str, Any] | None, Parameter(converter=_object, n_tokens=1, accepts_keys=False)] = None
     """Options of a timm architecture that do not follow from a file's shapes, as in '{"num_heads": 4}'."""
     classes: Annotated[list[str] | None, Parameter(converter=_texts, n_tokens=1)] = None
@@ -114,6 +116,7 @@ class Opening:
             device=self.device,
             image_size=self.image_size,
             architecture=self.architecture,
+            part=self.part,
             head=None if several else self.head,
             model_args=self.model_args,
         )

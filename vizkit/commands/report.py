@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
+from vizkit.regular_files import read_bytes
 from vizkit.writing import write
 
 
@@ -44,7 +45,7 @@ def report(
     from vizkit.report.replay import changed, inputs_for
 
     images = {name: Path(file) for name, file in _pairs(image).items()}
-    saved = opened(replay.read_bytes())
+    saved = opened(read_bytes(replay))
     inputs = inputs_for(saved, images, _pairs(model))
     sentences = [changed(entry.item, given) for entry, given in zip(saved.entries, inputs, strict=True)]
     others = [f"Picture {number}: {sentence}" for number, sentence in enumerate(sentences, 1) if sentence]

@@ -16,6 +16,8 @@ import pyarrow
 from jaxtyping import Float32
 from pyarrow import dataset, parquet
 
+from vizkit.regular_files import read_text
+
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]
 Maps = Float32[np.ndarray, "picture row column"]
@@ -107,7 +109,7 @@ def opened(folder: str | Path) -> Explanations:
     """The folder that `vizkit explain` wrote. Raises ValueError where it is none."""
     path = Path(folder)
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(read_text(path / MANIFEST))
     except (OSError, ValueError):
         raise ValueError(f"{path} holds no explanations of many pictures.") from None
     if next(path.glob("part-*.parquet"), None) is None:

@@ -84,7 +84,7 @@ def _vit_args(config: Config, state: State) -> dict[str, Any]:
     hidden = config.get("intermediate_size") or width * config.get("mlp_ratio", 4)
     return {
         "img_size": side(config["image_size"]),
-        "patch_size": side(config["patch_size"])[0],
+        "patch_size": side(config["patch_size"]),
         "in_chans": config.get("num_channels", 3),
         "embed_dim": width,
         "depth": config["num_hidden_layers"],

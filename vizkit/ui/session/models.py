@@ -112,7 +112,8 @@ def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -
     from vizkit.models.by_name import named
 
     if opened is not None:
-        return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)
+        path, given = opened.path, {name: value for name, value in opened._asdict().items() if name != "path"}
+        return load(path, image_size=size_hw, **given)
     loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
     # The sentences of the library say its name.
     return replace(loaded, name=model_names.title(source)) if source.startswith("bundled:") else loaded
