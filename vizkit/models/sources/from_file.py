@@ -13,7 +13,15 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vizkit.models.sources import checkpoint
-from vizkit.models.sources.creating import Size, create, known, misfit, plan, refuse_stretched_positions
+from vizkit.models.sources.creating import (
+    Size,
+    create,
+    known,
+    misfit,
+    plan,
+    published_as,
+    refuse_stretched_positions,
+)
 from vizkit.models.sources.following import followed
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
@@ -59,7 +67,9 @@ def from_checkpoint(
     if size_hw and size and size_hw != size:
         said.append(f"stretched to {size_hw[0]}×{size_hw[1]}")
     source = ", ".join([f"checkpoint of {name}", *said])
-    return described(path.stem, model, size_hw or size, source, channels=args.get("in_chans"))
+    # What a file calls its own architecture may be where its training began.
+    says = [path.stem, *published_as(path.name, name), "" if architecture == file.architecture else architecture]
+    return described(path.stem, model, size_hw or size, source, channels=args.get("in_chans"), says=says)
 
 
 def libraries(state: State) -> tuple[State, dict[str, Any]]:
