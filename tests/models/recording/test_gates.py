@@ -1,4 +1,4 @@
-"""A softmax that meets no values is no attention: gates of experts, confidences, entropies, however they are written."""
+"""A softmax that meets no values is no attention: gates of experts, confidences, entropies, however written."""
 
 from collections.abc import Callable
 
