@@ -228,13 +228,13 @@ def _folder(folder: Path, images: int | None, without: Path | None) -> Folder:
             for name in files
             if is_picture(name) and not is_junk(name)
         ]
-    names.sort(key=natural)
     try:
         listing = list_folder(folder)
         below = os.path.relpath(listing.root, os.path.realpath(folder))
         labels = {os.path.normpath(os.path.join(below, file.path)): file.label for file in listing.files}
     except DatasetError:  # pictures that lie side by side, or folders that are no classes
         labels = {}
+    names = sorted({*names, *labels}, key=natural)  # folders of a class that are links are in the listing alone
     stats = (os.lstat(folder / name) for name in names)
     facts = [(name, labels.get(name), each.st_size, each.st_mtime_ns) for name, each in zip(names, stats, strict=True)]
     items = [Item(key_of(name), labels.get(name), name) for name in names]

@@ -58,7 +58,7 @@ def _compared(made: Trace, pixels: Tensor, theirs: ndarray) -> Trace:
 def trace(
     loaded: Loaded,
     image: UInt8[ndarray, "height width 3"],
-    target: int | None = None,
+    target: int | str | None = None,
     keep: Keep | None = None,
     edits: Sequence[Edit | str] = (),
     reference: Sequence[UInt8[ndarray, "_height _width 3"]] = (),
@@ -66,8 +66,8 @@ def trace(
 ) -> Trace:
     """Run one image and record what every layer attends to.
 
-    `target`: class whose logit's gradient with respect to every attention weight is recorded too, also where the caller
-    asks for none (`torch.no_grad`). `keep`: which layers,
+    `target`: class whose logit's gradient with respect to every attention weight is recorded too, by number or name
+    (`Loaded.number_of`), also where the caller asks for none (`torch.no_grad`). `keep`: which layers,
     rows and heads, for inputs with thousands of tokens. `edits`: changes to the attention on the way, as records or as
     text such as "heads:3.5=0" (`recording.edits`); the trace says in its notes what was changed. `reference`: images
     from which "heads:3.5=mean", "frozen:3.5" and "patch:stream.3" take what they put in, `directions`: what
@@ -78,7 +78,7 @@ def trace(
         raise TraceError(
             f"{loaded.name} was made under torch.inference_mode, where nothing has a gradient: load it outside."
         )
-    pixels, needs = pixels_of(loaded, image), loaded.preprocessing
+    pixels, needs, target = pixels_of(loaded, image), loaded.preprocessing, loaded.number_of(target)
     changes = tuple(parse(edit) if isinstance(edit, str) else edit for edit in edits)
     try:
         if changes:

@@ -24,7 +24,7 @@ from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
 from vizkit.models.recording.forward import UNABLE, Pass, Targets, forward_many
 from vizkit.models.recording.layer_output import worst_of_each
-from vizkit.models.sources.loaded import Loaded, logits_of
+from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import OUTPUT_TOLERANCE, Attention, Features, Trace, TraceError, refusals
 
 OF_ATTENTION = ("weights", "gradient", "score_gradient")
@@ -161,7 +161,9 @@ class Many:
     def _goals(self, pixels: Tensor, targets: Targets | None) -> Sequence[int | None]:
         if targets is None:
             return [None] * len(pixels)
-        return targets(torch.stack([logits_of(self.loaded.model(one[None].to(self.loaded.device))) for one in pixels]))
+        return targets(
+            torch.cat([self.loaded.logits_of(self.loaded.model(one[None].to(self.loaded.device))) for one in pixels])
+        )
 
     def _single(self, pixels: Tensor, target: int | None) -> Trace:
         return families.trace(self.loaded, pixels, target=target, keep=self.keep)

@@ -79,6 +79,12 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
+    if control.meant is not None and (text := st.query_params.get(key)) and text not in known:
+        try:
+            put(key, control.meant(of, text))
+            st.rerun()  # a widget takes its value from the address at the beginning of a run
+        except ControlError as sentence:
+            st.info(plain(str(sentence)))
     keep_valid(key, known)
     default = default if default in known else known[0]
     if control.listed and len(known) == 1:  # nothing to choose from

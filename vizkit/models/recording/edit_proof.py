@@ -17,10 +17,11 @@ from torch.overrides import TorchFunctionMode
 from vizkit.models.recording.edited_scores import scored
 from vizkit.models.recording.editing import Editing
 from vizkit.models.recording.edits import Edit, EditError
+from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.layer_output import Difference, difference, multi_head_rows, sampled
 from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
 from vizkit.models.recording.watching import PRODUCTS
-from vizkit.models.recording.weights import full_precision, precise, repeated, softmax_axis
+from vizkit.models.recording.weights import full_precision, precise, repeated
 
 OF_SCORES = ("temperature", "uniform", "frozen")
 Rows = slice | list[int]
@@ -50,7 +51,7 @@ class EditProof(TorchFunctionMode):
             self._fused(out, *args, **kwargs)
         elif func is F.multi_head_attention_forward:
             self._multi_head(out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
-        elif func in SOFTMAXES and (axis := softmax_axis(out, args, kwargs)) is not None:
+        elif func in SOFTMAXES and (axis := attention_axis(out, args, kwargs)) is not None:
             self._softmax(out, args[0], axis)
         elif self._waiting is not None and func in PRODUCTS and args[0].data_ptr() == self._waiting[0].data_ptr():
             _, weights, queries = self._waiting

@@ -20,7 +20,7 @@ from vizkit.models.recording.layer_output import Difference, draw_of
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
-from vizkit.models.sources.loaded import Loaded, logits_of, logits_of_images
+from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import LOGIT_TOLERANCE
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
@@ -72,12 +72,14 @@ def forward(
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
+    if case in loaded.compared and case[:2] not in loaded.counted:
+        plain_pass(loaded, pixels)  # of a copy of the modules, whose gates are not known yet
     if NOW.get() is not None:  # a changed model has no plain pass to be compared with
         believed = next((features for known, (features, _) in loaded.compared.items() if known[:2] == case[:2]), True)
         return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, believed, None))
     if case in loaded.compared:
         return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
-    plain = logits_of(plain_pass(loaded, pixels))
+    plain = loaded.logits_of(plain_pass(loaded, pixels))[0]
     _refuse_unknown(target, plain, loaded)
     try:
         result = _recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
@@ -168,7 +170,7 @@ def _recorded(
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
-    logits = logits_of_images(out)
+    logits = loaded.logits_of(out, images or 1)
     goal = target(logits.detach()) if callable(target) else target
     for one in dict.fromkeys(goal) if isinstance(goal, list) else [goal]:
         _refuse_unknown(one, logits[0], loaded)

@@ -14,7 +14,16 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vizkit.models.sources import checkpoint
-from vizkit.models.sources.creating import Size, by, create, known, misfit, plan, refuse_stretched_positions
+from vizkit.models.sources.creating import (
+    Size,
+    by,
+    create,
+    known,
+    misfit,
+    plan,
+    published_as,
+    refuse_stretched_positions,
+)
 from vizkit.models.sources.following import followed
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
@@ -71,7 +80,10 @@ def from_checkpoint(
     said += [_listed("as its training was told", {**built, **pictures})]
     said += [f"stretched to {by(size)}"] if size and stretched else []
     source = ", ".join([f"checkpoint of {name}", *filter(None, said)])
-    return described(path.stem, model, size, source, channels=args.get("in_chans"), told=pictures)
+    # What a file calls its own architecture may be where its training began.
+    says = [path.stem, *published_as(path.name, name), "" if architecture == file.architecture else architecture]
+    channels = args.get("in_chans")
+    return described(path.stem, model, size, source, channels=channels, told=pictures, says=says)
 
 
 def libraries(state: State) -> tuple[State, dict[str, Any]]:

@@ -17,7 +17,7 @@ from vizkit.models.sources.fitting import fits, fitting
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
 from vizkit.models.sources.hub import ModelError, PartError, UnnamedError
-from vizkit.models.sources.loaded import Loaded, described, with_head
+from vizkit.models.sources.loaded import Loaded, described, with_head, with_labels
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
 from vizkit.models.sources.transformers_weights import has_weights
@@ -41,6 +41,7 @@ def load(
     model_args: Mapping[str, Any] | None = None,
     head: str | None = None,
     classes: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Loaded:
     """Load a model.
 
@@ -53,8 +54,9 @@ def load(
     and classes follow from its shapes, and the size of a square image.
     `head`: what the outputs are, "softmax", "sigmoid", "regression" or "embedding" (`vizkit.heads`), where the source
     does not say it; otherwise it is guessed from their number. `classes`: of a CLIP or SigLIP with both towers (a
-    folder of transformers), texts such as "a photo of a cat" that become its classes. `device=None` takes the GPU if
-    there is one. Raises ModelError with one sentence for the user, OfflineError without a network.
+    folder of transformers), texts such as "a photo of a cat" that become its classes. `labels`: what its
+    outputs are called, in their order, where the source does not say it. `device=None` takes the GPU if there is one.
+    Raises ModelError with one sentence for the user, OfflineError without a network.
     """
     chosen, size_hw = _checked_device(device), _checked_size(image_size)
     options = dict(model_args or {})
@@ -84,6 +86,7 @@ def load(
     if loaded.trained:
         refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)
+    loaded = loaded if labels is None else with_labels(loaded, labels)
     loaded = loaded if head is None else with_head(loaded, head)
     return _placed(loaded, chosen, probe=size_hw is not None)
 
