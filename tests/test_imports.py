@@ -19,6 +19,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.settings": 0,
     "vizkit.writing": 0,
     "vizkit.shortage": 0,
+    "vizkit.device": 0,
     "vizkit.work_folder": 1,
     "vizkit.check": -1,
     "vizkit.traces": 0,

@@ -7,7 +7,7 @@ each with a module that has `view(page)`.
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.device import cached_property
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8
 
+from vizkit.device import cached_property
 from vizkit.from_json import ReportError
 from vizkit.views import bundled
 

@@ -1,9 +1,13 @@
 """The lock of the device: one thread at a time runs models. Who waits for what another thread makes lays it down, for
 that other may need it."""
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Device:
@@ -49,3 +53,14 @@ class Device:
 
 
 DEVICE = Device()
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801  (it takes the place of the other)
+    """Of what may wait, for a download or for the device. That of Python 3.11 holds a lock for all instances: one
+    session would wait for the values of another, with the device in hand."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.attrname] = self.func(instance)
+        return value
