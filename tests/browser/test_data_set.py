@@ -79,7 +79,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
 
 def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium: Browser, server: str):
     """Both at once: the pass of one has begun what that of the other needs."""
-    address = f"{server}/data_set?models=bundled:digits_gradual&data_set=digits&data_set_view="
+    address = f"{server}/data_set?models=bundled:insects_deit&data_set=insects&data_set_view="
     with chromium.new_context(viewport=DESKTOP) as context, watched(context.new_page()) as other:
         page.goto(f"{address}Map", wait_until="commit")
         other.goto(f"{address}Suspects", wait_until="commit")

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests.explanations.working import eye
+from tests.launching import ROOT, run_code
 from vizkit.datasets.opening import open_set
 from vizkit.device import Device, cached_property
 from vizkit.explanations.kept import Kept
@@ -99,3 +100,33 @@ def test_a_value_that_waits_keeps_no_other_instance_waiting():
     assert slow.value == 7
     assert values == [7]
     assert slow.__dict__["value"] == 7
+
+
+TOGETHER = """
+import sys
+import threading
+import vizkit.models
+from vizkit.views import VIEWS, class_of
+
+names = [name for name, entry in VIEWS.items() if entry.page == "data_set"]
+sys.setswitchinterval(1e-5)
+gate, wrong = threading.Barrier(len(names)), []
+
+def get(name):
+    gate.wait()
+    try:
+        class_of(name)
+    except Exception as error:
+        wrong.append(f"{name}: {error}")
+
+threads = [threading.Thread(target=get, args=(name,)) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join(60)
+assert not wrong, wrong
+"""
+
+
+def test_the_first_visitors_of_several_pages_get_whole_modules(tmp_path):
+    (tmp_path / "vizkit").symlink_to(ROOT / "vizkit")
+    done = run_code(TOGETHER, tmp_path)
+    assert not done.returncode, done.stderr
