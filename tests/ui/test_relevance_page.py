@@ -24,8 +24,8 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
+from vizkit.device import DEVICE, Device
 from vizkit.traces import NotApplicable
-from vizkit.ui.device import DEVICE, Device
 from vizkit.ui.drawing import do
 from vizkit.ui.session import background
 from vizkit.ui.session.background import Task

@@ -100,7 +100,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             help=control.help or None,
             width=min(MOST_LIST_PX, max(LIST_PX, 60 + 8 * max(len(control.called(name)) for name in known))),
         )
-    return st.segmented_control(
+    value = st.segmented_control(
         control.label,
         known,
         default=default,
@@ -111,6 +111,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
         format_func=lambda name: plain(control.called(name)),
         wrap=True,  # beside others it would run out at the right of a telephone
     )
+    return default if value is None else value  # none at an empty text in the address
 
 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:
@@ -144,10 +145,11 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
     keep_valid(key, known)
     if len(known) == 1:  # nothing to choose from
         return known[0]
-    return st.pills(
+    default = default if default in known else known[0]
+    value = st.pills(
         control.label,
         known,
-        default=default if default in known else known[0],
+        default=default,
         required=True,
         key=key,
         bind="query-params",
@@ -155,6 +157,7 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
         format_func=lambda name: name if name == "patch" else plain(control.words.get(name, f"[{name}]")),
         wrap=True,
     )
+    return default if value is None else value
 
 
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from tests.ui.conftest import opened
+from vizkit.device import DEVICE
 from vizkit.models import Loaded
 from vizkit.traces import Trace
-from vizkit.ui.device import DEVICE
 from vizkit.ui.session import models, remembered
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
