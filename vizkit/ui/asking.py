@@ -79,9 +79,10 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
-    if control.meant is not None and (text := st.query_params.get(key)) and text not in known:
+    linked = st.query_params.get(key, "") if key not in st.session_state else ""  # later the widget owns the parameter
+    if control.meant is not None and linked and linked not in known:
         try:
-            put(key, control.meant(of, text))
+            put(key, control.meant(of, linked))
             st.rerun()  # a widget takes its value from the address at the beginning of a run
         except ControlError as sentence:
             st.info(plain(str(sentence)))
