@@ -16,7 +16,7 @@ def open_file(path: str | os.PathLike) -> BinaryIO:
     """To read its bytes. OSError where there is none, it is no file, or may not be read."""
     if not is_regular(path):
         folder = os.path.isdir(path)
-        raise OSError(errno.EISDIR if folder else errno.EINVAL, os.strerror(errno.EISDIR) if folder else NO_FILE)
+        raise OSError(errno.EISDIR if folder else errno.EINVAL, os.strerror(errno.EISDIR) if folder else NO_FILE, path)
     return open(path, "rb")
 
 

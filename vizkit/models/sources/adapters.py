@@ -160,7 +160,8 @@ def merged_into(loaded: Loaded, adapter: Adapter) -> Loaded:
     if head in adapter.others:
         if len(state[head]) != loaded.outputs:
             model.reset_classifier(len(state[head]))
-        loaded = replace(loaded, labels=(), outputs=len(state[head]), head=None)  # pyright: ignore[reportArgumentType]
+        own = loaded.preprocessing, (), loaded.source, loaded.licence  # a head of other classes, guessed anew
+        loaded = Loaded(loaded.name, model, loaded.device, *own)
     if error := misfit(adapter.title, loaded.name, state, model.state_dict()):
         raise error
     model.load_state_dict(state)

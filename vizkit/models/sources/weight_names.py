@@ -122,7 +122,7 @@ def _is_copy(below: Mapping[str, Sequence[str]], first: str, prefix: str) -> boo
     """Whether what is called `first`.… is there without that name too, as a moving average lies beside its model."""
     start = f"{prefix}.{first}." if prefix else f"{first}."
     beside = {name.removeprefix(f"{prefix}.") for other, names in below.items() if other != first for name in names}
-    inside = {PREFIXES.sub("", name.removeprefix(start)) for name in below[first]}
+    inside = {_unwrapped(name.removeprefix(start)) for name in below[first]}
     return 2 * len(inside & beside) > len(inside)
 
 
@@ -146,16 +146,19 @@ def _inside(state: Mapping[str, Tensor], prefix: str, others: Sequence[str] = ()
     return {name.partition(start)[2]: value for name, value in inside.items() if start in name}
 
 
+def _unwrapped(name: str) -> str:
+    inner = PREFIXES.sub("", name)
+    return name if inner[:1].isdigit() else inner  # then it was no wrapper, but a network's list of layers
+
+
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights without the prefixes of their wrappers, and without what only the training needed. Raises ModelError
     where two would have one name."""
     weights, wrapped = dict[str, Tensor](), dict[str, str]()
     for name, value in state.items():
-        new = PREFIXES.sub("", name)
+        new = _unwrapped(name)
         if BESIDE.match(new):
             continue
-        if new[:1].isdigit():  # of the layers of a network, not of a wrapper
-            new = name
         if new in weights:
             raise PartError(
                 f"The file holds {new[:60]} twice, as {wrapped[new][:60]} and {name[:60]}: say which is meant, as in "
