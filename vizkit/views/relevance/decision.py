@@ -1,5 +1,6 @@
 """Which decision is explained: that for a class, or for one class against another."""
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -89,11 +90,9 @@ def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
     """The number of each class by a name that it alone has; the likeliest first where there are too many to list."""
     count = len(logits)
     numbers = range(count) if count <= MOST_NAMES else logits.topk(MOST_NAMES).indices.tolist()
-    by_name: dict[str, int] = {}
-    for number in numbers:
-        name = loaded.label(number)
-        by_name[f"{name} (class {number})" if name in by_name else name] = number
-    return by_name
+    times = Counter(loaded.label(number) for number in range(count))
+    names = ((number, loaded.label(number)) for number in numbers)
+    return {name if times[name] == 1 else f"{name} (class {number})": number for number, name in names}
 
 
 def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: str) -> tuple[int, int | None]:
