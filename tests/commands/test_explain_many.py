@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pandas
+import pyarrow.parquet
 import pytest
 from PIL import Image
 from scipy.stats import spearmanr
@@ -228,6 +230,61 @@ def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_p
     (tmp_path / "maps/_manifest.json").write_text("{}")
     assert main(["explained", str(tmp_path / "maps"), key]) == 2
     assert "was not written by vizkit explain" in capsys.readouterr().err
+
+
+JUNK = [None, True, -1, 1e999, "", "x\0", [], [None], [[1]], {}, {"rollout": None}, [0, 0], 10**30]
+
+
+def damaged(whole, folder):
+    """Runs that only seem to be some, each by one change: of the manifest, then of the columns."""
+    told = json.loads((whole / "_manifest.json").read_text())
+    table = pyarrow.parquet.read_table(next(whole.glob("part-*.parquet")))
+    places = [(told, name) for name in told]
+    places += [(told[name], each) for name in ("preprocessing", "maps") for each in told[name]]
+    places += [(told["maps"]["rollout"], each) for each in ("shape", "signed")]
+    yield from (("_manifest.json", text) for text in ("[]", "null", "7", '"x"', "{", "[" * 9999, "\udcff"))
+    for inside, name in places:
+        kept = inside.pop(name)
+        yield "_manifest.json", json.dumps(told)
+        for junk in JUNK:
+            inside[name] = junk
+            yield "_manifest.json", json.dumps(told)
+        inside[name] = kept
+    for at, name in enumerate(table.column_names):
+        texts = pyarrow.array(["x"] * len(table))
+        for changed in (
+            table.drop([name]),
+            table.set_column(at, name, texts),
+            table.set_column(at, name, pyarrow.nulls(len(table), table.schema.field(name).type)),
+            table.set_column(at, table.schema.field(name).remove_metadata(), table[name]),
+            table.append_column(name, texts),
+        ):
+            yield "part-00000.parquet", changed
+    yield from (("part-00000.parquet", content) for content in (b"", b"PAR1", b"x" * 99))
+
+
+def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
+    """Whatever is changed: a row, a picture, or a sentence."""
+    copy, sentences = tmp_path / "maps", 0
+    for name, content in damaged(whole, tmp_path):
+        shutil.copytree(whole, copy, ignore=shutil.ignore_patterns("_claims"), dirs_exist_ok=True)
+        if isinstance(content, pyarrow.Table):
+            pyarrow.parquet.write_table(content, copy / name)
+        else:
+            (copy / name).write_bytes(
+                content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
+            )
+        for arguments in (
+            ["7/c.png", "-o", str(tmp_path / "one.png")],
+            ["--less", str(whole)],
+            ["7/c.png", "--less", str(whole)],
+        ):
+            code = main(["explained", str(copy), *arguments])
+            said = capsys.readouterr().err
+            assert code in (0, 2), (name, str(content)[:300])
+            assert code == 0 or len(said.splitlines()) == 1, (name, said)
+            sentences += code == 2
+    assert sentences > 500
 
 
 def test_two_runs_are_compared(photos, whole, tmp_path, capsys):

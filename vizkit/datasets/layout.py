@@ -125,7 +125,7 @@ def list_folder(path: Path) -> Listing:
 
     Raises DatasetError, in one sentence, on a folder that cannot be understood or could be in two ways.
     """
-    root = os.path.realpath(path.expanduser())
+    root = os.path.realpath(os.path.expanduser(path))
     name = shown(os.path.basename(root))
     if not os.path.isdir(root):
         raise DatasetError(f"There is no folder {name!r}; give one that has a folder for each class.")

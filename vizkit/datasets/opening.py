@@ -5,6 +5,7 @@
 It knows the sets of `builtin/`, folders and zip files.
 """
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def kind_of(name: str | Path) -> tuple[str, str]:
     kind, _, detail = str(name).partition(":")
     if not isinstance(name, Path) and kind in BUILT_IN:
         return kind, detail
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.is_dir():
         return "folder", str(path)
     if path.is_file() and path.suffix.lower() == ".zip":

@@ -101,7 +101,7 @@ class Explanations:
         if not len(table):
             raise KeyError(key)
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
-        drawn = {name: None if np.isnan(one).any() else one for name, one in maps.items()}
+        drawn = {name: one if np.isfinite(one).all() else None for name, one in maps.items()}
         return table.slice(0, 1).to_pylist()[0] | drawn
 
 
@@ -110,7 +110,9 @@ def opened(folder: str | Path) -> Explanations:
     path = Path(folder)
     try:
         manifest = json.loads(read_text(path / MANIFEST))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict):
         raise ValueError(f"{path} holds no explanations of many pictures.") from None
     if next(path.glob("part-*.parquet"), None) is None:
         raise ValueError(f"Nothing is written in {path} yet.")
