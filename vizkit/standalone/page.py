@@ -109,6 +109,7 @@ def proof(check: Check) -> str:
         logits,
         check.layers,
         check.places,
+        check.products,
     ]
     measured = " · ".join(filter(None, parts))
     measured = logits if check.layers_expected == 0 else measured

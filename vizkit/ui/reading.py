@@ -42,6 +42,7 @@ def proof(trace: "Trace | None", own: str = "", *, holds: bool = True) -> None:
     logits, numbers = compared("logits", check.logit_error), numbers_of(check)
     if check.layers_expected == 0:
         same = f"Checked: the answer is the same with and without recording ({logits})"
+        same, logits = (" · ".join(filter(None, [each, check.products])) for each in (same, logits))
         text, help_text = same if check.passed else logits, "Compared once for this model at this input size."
     else:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
@@ -59,7 +60,7 @@ def numbers_of(check: "Check") -> str:
     outputs = f"{compared('outputs', check.output_error)}{check.compared}"
     changes = "" if check.edit_error is None else within("changes", check.edit_error)
     rows, logits = within("rows", check.row_sum_error), compared("logits", check.logit_error)
-    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places]))
+    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places, check.products]))
 
 
 AGREES = "Checked: the weights shown give the model's own output"
@@ -73,7 +74,7 @@ def agreement(check: "Check") -> str:
     missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
     rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
     places = check.places if check.places_found < check.places_claimed else ""
-    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places]))
+    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places, check.products]))
 
 
 def compared(what: str, error: float | None) -> str:

@@ -183,6 +183,7 @@ def finish(
         found,
         claimed,
         *edited,
+        result.precision,
     )
     return Trace(
         loaded.name,
