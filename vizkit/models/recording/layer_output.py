@@ -65,6 +65,13 @@ def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None, *
     return Difference(_alone(mine), _alone(theirs), allowed)
 
 
+def by_row(one: Difference) -> Difference:
+    """The same error in one number of each row, (…, row, 1): all rows of a layer may be kept so."""
+    mine, theirs = precise(one.mine), precise(one.theirs)
+    largest = theirs.abs().amax(-1, keepdim=True)
+    return Difference(largest + (mine - theirs).abs().amax(-1, keepdim=True), largest, one.tolerance)
+
+
 def _alone(rows: Tensor) -> Tensor:
     """Outside the graph of a gradient; a few rows of a large tensor are copied, or they would keep all of it alive."""
     rows = rows.detach()
