@@ -50,7 +50,8 @@ class Check:
 
     `places_error`: how many tokens away from where the trace places it a change of a patch was found, 0 where it says
     what is true, measured once for a model and an input size; None where nothing could be measured. `places_found`: in
-    how many layers, of `places_claimed` that say where their tokens lie.
+    how many layers, of `places_claimed` that say where their tokens lie; `places_elsewhere`: on a picture of noise.
+    Where a model decides by the picture, such as which token comes first, it is measured on this very one.
 
     `edit_error`, of a changed model: the largest difference in a few query rows of every layer from what its own scores
     and the changes come to, computed anew; `edit_tolerance` is larger where scores are divided by a small temperature.
@@ -70,6 +71,7 @@ class Check:
     edit_error: float | None = None
     edit_tolerance: float = OUTPUT_TOLERANCE
     precision: Precision = FULL
+    places_elsewhere: bool = False
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -132,7 +134,8 @@ class Check:
         if not self.places_claimed:
             return ""
         found = f"{self.places_found} of {self.places_claimed} layers" if self.places_found else "no layer"
-        return f"places {'wrong' if self.places_error else 'measured'} in {found}"
+        on = " on another picture" if self.places_elsewhere and self.places_found else ""
+        return f"places {'wrong' if self.places_error else 'measured'} in {found}{on}"
 
     @property
     def passed(self) -> bool:

@@ -136,9 +136,12 @@ class Many:
         label)."""
         if self.like is None:
             self.begin(pixels[:1], targets and (lambda logits: targets(logits)[:1]))
+        counted = self.loaded.counted.get((pixels.shape[-2], pixels.shape[-1]))
+        if counted is not None and counted.decides:  # each picture has places of its own
+            self.alone = True
         if self.alone or len(pixels) == 1:
             return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
-        at, differs = _drawn(pixels)
+        at, differs = drawn(pixels)
         if self.alone is None and not differs:  # says nothing of other batches
             return self._singly(pixels, targets)
         goals: list[int | None] = [None] * len(pixels)
@@ -271,7 +274,7 @@ def _deciding(trace: Trace) -> Trace:
     return replace(trace, cam_features=trace.cam_features[-1:])
 
 
-def _drawn(pixels: Float[Tensor, "image channel height width"]) -> tuple[int, bool]:
+def drawn(pixels: Float[Tensor, "image channel height width"]) -> tuple[int, bool]:
     """One of the pictures that differ from both neighbours, else from one, and whether there is any: its place follows
     from what the batch shows."""
     draw = torch.Generator().manual_seed(draw_of(pixels[..., ::THIN, ::THIN]))

@@ -20,10 +20,11 @@ PROOF = """The proof that this picture is what the model computed.
 **For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
 known without the recording; and in each of them, for a few queries (rows), which are others for every picture, the
 weights that meet the values are those shown and give the layer's own output. Of a changed model also that each layer
-gives, for a few queries, what the changes make of its own scores.
+gives, for every query, what the changes make of its own scores.
 
 **Once for this model at this input size:** the prediction is the same with and without recording; and where small
-squares of a picture are changed, the tokens change that are said to lie there.
+squares of a picture are changed, the tokens change that are said to lie there, measured on noise; of a model that
+decides by the picture, such as which tokens it leaves out, on this very picture.
 
 **The largest differences:** """
 

@@ -42,6 +42,27 @@ WHOLE_LAYER = "_transformer_encoder_layer_fwd"
 SOFTMAXES = ("_softmax", "softmax")
 """The second is that of `torch.softmax(…, out=…)`."""
 
+DECISIONS = frozenset(
+    {
+        "_local_scalar_dense",
+        "is_nonzero",
+        "equal",
+        "sign",
+        "sgn",
+        "heaviside",
+        "round",
+        "floor",
+        "ceil",
+        "trunc",
+        "frac",
+    }
+    | {"fmod", "remainder", "floor_divide"}
+)
+"""Besides what makes whole numbers or truth values: here a small change of the picture may make a large one."""
+
+WITH_PLACES = frozenset({"max", "min", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d"})
+"""These give also where their numbers stood, for whoever wants to know."""
+
 EXPONENTIALS = frozenset({"exp", "exp2", "_log_softmax"})
 POSITIVE = EXPONENTIALS | {"relu", "clamp", "clamp_min", "sigmoid", "pow", "softplus", "elu", "gelu", "silu", "abs"}
 
@@ -75,7 +96,8 @@ class Counting(TorchDispatchMode):
     `layers`: how many, None where something ran that cannot be looked into. `linear`: products that are multiplied
     without becoming positive, as Q (Kᵀ V): attention without a softmax. `bytes`: what the weights of all called
     attention take that a recording keeps, in float32 at least. `changed`: softmaxes whose weights never multiply values
-    as they are.
+    as they are. `decides`: whether something is decided by the image, such as which token comes first, which are left
+    out, whether it is turned: where a token lies in one picture is then no proof of where it lies in another.
     """
 
     supports_higher_order_operators = True
@@ -84,6 +106,7 @@ class Counting(TorchDispatchMode):
         super().__init__()
         self.single_keys = single_keys
         self.unknown, self.called, self.bytes = False, 0, 0
+        self._decided = False
         self.written: set[int] = set()
         self.straight: set[int] = set()
         self._softmaxes: set[int] = set()
@@ -108,6 +131,10 @@ class Counting(TorchDispatchMode):
     def changed(self) -> int:
         return len(self._softmaxes - self._unchanged)
 
+    @property
+    def decides(self) -> bool:
+        return self.unknown or self._decided
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """Not always: torch would import its compiler, which takes two seconds, only to keep it out of here."""
@@ -124,10 +151,16 @@ class Counting(TorchDispatchMode):
         inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         weights = self._called(name, args, inputs, outputs)
         if any(each in self._scores for each in inputs):
+            self._decided = self._decided or self._decides(name, inputs, outputs)
             scores = (self._weights(outputs[0]),) if weights else self._scores_after(name, args, inputs, outputs)
             for each in outputs:
                 self._scores[each] = scores
         return out
+
+    def _decides(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
+        made = [] if name in WITH_PLACES or "attention" in name else outputs
+        exact = (*made, *(each for each in inputs if each in self._scores))
+        return name in DECISIONS or not all(each.is_floating_point() or each.is_complex() for each in exact)
 
     def _called(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
         """Whether this is a softmax over keys; a whole layer in one operation counts as well."""

@@ -21,7 +21,7 @@ from vizkit.models.recording.layer_output import Difference, draw_of
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
-from vizkit.models.sources.loaded import Loaded, logits_of, logits_of_images
+from vizkit.models.sources.loaded import Counted, Loaded, logits_of, logits_of_images
 from vizkit.precision import FULL, Precision, of_pass
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
@@ -42,7 +42,7 @@ class Pass:
     a model without attention. Both are empty without a target.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
     `changed`: how many change their weights between the softmax and the values; see `counting`. `edited`: what was
-    compared of a changed model, see `edit_proof`. `precision`: the lowest of its products.
+    compared of a changed model, see `edit_proof`. `precision`: the lowest of its products. `decides`: see `counting`.
     """
 
     logits: Tensor
@@ -58,6 +58,7 @@ class Pass:
     changed: int = 0
     edited: tuple[Difference, ...] = ()
     precision: Precision = FULL
+    decides: bool = False
 
 
 def forward(
@@ -105,8 +106,8 @@ def forward_many(
     front. `targets`: the class of each as in `forward`, from their logits, (image, label). Nothing is compared with a
     plain pass here, see `models.many`."""
     result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels))
-    layers, linear, changed = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), (None, 0, 0))
-    return replace(result, layers=layers, linear=linear, changed=changed)
+    counted = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), Counted(None, 0, 0, True))
+    return replace(result, **counted._asdict())
 
 
 def apart(logits: Tensor, plain: Tensor) -> float:
@@ -123,10 +124,11 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:
             with counting:
                 out = loaded.model(pixels)
         except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
-            loaded.counted[size_hw] = (None, 0, 0)
+            loaded.counted[size_hw] = Counted(None, 0, 0, True)
             return loaded.model(pixels)
     others = sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules())
-    loaded.counted[size_hw] = (counting.layers, counting.linear or others, counting.changed)
+    linear = counting.linear or others
+    loaded.counted[size_hw] = Counted(counting.layers, linear, counting.changed, counting.decides)
     return out
 
 
@@ -134,10 +136,10 @@ def _counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if loaded.counted.get(size_hw, (-1,))[0] not in (None, len(result.calls)):
+    known = loaded.counted.get(size_hw)
+    if known is None or known.layers not in (None, len(result.calls)):
         plain_pass(loaded, pixels)
-    layers, linear, changed = loaded.counted[size_hw]
-    return replace(result, layers=layers, linear=linear, changed=changed)
+    return replace(result, **loaded.counted[size_hw]._asdict())
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,14 +20,23 @@ NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
 
 
+class Counted(NamedTuple):
+    """What `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones, those that change
+    their weights, and whether anything is decided by the image."""
+
+    layers: int | None
+    linear: int
+    changed: int
+    decides: bool
+
+
 @dataclass(eq=False)
 class Loaded:
     """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
-    and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
+    for each input size; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
     `families.measured`; `places` its attention layers, see `recording.editing`; `proven` what was heard and judged of
     the places of its tokens, see `families.proven_places`. `grid`: (rows, columns) of the patches,
     where the owner of the model has given it. `head`: what
@@ -51,7 +60,7 @@ class Loaded:
     text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
-    counted: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict, init=False)
+    counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
     places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
