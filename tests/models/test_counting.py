@@ -12,7 +12,7 @@ from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
 from vizkit.models import families
 from vizkit.models.recording.counting import Counting
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Counted, Loaded
 from vizkit.traces import TraceError
 
 # Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
@@ -282,7 +282,7 @@ def test_count_and_recording_agree_for_every_module_of_timm(module):
 def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
     """The families read their number off the model: it holds where nothing was counted at all."""
     loaded = loaded_of(module)
-    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0, 0)})
+    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: Counted(None, 0, 0, False)})
     monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
     check = families.trace(loaded, pixels_of(module)).check
     assert check.layers_expected == check.layers_found
