@@ -5,6 +5,8 @@ from typing import Literal, get_args
 
 import torch
 
+from vizkit.precision import FULL, Precision, of_products
+
 ROW_SUM_TOLERANCE = 1e-4
 LOGIT_TOLERANCE = 1e-4
 OUTPUT_TOLERANCE = 1e-4
@@ -13,14 +15,21 @@ PIXEL_TOLERANCE = 5e-4  # of normalised values, in the mean: 0.000 in three digi
 Proof = Literal["output of every layer", "changes", "logits", "places"]
 
 
-def tolerance(dtype: torch.dtype) -> float:
+def tolerance(dtype: torch.dtype, device: torch.device | None = None) -> float:
     """How far a number may be from the same in float32, relative to the largest of its kind: 1e-4, and where it was
-    rounded to half precision twice the spacing ε of that type at 1: 2e-3 in float16, 1.6e-2 in bfloat16.
+    rounded to half precision twice the spacing ε of that type at 1: 2e-3 in float16, 1.6e-2 in bfloat16. `device`:
+    where it comes of products, whose factors are rounded as torch's flags allow: 2e-3 in TF32.
 
     Such a kernel rounds weights and output by ε/2 each, so Σ w v is wrong by ε/2 · (Σ w |v| + |Σ w v|) at most; 2 ε
     covers it as long as the values cancel to no less than a third.
     """
-    return max(OUTPUT_TOLERANCE, 2 * torch.finfo(dtype).eps)
+    products = FULL if device is None else of_products(device)
+    return max(OUTPUT_TOLERANCE, 2 * max(torch.finfo(dtype).eps, products.spacing))
+
+
+def logit_tolerance(precision: Precision) -> float:
+    """How far logits of two passes whose products have this precision may be apart, as `Check.logit_error`."""
+    return max(LOGIT_TOLERANCE, 2 * precision.spacing)
 
 
 @dataclass(frozen=True)
@@ -37,11 +46,13 @@ class Check:
     `rows_compared` of `rows_recorded`: in how many rows, others for every picture.
 
     `logit_error`: largest difference of a logit with and without recording, relative to the largest logit (but at least
-    to 1), measured once for a model, an input size and a kind of recording; None when it was not.
+    to 1), measured once for a model, an input size, a kind of recording and a `precision` of products, the lowest in
+    the pass, which decides what is allowed (`logit_tolerance`); None when it was not.
 
     `places_error`: how many tokens away from where the trace places it a change of a patch was found, 0 where it says
     what is true, measured once for a model and an input size; None where nothing could be measured. `places_found`: in
-    how many layers, of `places_claimed` that say where their tokens lie.
+    how many layers, of `places_claimed` that say where their tokens lie; `places_elsewhere`: on a picture of noise.
+    Where a model decides by the picture, such as which token comes first, it is measured on this very one.
 
     `edit_error`, of a changed model: the largest difference in a few query rows of every layer from what its own scores
     and the changes come to, computed anew; `edit_tolerance` is larger where scores are divided by a small temperature.
@@ -64,6 +75,8 @@ class Check:
     edit_error: float | None = None
     edit_tolerance: float = OUTPUT_TOLERANCE
     pixels_error: float | None = None
+    precision: Precision = FULL
+    places_elsewhere: bool = False
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -91,15 +104,19 @@ class Check:
         return None
 
     @property
+    def logit_tolerance(self) -> float:
+        return logit_tolerance(self.precision)
+
+    @property
     def failure(self) -> str | None:
         """What is wrong, or that nothing was compared, one sentence to stand beside every picture; None: nothing."""
         if self.pixels_error is not None and not self.pixels_error < PIXEL_TOLERANCE and not self.refused:
             off = f"mean difference {self.pixels_error:.3f}"
             return f"The check failed: the model saw other pixels than its own image processor gives ({off})."
-        if self.refused or self.logit_error is None or self.logit_error <= LOGIT_TOLERANCE:
+        if self.refused or self.logit_error is None or self.logit_error <= self.logit_tolerance:
             nothing = "This trace carries no proof: nothing was compared with the model."
             return self.refused or (None if self.proofs else nothing)
-        off = f"logits differ by {self.logit_error:.1e}, allowed are {LOGIT_TOLERANCE:.0e}"
+        off = f"logits differ by {self.logit_error:.1e}, allowed are {self.logit_tolerance:.0e}"
         return f"The check failed: with recording the prediction is another than without ({off})."
 
     @property
@@ -115,12 +132,18 @@ class Check:
         return f" in {self.rows_compared:,} of {self.rows_recorded:,} rows" if known else ""
 
     @property
+    def products(self) -> str:
+        """In what precision products were made, in words; "" in full float32."""
+        return "" if self.precision.spacing <= FULL.spacing else f"products in {self.precision.name}"
+
+    @property
     def places(self) -> str:
         """In how many layers places were measured, in words; "" where none says where its tokens lie."""
         if not self.places_claimed:
             return ""
         found = f"{self.places_found} of {self.places_claimed} layers" if self.places_found else "no layer"
-        return f"places {'wrong' if self.places_error else 'measured'} in {found}"
+        on = " on another picture" if self.places_elsewhere and self.places_found else ""
+        return f"places {'wrong' if self.places_error else 'measured'} in {found}{on}"
 
     @property
     def pixels(self) -> str:

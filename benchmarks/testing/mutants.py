@@ -4,8 +4,9 @@
 
 The tests of a module that `make test` runs are collected once; each mutant is a fork in which the code of the living
 function is replaced before any test has run. Tests that call the function come first, then the others of their files;
-the first failure ends the fork. mutmut cannot do this here: it starts pytest several times in one process, which the runtime type checks
-of these tests refuse. Survivors in equivalent_mutants.txt, where nothing can be told from outside, count apart.
+the first failure ends the fork. mutmut cannot do this here: it starts pytest several times in one process, which the
+runtime type checks of these tests refuse. Survivors in equivalent_mutants.txt, where nothing can be told from outside,
+count apart.
 """
 
 import argparse

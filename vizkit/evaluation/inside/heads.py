@@ -49,7 +49,9 @@ class Behaviours:
         self.many = Many(loaded, by_layer=False)
 
     def of(self, seen: Seen) -> Columns:
-        values, _ = self.many.traces(seen.pixels).each(behaviours_of, seen.pixels.to(self.many.home))
+        batch = self.many.traces(seen.pixels)
+        values, _ = batch.each(behaviours_of, seen.pixels.to(self.many.home))
+        values[(batch.proof_error > batch.allowed).to(values.device)] = torch.nan
         return {name: lists(values[:, at]) for at, name in enumerate(BEHAVIOURS)}
 
 

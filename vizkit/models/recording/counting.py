@@ -45,6 +45,27 @@ WHOLE_LAYER = "_transformer_encoder_layer_fwd"
 SOFTMAXES = ("_softmax", "softmax")
 """The second is that of `torch.softmax(…, out=…)`."""
 
+DECISIONS = frozenset(
+    {
+        "_local_scalar_dense",
+        "is_nonzero",
+        "equal",
+        "sign",
+        "sgn",
+        "heaviside",
+        "round",
+        "floor",
+        "ceil",
+        "trunc",
+        "frac",
+    }
+    | {"fmod", "remainder", "floor_divide"}
+)
+"""Besides what makes whole numbers or truth values: here a small change of the picture may make a large one."""
+
+WITH_PLACES = frozenset({"max", "min", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d"})
+"""These give also where their numbers stood, for whoever wants to know."""
+
 EXPONENTIALS = frozenset({"exp", "exp2", "_log_softmax"})
 POSITIVE = EXPONENTIALS | {"relu", "clamp", "clamp_min", "sigmoid", "pow", "softplus", "elu", "gelu", "silu", "abs"}
 
@@ -94,6 +115,8 @@ class Counting(TorchDispatchMode):
     without becoming positive, as Q (Kᵀ V): attention without a softmax. `bytes`: what the weights of all called
     attention take that a recording keeps, in float32 at least. `changed`: softmaxes whose weights never multiply values
     as they are. Those whose weights mix nothing are no attention (`gates`); they are known when the pass has ended.
+    `decides`: whether something is decided by the image, such as which token comes first, which are left out, whether
+    it is turned: where a token lies in one picture is then no proof of where it lies in another.
     """
 
     supports_higher_order_operators = True
@@ -102,6 +125,7 @@ class Counting(TorchDispatchMode):
         super().__init__()
         self.single_keys = single_keys
         self.unknown, self.called, self.bytes = False, 0, 0
+        self._decided = False
         self.written: set[int] = set()
         self.straight: set[int] = set()
         self._softmaxes: dict[int, tuple[Site | None, int]] = {}  # where it was called, and what a recording keeps
@@ -139,6 +163,10 @@ class Counting(TorchDispatchMode):
             del self._softmaxes[product]
             self.called, self.bytes = self.called - 1, self.bytes - size
 
+    @property
+    def decides(self) -> bool:
+        return self.unknown or self._decided
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         """Not always: torch would import its compiler, which takes two seconds, only to keep it out of here."""
@@ -155,12 +183,18 @@ class Counting(TorchDispatchMode):
         inputs = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         weights = self._called(name, args, inputs, outputs)
         if any(each in self._scores for each in inputs):
+            self._decided = self._decided or self._decides(name, inputs, outputs)
             if func.namespace != "aten" or (func._schema.is_mutable and inputs[0]._is_view()):
                 self._mixing |= self._held(*inputs[1:]) - self._held(inputs[0])  # what becomes of them nobody knows
             scores = self._scores_after(name, args, inputs, outputs)
             for each in outputs:
                 self._scores[each] = (self._weights(inputs[0], each),) if weights else scores
         return out
+
+    def _decides(self, name: str, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
+        made = [] if name in WITH_PLACES or "attention" in name else outputs
+        exact = (*made, *(each for each in inputs if each in self._scores))
+        return name in DECISIONS or not all(each.is_floating_point() or each.is_complex() for each in exact)
 
     def _called(self, name: str, args: tuple, inputs: list[Tensor], outputs: list[Tensor]) -> bool:
         """Whether this is a softmax over keys; a whole layer in one operation counts as well."""

@@ -18,6 +18,7 @@ from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sequences.loaded import SequenceModel
+from vizkit.precision import of_pass
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
 
 CROSS = frozenset({"attention", "cross", "encoder_attn", "EncDecAttention"})
@@ -74,6 +75,7 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
         layers=counting.layers,
         linear=counting.linear,
         changed=counting.changed,
+        precision=of_pass(model.model, logits.device),
     )
     tokens = {name: line(name, text.shape[1]) for name, text in zip(("source", "target"), texts, strict=False)}
     attention = [_layer(call, tokens) for call in recorder.calls]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,14 +25,23 @@ _NUMBER = re.compile(r"(?:.*\()?(?:class|label|value|feature)? ?(\d{1,9})\)?", r
 MOST_NAMED = 5
 
 
+class Counted(NamedTuple):
+    """What `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones, those that change
+    their weights, and whether anything is decided by the image."""
+
+    layers: int | None
+    linear: int
+    changed: int
+    decides: bool
+
+
 @dataclass(eq=False)
 class Loaded:
     """A model ready to be looked at: in evaluation mode, without parameter gradients, on its device.
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
-    and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
+    for each input size; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
     `families.measured`; `places` its attention layers, see `recording.editing`; `proven` what was heard and judged of
     the places of its tokens, see `families.proven_places`. `grid`: (rows, columns) of the patches,
     where the owner of the model has given it. `head`: what
@@ -57,7 +66,7 @@ class Loaded:
     text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
-    counted: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict, init=False)
+    counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
     places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
