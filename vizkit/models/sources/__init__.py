@@ -1,10 +1,10 @@
 """Where models come from; each source gives a `Loaded`.
 
 `loading` goes by source: `hub` the network, `checkpoint` files from others, `creating` timm's error messages, `sizing`
-measures a model without weights before it is made or downloaded, `catalogue` what there is. All of them give a `Loaded`
-(`loaded`).
+measures a model without weights before it is made or downloaded. All of them give a `Loaded` (`loaded`).
 
-Of files, `weight_names` takes off what training programs put around names, `following` reads the options of an
+Of files, `weight_names` chooses among several networks and takes off what training programs put around names,
+`adapters` merges LoRA, `following` reads the options of an
 architecture from shapes, `from_file` goes through timm's own translation and forbids it to resample, `fitting` suggests
 names, `torchvision_models` are torchvision's.
 
