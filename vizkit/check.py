@@ -74,9 +74,9 @@ class Check:
     places_claimed: int = 0
     edit_error: float | None = None
     edit_tolerance: float = OUTPUT_TOLERANCE
-    pixels_error: float | None = None
     precision: Precision = FULL
     places_elsewhere: bool = False
+    pixels_error: float | None = None
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
