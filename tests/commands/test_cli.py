@@ -149,7 +149,6 @@ def test_one_sentence_and_exit_code_two(trace_it, tmp_path, name):
         ["trace", "a.png", "--model", "x"],
         ["trace", "a.png", "--model", "x", "-o", "o.npz", "--layers", "first"],
         ["trace", "a.png", "--model", "x", "-o", "o.npz", "--image-size", "224"],
-        ["trace", "a.png", "--model", "x", "-o", "o.npz", "--target", "cat"],
     ],
 )
 def test_wrong_arguments_are_one_line(given, capsys):

@@ -173,7 +173,7 @@ REFUSED = {  # file → (how it is made, what the sentence says)
     ),
     "link to nothing.pt": (lambda path: path.symlink_to("nothing"), "There is no checkpoint"),
     "link to itself.pt": (lambda path: path.symlink_to(path.name), "There is no checkpoint|cannot be read"),
-    "folder.pt": (lambda path: path.mkdir(), "There is no checkpoint"),
+    "folder.pt": (lambda path: path.mkdir(), "is no checkpoint: it is a folder"),
     "missing.pt": (lambda path: None, "There is no checkpoint"),
     "n" * 300 + ".pt": (lambda path: None, "cannot be read"),
 }
@@ -746,10 +746,10 @@ def test_where_training_began_says_nothing_about_its_classes(tmp_path):
 
 @pytest.mark.parametrize(("said", "named"), [({}, False), ({"tag": "r160_in1k"}, True)])
 def test_a_folder_of_a_thousand_classes_has_imagenets_names_where_its_configuration_says_so(tmp_path, said, named):
-    model = timm.create_model("test_vit", num_classes=1000, img_size=48)
+    model = timm.create_model("test_vit", num_classes=1000)
     safetensors.torch.save_file(model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
     config = {"architecture": "test_vit", "num_classes": 1000}
-    config["pretrained_cfg"] = {"input_size": [3, 48, 48], "num_classes": 1000, **said}
+    config["pretrained_cfg"] = {"input_size": [3, 160, 160], "num_classes": 1000, **said}
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert vizkit.load(tmp_path, device="cpu").label(3) == (imagenet_labels(1000)[3] if named else "class 3")
 

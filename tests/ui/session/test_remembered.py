@@ -3,6 +3,7 @@
 import gc
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,3 +241,12 @@ def held(model: str) -> list[Loaded | Trace]:
 
 def new(others: list[Loaded | Trace]) -> list[Loaded | Trace]:
     return [each for each in held("test_vit3") if not any(each is other for other in others)]
+
+
+@pytest.mark.parametrize("turn", ["one", "the other"])
+def test_no_test_finds_what_another_has_computed(turn: str, cache: Path):
+    key = ("of no model", "what a test has computed")
+    assert key not in shelf()
+    assert not cache.exists()
+    shelf().put(key, turn)
+    cache.mkdir(parents=True)

@@ -187,7 +187,9 @@ def _explanations(row: dict[str, Any], manifest: dict[str, Any]) -> "list[Explan
     goal, rival = row["explained"], manifest["against"]
     heats = {method: row[f"map_{method}"] for method in manifest["maps"]}
     return [
-        Explanation(method, torch.from_numpy(heat), manifest["maps"][method]["signed"], size_hw, cells, goal, rival)
+        Explanation(
+            method, torch.from_numpy(heat), manifest["maps"][method]["signed"], size_hw, cells or heat.shape, goal, rival
+        )
         for method, heat in heats.items()
         if heat is not None
     ]
