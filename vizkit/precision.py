@@ -30,13 +30,14 @@ def of_type(dtype: torch.dtype) -> Precision:
 
 def of_products(device: torch.device, *, convolutions: bool = False) -> Precision:
     """Of matrix products of float32 on a device, or of `convolutions`, outside autocast."""
+    backends: Any = torch.backends
     if device.type == "cuda":
         # Whichever of torch's two ways has set it; `allow_tf32` may not be read any more after the newer one.
-        operation: Any = torch.backends.cudnn.conv if convolutions else torch.backends.cuda.matmul
+        operation = backends.cudnn.conv if convolutions else backends.cuda.matmul
         able = torch.cuda.get_device_capability(device) >= (8, 0)
         return LOWER.get(operation.fp32_precision, FULL) if able else FULL
     if device.type == "cpu":
-        operation = torch.backends.mkldnn.conv if convolutions else torch.backends.mkldnn.matmul
+        operation = backends.mkldnn.conv if convolutions else backends.mkldnn.matmul
         return _of_processor(operation.fp32_precision, convolutions)
     return FULL
 

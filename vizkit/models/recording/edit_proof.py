@@ -229,7 +229,7 @@ class EditProof(TorchFunctionMode):
                 by_row(difference(*of(slice(first, first + step)), products=products))
                 for first in range(0, count, step)
             ]
-        mine, theirs = (torch.cat([part[place] for part in parts], -2) for place in (0, 1))
+        mine, theirs = torch.cat([part.mine for part in parts], -2), torch.cat([part.theirs for part in parts], -2)
         sharpest = max((1 / edit.value for edit in self._edits() if edit.kind == "temperature"), default=0.0)
         spacing = of_products(out.device).spacing if products else 0.0
         rounding = 4 * max(torch.finfo(out.dtype).eps, spacing) * self._largest * sharpest
