@@ -75,14 +75,14 @@ TOGETHER = (
     ),
 )
 
-ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/test_every_view.py", "tests/ui/inventory/test_inventory.py")
+ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/inventory/")
 
 
 def together(nodeid):
     """The first of the files that go where a test goes, or its own file; those that go through all views are long, and
     each of their rows stands alone."""
     file = nodeid.partition("::")[0]
-    if file in ROW_BY_ROW:
+    if file.startswith(ROW_BY_ROW):
         return nodeid
     return next((files[0] for files in TOGETHER if file.startswith(files)), file)
 
@@ -110,7 +110,7 @@ def cache(monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(folder))
     yield folder
     if sessions := sys.modules.get("vizkit.ui.session.remembered"):
-        sessions.shelf().forget(lambda key: not str(key[0]).startswith(("vizkit.", "('trace', ")))
+        sessions.shelf().forget(lambda key: not str(key).startswith(("('vizkit.", "(('trace', ")))
         sys.modules["streamlit"].cache_data.clear()
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.precision import FULL, Precision
+from vizkit.check import FULL, Precision
 from vizkit.regular_files import open_file
 from vizkit.writing import write
 
@@ -157,7 +157,7 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
         for i, layer in enumerate(meta["layers"])
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
-    said = meta["check"]
-    check = Check(**said | {"precision": Precision(*said.get("precision", FULL))})
+    # Older files do not say how precise products were.
+    check = Check(**{**meta["check"], "precision": Precision(*meta["check"].get("precision", FULL))})
     rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
     return Trace(meta["model"], size, tensor("logits"), attention, *rest, features("layer_features"))

@@ -20,14 +20,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance
+from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, of_pass, of_type
 from vizkit.models import families
 from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
 from vizkit.models.recording.forward import UNABLE, Pass, Targets, apart, forward_many
 from vizkit.models.recording.layer_output import draw_of, worst_of_each
 from vizkit.models.sources.loaded import Loaded
-from vizkit.precision import of_pass, of_type
 from vizkit.traces import Attention, Features, Trace, TraceError, refusals
 
 OF_ATTENTION = ("weights", "gradient", "score_gradient")

@@ -1,4 +1,4 @@
-"""What a click on each canvas sends. That whoever opens the address sees the same: tests/ui/test_every_view.py."""
+"""What a click on each canvas sends. That whoever opens the address sees the same: `test_every_view.py`."""
 
 import json
 from collections.abc import Callable, Iterator

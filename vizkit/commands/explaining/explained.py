@@ -28,6 +28,11 @@ class MapKind:
 
 
 @dataclass(frozen=True)
+class Size:
+    size_hw: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class About:
     """What is read of a manifest as it is."""
 
@@ -119,6 +124,7 @@ def _needs(manifest: dict[str, Any]) -> Preprocessing:
     from vizkit.models.sources.transformers_processor import OwnProcessor
 
     words = {name: _tuple(value) for name, value in manifest["preprocessing"].items()}
+    read(Size, {"size_hw": words["size_hw"]})
     if words.get("processor"):
         words["processor"] = OwnProcessor(**words["processor"])
     return Preprocessing(**words)
@@ -185,11 +191,9 @@ def _explanations(row: dict[str, Any], manifest: dict[str, Any]) -> "list[Explan
 
     size_hw, cells = _tuple(manifest["preprocessing"]["size_hw"]), _tuple(manifest["patches"])
     goal, rival = row["explained"], manifest["against"]
-    heats = {method: row[f"map_{method}"] for method in manifest["maps"]}
+    heats, kinds = {method: row[f"map_{method}"] for method in manifest["maps"]}, manifest["maps"]
     return [
-        Explanation(
-            method, torch.from_numpy(heat), manifest["maps"][method]["signed"], size_hw, cells or heat.shape, goal, rival
-        )
+        Explanation(method, torch.from_numpy(heat), kinds[method]["signed"], size_hw, cells or heat.shape, goal, rival)
         for method, heat in heats.items()
         if heat is not None
     ]

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.check import of_pass
 from vizkit.geometry import all_ids
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
@@ -20,7 +21,6 @@ from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
-from vizkit.precision import of_pass
 from vizkit.traces import Attention, Features, Tokens, Trace
 
 Pixels = Float[Tensor, "1 channel _height _width"]

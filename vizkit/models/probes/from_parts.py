@@ -14,12 +14,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.check import logit_tolerance
+from vizkit.check import logit_tolerance, of_pass
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.probes.flow import watched
 from vizkit.models.sources.loaded import Loaded
-from vizkit.precision import of_pass
 from vizkit.traces import NotApplicable
 
 """Of the largest logit; what another order of additions leaves."""

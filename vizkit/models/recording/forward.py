@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import logit_tolerance
+from vizkit.check import FULL, Precision, logit_tolerance, of_pass
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.edit_proof import EditProof
@@ -22,7 +22,6 @@ from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
 from vizkit.models.sources.loaded import Counted, Loaded
-from vizkit.precision import FULL, Precision, of_pass
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import logit_tolerance
+from vizkit.check import logit_tolerance, of_pass
 from vizkit.models.recording.recorder import Call
-from vizkit.precision import of_pass
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from vizkit.check import of_pass
 from vizkit.geometry import all_ids
 from vizkit.models.families.translate import Translated, attention_of, finish
 from vizkit.models.networks.sequence_recurrent import AdditiveAttention
@@ -18,7 +19,6 @@ from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sequences.loaded import SequenceModel
-from vizkit.precision import of_pass
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
 
 CROSS = frozenset({"attention", "cross", "encoder_attn", "EncDecAttention"})

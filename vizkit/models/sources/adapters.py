@@ -36,6 +36,12 @@ PATTERN = re.compile(r"[\w.\\^$|()-]*")  # without repetition, which could take 
 PARTS = re.compile(r"\.lora_(A|B)(?:\.(?!weight$|bias$)[^.]+)?\.(weight|bias)$")
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder is an adapter's; beside a whole model only its weights count, not what says how it was made."""
+    whole = (path / "config.json").is_file() and not any((path / name).is_file() for name in FILES)
+    return (path / CONFIG).is_file() and not whole
+
+
 class Adapter(NamedTuple):
     """`factors`: by the name of a module A (rank, …), B (…, rank) and, where there is one, the bias of B; `others`:
     tensors that take the place of the base's, such as another head; `config`: adapter_config.json."""

@@ -142,7 +142,9 @@ class Loaded:
             raise ValueError(f"No {kind} of {self.name} has a name; give the number of one.")
         named = ", ".join(f"{self.labels[i]} ({kind} {i})" for i in few)
         if near:
-            raise ValueError(f"{len(near)} classes of {self.name} have {target[:60]!r} in their name: {named}; give a number.")
+            raise ValueError(
+                f"{len(near)} classes of {self.name} have {target[:60]!r} in their name: {named}; give a number."
+            )
         raise ValueError(f"{self.name} has no {kind} {target[:60]!r}; it has {named}.")
 
     def logits_of(self, out: Any, images: int = 1) -> Tensor:

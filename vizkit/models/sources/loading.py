@@ -72,7 +72,7 @@ def load(
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
         loaded = _from_file(Path(name), architecture, part, pretrained, size_hw, options)
     elif _is_folder(source):
-        opening = _from_adapter if (Path(name) / adapters.CONFIG).is_file() else _from_folder
+        opening = _from_adapter if adapters.is_folder(Path(name)) else _from_folder
         more = (architecture, options) if opening is _from_adapter else ()
         loaded = opening(Path(name), Path(name).resolve().name, pretrained, size_hw, *more)
     elif error := _other_file(name):

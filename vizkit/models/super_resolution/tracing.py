@@ -12,11 +12,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from vizkit.check import of_pass
 from vizkit.models.networks.super_resolution.texture import directions, neighbours, relevance
 from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR, Search
 from vizkit.models.super_resolution.enlarging import RGB, fitting_reference, pixels_of
 from vizkit.models.super_resolution.opening import Enlarger
-from vizkit.precision import of_pass
 from vizkit.traces import PADDING, Attention, Check, Features, Tokens, Trace, dense, row_sum_error, tolerance
 
 LARGEST_WEIGHTS = 2**24

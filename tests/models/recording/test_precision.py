@@ -9,9 +9,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import vizkit
-from vizkit.check import logit_tolerance, tolerance
+from vizkit.check import FULL, LOWER, logit_tolerance, of_products, tolerance
 from vizkit.models.recording import recorder
-from vizkit.precision import FULL, LOWER, of_products
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 PICTURE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
@@ -94,7 +93,7 @@ def rounded(tensor):
 
 
 def pretend_tf32(monkeypatch):
-    for module in ("vizkit.precision", "vizkit.check", "vizkit.models.recording.edit_proof"):
+    for module in ("vizkit.check", "vizkit.check", "vizkit.models.recording.edit_proof"):
         monkeypatch.setattr(f"{module}.of_products", lambda device, *, convolutions=False: LOWER["tf32"])
     return Rounding()
 
