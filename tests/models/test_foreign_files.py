@@ -403,6 +403,7 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     torch.save(content, tmp_path / "last.pth.tar")
     loaded = vizkit.load(tmp_path / "last.pth.tar", device="cpu")
     config = timm.data.resolve_data_config(vars(told_all), model=model)
+    config["input_size"] = (options.get("in_chans", 3), *config["input_size"][1:])  # timm leaves those of the name
     assert loaded.preprocessing == Preprocessing.from_config(config)
     pixels = torch.randn(1, *config["input_size"], generator=torch.Generator().manual_seed(0))
     with torch.no_grad():

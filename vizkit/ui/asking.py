@@ -87,8 +87,8 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
         except ControlError as sentence:
             st.info(plain(str(sentence)))
     keep_valid(key, known)
-    default = default if default in known else known[0]
-    if control.listed and len(known) == 1:  # nothing to choose from
+    default = default if default in known or not known else known[0]
+    if not known or (control.listed and len(known) == 1):  # nothing to choose from
         return default
     if control.listed or len(known) > MOST_BUTTONS:
         return st.selectbox(

@@ -88,8 +88,11 @@ def test_twenty_thousand_parts_and_five_seconds_are_the_limits(monkeypatch):
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
 
     def slow(seconds: float) -> nn.Module:
+        layer = nn.Module()
+        layer.register_buffer("first", torch.zeros(1))  # with which the clock begins
         now[0] += seconds
-        return nn.Linear(1, 1)
+        layer.register_buffer("second", torch.zeros(1))
+        return layer
 
     assert sketch("toy", lambda: slow(5.0)) is not None
     with refused("more than 5 seconds"):

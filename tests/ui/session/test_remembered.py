@@ -246,7 +246,7 @@ def new(others: list[Loaded | Trace]) -> list[Loaded | Trace]:
 @pytest.mark.parametrize("turn", ["one", "the other"])
 def test_no_test_finds_what_another_has_computed(turn: str, cache: Path):
     key = ("of no model", "what a test has computed")
-    assert key not in shelf()
+    assert key not in remembered.shelf()
     assert not cache.exists()
-    shelf().put(key, turn)
+    remembered.shelf().put(key, turn)
     cache.mkdir(parents=True)

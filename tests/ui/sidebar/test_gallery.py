@@ -327,7 +327,7 @@ def test_typed_classes_on_other_pages(tmp_path, page):
     assert "knows 5 typed classes" in texts(test)
 
 
-def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
+def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
     labels = ("cat", "red bird")
     for shade, label in enumerate(labels):
         (home / "pictures" / label).mkdir(parents=True)
@@ -340,7 +340,7 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home):  # noqa: F811
     test.button(key="eval_start").click().run()
     fine(test)
     assert "knows 2 typed classes" in texts(test)
-    (file,) = (home / "cache" / "evaluations").rglob("outcome.npz")
+    (file,) = (cache / "evaluations").rglob("outcome.npz")
     judged = outcome.read(file)
     assert judged.classes == (labels,)
     zero_shot, right = load(tmp_path / "clip", classes=labels, device="cpu"), 0

@@ -122,7 +122,7 @@ def test_an_opened_model_teaches_as_it_is(models):
     assert torch.equal(kept.model(pixels), own.model(pixels))
 
 
-def test_what_timm_does_not_make_cannot_be_trained(monkeypatch):
+def test_what_timm_does_not_make_cannot_be_trained(tmp_path, monkeypatch):
     network = Loaded("mine", nn.Sequential(), torch.device("cpu"), vizkit.load(RUN).preprocessing, ("a",))
     monkeypatch.setattr("vizkit.ui.session.models.model", lambda source: network)
     with pytest.raises(RecipeError, match="mine runs by the code of another library than timm"):

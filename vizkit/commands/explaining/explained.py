@@ -28,8 +28,16 @@ class MapKind:
 
 
 @dataclass(frozen=True)
-class Size:
+class Pixels:
     size_hw: tuple[int, int]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    crop_pct: float
+    crop_mode: str
+    interpolation: str
+    channels: int
+    channel_order: str = "RGB"
+    translated: bool = True
 
 
 @dataclass(frozen=True)
@@ -124,9 +132,9 @@ def _needs(manifest: dict[str, Any]) -> Preprocessing:
     from vizkit.models.sources.transformers_processor import OwnProcessor
 
     words = {name: _tuple(value) for name, value in manifest["preprocessing"].items()}
-    read(Size, {"size_hw": words["size_hw"]})
-    if words.get("processor"):
-        words["processor"] = OwnProcessor(**words["processor"])
+    words |= vars(read(Pixels, {name: words[name] for name in hints_of(Pixels) if name in words}))
+    if "processor" in words:
+        words["processor"] = OwnProcessor(**words["processor"]) if words["processor"] else None
     return Preprocessing(**words)
 
 
