@@ -8,7 +8,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import write_picture
 from vizkit.commands.options import writes
 from vizkit.commands.output import writing_to
-from vizkit.from_json import hints_of, read
+from vizkit.from_json import hints_of, read, read_fields
 from vizkit.image import Preprocessing
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _opened(folder: Path) -> "Explanations":
 
 
 def _needs(manifest: dict[str, Any]) -> Preprocessing:
-    return Preprocessing(**{name: _tuple(value) for name, value in manifest["preprocessing"].items()})
+    return Preprocessing(**read_fields(Preprocessing, dict(manifest["preprocessing"])))
 
 
 def _row(results: "Explanations", folder: Path | None, key: str) -> dict[str, Any]:
