@@ -109,7 +109,8 @@ def _opened(folder: Path) -> "Explanations":
         labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
         if not (known and labels and all(schema.field(each.name).equals(each) for each in columns)):
             raise TypeError
-        results.dataset.to_table([each.name for each in columns])
+        if results.dataset.to_table([each.name for each in columns])["key"].null_count:
+            raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
     return results
