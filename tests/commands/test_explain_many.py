@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 import vizkit
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
+from vizkit.commands.explaining.explained import explained as tell
 from vizkit.datasets.insects import draw
 from vizkit.explanations import difference, opened
 from vizkit.explanations import source as sources
@@ -232,10 +233,10 @@ def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_p
     assert "was not written by vizkit explain" in capsys.readouterr().err
 
 
-JUNK = [None, True, -1, 1e999, "", "x\0", [], [None], [[1]], {}, {"rollout": None}, [0, 0], 10**30]
+JUNK = [None, -1, 1e999, "x\0", [None], {"rollout": None}, [0, 0]]
 
 
-def damaged(whole, folder):
+def damaged(whole):
     """Runs that only seem to be some, each by one change: of the manifest, then of the columns."""
     told = json.loads((whole / "_manifest.json").read_text())
     table = pyarrow.parquet.read_table(next(whole.glob("part-*.parquet")))
@@ -265,8 +266,8 @@ def damaged(whole, folder):
 
 def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
     """Whatever is changed: a row, a picture, or a sentence."""
-    copy, sentences = tmp_path / "maps", 0
-    for name, content in damaged(whole, tmp_path):
+    copy, sentences = tmp_path / "maps", list[str]()
+    for name, content in damaged(whole):
         shutil.copytree(whole, copy, ignore=shutil.ignore_patterns("_claims"), dirs_exist_ok=True)
         if isinstance(content, pyarrow.Table):
             pyarrow.parquet.write_table(content, copy / name)
@@ -274,17 +275,14 @@ def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
             (copy / name).write_bytes(
                 content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
             )
-        for arguments in (
-            ["7/c.png", "-o", str(tmp_path / "one.png")],
-            ["--less", str(whole)],
-            ["7/c.png", "--less", str(whole)],
-        ):
-            code = main(["explained", str(copy), *arguments])
-            said = capsys.readouterr().err
-            assert code in (0, 2), (name, str(content)[:300])
-            assert code == 0 or len(said.splitlines()) == 1, (name, said)
-            sentences += code == 2
-    assert sentences > 500
+        for key, more in (("7/c.png", {}), (None, {"less": whole})):
+            try:
+                tell(copy, key, **more)
+            except ValueError as error:
+                sentences.append(str(error))
+        capsys.readouterr()
+    assert len(sentences) > 200
+    assert [each for each in sentences if not each.endswith(".") or "\n" in each] == []
 
 
 def test_two_runs_are_compared(photos, whole, tmp_path, capsys):

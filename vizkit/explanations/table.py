@@ -136,6 +136,8 @@ def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str
 
     keys, apart = difference(one, other, method)
     there = np.flatnonzero(~np.isnan(apart).any((1, 2)))
+    if not len(there):
+        return [], np.zeros(0, np.float32)
     rows = dict(zip(*one.maps(method), strict=True))
     mine = np.array([rows[keys[row]] for row in there]).reshape(len(there), -1)
     ranks = [rankdata(maps, axis=1) for maps in (mine, mine - apart[there].reshape(mine.shape))]

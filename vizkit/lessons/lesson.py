@@ -31,7 +31,7 @@ SHARE = "percent"
 """The unit of a share of one: readers see and type it as per cent."""
 _SETTINGS = re.compile(rf"^({'|'.join(KEYS)}):", re.MULTILINE)
 _MODEL = re.compile(r"[A-Za-z]\w*(\.\w+)?")  # of timm; never a path
-_WITHIN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(%|[^\d\s].*)?")
+_WITHIN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(%|(?!\.|[eE][\d+-])[^\d\s].*)?")
 
 
 @dataclass(frozen=True)

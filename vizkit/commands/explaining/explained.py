@@ -8,7 +8,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import write_picture
 from vizkit.commands.options import writes
 from vizkit.commands.output import writing_to
-from vizkit.from_json import hints_of, read
+from vizkit.from_json import hints_of, read, read_fields
 from vizkit.image import Preprocessing
 
 if TYPE_CHECKING:
@@ -25,19 +25,6 @@ CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "error", "no_map")  #
 class MapKind:
     shape: tuple[int, int]
     signed: bool
-
-
-@dataclass(frozen=True)
-class Pixels:
-    size_hw: tuple[int, int]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    crop_pct: float
-    crop_mode: str
-    interpolation: str
-    channels: int
-    channel_order: str = "RGB"
-    translated: bool = True
 
 
 @dataclass(frozen=True)
@@ -122,7 +109,8 @@ def _opened(folder: Path) -> "Explanations":
         labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
         if not (known and labels and all(schema.field(each.name).equals(each) for each in columns)):
             raise TypeError
-        results.dataset.to_table([each.name for each in columns])
+        if results.dataset.to_table([each.name for each in columns])["key"].null_count:
+            raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
     return results
@@ -131,11 +119,10 @@ def _opened(folder: Path) -> "Explanations":
 def _needs(manifest: dict[str, Any]) -> Preprocessing:
     from vizkit.models.sources.transformers_processor import OwnProcessor
 
-    words = {name: _tuple(value) for name, value in manifest["preprocessing"].items()}
-    words |= vars(read(Pixels, {name: words[name] for name in hints_of(Pixels) if name in words}))
-    if "processor" in words:
-        words["processor"] = OwnProcessor(**words["processor"]) if words["processor"] else None
-    return Preprocessing(**words)
+    words = dict(manifest["preprocessing"])
+    own = words.pop("processor", None)
+    words = read_fields(Preprocessing, words)
+    return Preprocessing(**words, processor=OwnProcessor(**own) if own else None)
 
 
 def _row(results: "Explanations", folder: Path | None, key: str) -> dict[str, Any]:
