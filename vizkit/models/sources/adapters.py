@@ -59,7 +59,7 @@ class Adapter(NamedTuple):
     def scale(self, module: str, rank: int) -> float:
         """α/r, or α/√r where the ranks are stabilised (Kalajdzievski 2023)."""
         patterns = self.config.get("alpha_pattern") or {}
-        alpha = next(
+        alpha: Any = next(
             (value for key, value in patterns.items() if re.match(rf"(.*\.)?({key})$", module)),
             self.config.get("lora_alpha"),
         )

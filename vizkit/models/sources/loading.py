@@ -72,9 +72,9 @@ def load(
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
         loaded = _from_file(Path(name), architecture, part, pretrained, size_hw, options)
     elif _is_folder(source):
-        opening = _from_adapter if adapters.is_folder(Path(name)) else _from_folder
-        more = (architecture, options) if opening is _from_adapter else ()
-        loaded = opening(Path(name), Path(name).resolve().name, pretrained, size_hw, *more)
+        given = Path(name), Path(name).resolve().name, pretrained, size_hw
+        adapted = adapters.is_folder(Path(name))
+        loaded = _from_adapter(*given, architecture, options) if adapted else _from_folder(*given)
     elif error := _other_file(name):
         raise error
     elif {"/", "\\"} & set(name):
