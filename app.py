@@ -1,25 +1,35 @@
-"""vizkit in the browser: `streamlit run app.py`. Shell, sidebar, then the page."""
+"""vizkit in the browser: `streamlit run app.py`. Shell, sidebar, then the page.
+
+Streamlit finds an `app` here and serves that; each visit of a page runs this file as `__main__`.
+"""
 
 import streamlit as st
 
-from vizkit.ui.session.warmup import warm_up
+if __name__ != "__main__":
+    from streamlit.starlette import App
 
-if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
-    warm_up()
+    from vizkit.ui.session.allowed import HOSTS
 
-from vizkit.ui.session.chosen import renew_address
-from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
-from vizkit.ui.sidebar.inputs import sidebar
-from vizkit.ui.views import read_now
-from vizkit.ui.widgets import copy_link
+    app = App(__file__, middleware=[HOSTS])
+else:
+    from vizkit.ui.session.warmup import warm_up
 
-with running():
-    page = navigation()
-    renew_address()
-    st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
-    with heading(page.title):
-        copy_link.button()
-    with st.sidebar:
-        sidebar(read_now(stem_of(page)))
-    page.run()
-    lead_on(stem_of(page))
+    if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
+        warm_up()
+
+    from vizkit.ui.session.chosen import renew_address
+    from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
+    from vizkit.ui.sidebar.inputs import sidebar
+    from vizkit.ui.views import read_now
+    from vizkit.ui.widgets import copy_link
+
+    with running():
+        page = navigation()
+        renew_address()
+        st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
+        with heading(page.title):
+            copy_link.button()
+        with st.sidebar:
+            sidebar(read_now(stem_of(page)))
+        page.run()
+        lead_on(stem_of(page))

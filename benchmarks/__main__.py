@@ -2,9 +2,9 @@
 [architectures] [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
 hour, `models` writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one
 beside those that enlarge, `detection_queries` one beside those that find, `scenes` and `texts` one each beside the
-recorded evaluations; `python -m benchmarks faults [--pictures 300 …]`, `folders [--folders 300]` (those of
-transformers alone), `data_set FOLDER`, `detection [--plain RUN]`, `explaining [--model NAME …]`, `gpu [--device
-cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run alone."""
+recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults [--pictures 300 …]`, `folders
+[--folders 300]` (those of transformers alone), `data_set FOLDER`, `detection [--plain RUN]`, `explaining [--model NAME
+…]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run alone."""
 
 import platform
 import sys
@@ -25,8 +25,17 @@ PARTS = (
     "evaluation",
 )
 PARTS += ("sessions",)
-ASKED = ("mutants", "models", "alignment", "super_resolution", "detection_queries", "scenes", "texts")  # only by name
-FOLDERS = {"faults": "testing", "mutants": "testing"} | dict.fromkeys(
+ASKED = (
+    "mutants",
+    "models",
+    "alignment",
+    "super_resolution",
+    "detection_queries",
+    "scenes",
+    "texts",
+    "tiff",
+)  # only by name
+FOLDERS = {"faults": "testing", "mutants": "testing", "tiff": "testing"} | dict.fromkeys(
     ("alignment", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"
 )
 

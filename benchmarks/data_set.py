@@ -24,7 +24,7 @@ from vizkit.evaluation.data_set.probing import out_of_sample
 from vizkit.evaluation.data_set.suspects import copies as find_copies
 from vizkit.explanations.data_set import Overview
 from vizkit.explanations.job import Seen
-from vizkit.explanations.reading import eight_bit, pixels_on
+from vizkit.explanations.reading import pixels_on, stored_input
 
 PARTS = ("labels", "marks", "copies", "times")
 SIZE_PX = 64  # of pictures that a model is trained on here
@@ -131,7 +131,7 @@ def marks(folder, seeds, images, epochs, mark_px) -> None:
             if method == "rollout":
                 rows = np.flatnonzero(marked)
                 files = [folder / f"without{seed}" / Path(found.keys[row]).name.replace("_marked", "") for row in rows]
-                seen = np.stack([eight_bit(open_image(file), loaded.preprocessing) for file in files])
+                seen = np.stack([stored_input(open_image(file), loaded.preprocessing) for file in files])
                 pixels = pixels_on(loaded.device, torch.from_numpy(seen), loaded.preprocessing)
                 with torch.no_grad():
                     answers = loaded.model(pixels).argmax(1).numpy()
@@ -217,7 +217,7 @@ def times(folder, seeds, images, epochs, mark_px) -> None:
         loaded = vizkit.load(name, **({} if ":" in name else {"pretrained": False}))
         size = 32 if ":" in name else 16
         some = open_set("insects", "test", images=size, size_px=loaded.preprocessing.size_hw[0])
-        seen = torch.stack([torch.from_numpy(eight_bit(some[row][0], loaded.preprocessing)) for row in range(size)])
+        seen = torch.stack([torch.from_numpy(stored_input(some[row][0], loaded.preprocessing)) for row in range(size)])
         pixels, made_by = pixels_on(loaded.device, seen, loaded.preprocessing), Overview(loaded, "rollout")
         given = Seen(pixels, [some.labels[target] for target in some.targets], [*map(str, range(size))])
         made_by.of(given), made_by.forward(pixels)

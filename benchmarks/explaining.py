@@ -15,7 +15,6 @@ import torch
 import vizkit
 from vizkit.explanations.batched import Explainer
 from vizkit.models import Loaded
-from vizkit.models.sources.loaded import logits_of_images
 
 METHODS = {"one pass": ("rollout",), "a gradient": ("generic_relevance",), "class activation": ("grad_cam",)}
 MODELS = ("bundled:insects_vit", "vit_small_patch16_224", "swin_tiny_patch4_window7_224")
@@ -39,7 +38,7 @@ def compared(loaded: Loaded, batch: int, rounds: int) -> Iterator[tuple[str, flo
 
     def bare() -> None:
         with torch.no_grad():
-            logits_of_images(loaded.model(pixels))
+            loaded.logits_of(loaded.model(pixels), len(pixels))
 
     for kind, methods in METHODS.items():
         explainer = Explainer(loaded, methods, pixels[:1])

@@ -8,6 +8,7 @@ code.
 """
 
 import argparse
+import contextlib
 import statistics
 import subprocess
 import sys
@@ -132,7 +133,7 @@ def explaining(here: Measuring) -> Iterator[Row]:
     """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
     from benchmarks.explaining import compared
     from vizkit.explanations.batched import Explained, Explainer
-    from vizkit.explanations.reading import eight_bit, pixels_on
+    from vizkit.explanations.reading import pixels_on, stored_input
 
     for name in here.models:
         for precision in here.precisions[:2]:
@@ -143,7 +144,7 @@ def explaining(here: Measuring) -> Iterator[Row]:
     trained = "bundled:digits_vit" if here.small else "bundled:insects_vit"
     methods = ("rollout", "generic_relevance", "grad_cam")
     needs = here.model(trained).preprocessing
-    seen = [eight_bit(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
+    seen = [stored_input(rgb, needs) for rgb, _ in open_set("insects", "test", images=4 if here.small else 64)]
 
     def explained(precision: str) -> Explained:
         loaded = here.model(trained, precision)
@@ -225,7 +226,7 @@ def shortage(here: Measuring) -> Iterator[Row]:
         "evaluation": lambda: evaluate(greedy, open_set("digits", "test", images=4)),
     }
     if here.device.startswith("cuda"):
-        asked["recording, a limit just above the weights"] = lambda: limited(here)
+        asked["recording, nothing left beside the weights"] = lambda: limited(here)
     for what, ask in asked.items():
         try:
             ask()
@@ -237,13 +238,19 @@ def shortage(here: Measuring) -> Iterator[Row]:
 
 
 def limited(here: Measuring) -> None:
-    """A trace where this process may take 2 MiB more than it has."""
+    """A trace where this process may take no more than it has, and what it has is taken, whatever was freed before."""
     large, total = here.model(here.models[0]), torch.cuda.get_device_properties(here.device).total_memory
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 2**21) / total)
+    torch.cuda.set_per_process_memory_fraction(torch.cuda.memory_reserved() / total)
+    taken = []
     try:
+        for size in (2**power for power in range(30, 8, -1)):
+            with contextlib.suppress(torch.cuda.OutOfMemoryError):
+                while True:
+                    taken.append(torch.empty(size, dtype=torch.uint8, device=here.device))
         vizkit.trace(large, picture())
     finally:
+        taken.clear()
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 

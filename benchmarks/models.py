@@ -17,6 +17,7 @@ import torchvision
 from torch import Tensor, nn
 
 import vizkit
+from benchmarks.testing.processors import section
 from vizkit.analysis.attribution.explaining import explain
 from vizkit.models import Loaded, ModelError, pixels_of
 from vizkit.models.families.generic import MEASURED
@@ -271,6 +272,7 @@ def run() -> None:
             table="\n".join(lines),
             opened=sum(cells[2] == "yes" for cells in rows),
             rows=len(rows),
+            processors=section(PAGE.read_text(encoding="utf-8")),
             versions=f"timm {timm.__version__}, torchvision {torchvision.__version__}, "
             f"transformers {transformers.__version__}, torch {torch.__version__}",
         ),
@@ -294,7 +296,7 @@ there is none.
 
 Measured with {versions}.
 
-## What is not opened
+{processors}## What is not opened
 
 - Anything that would run code: pickles with functions, TorchScript archives, and code that comes with a folder of
   transformers (`trust_remote_code`).

@@ -124,6 +124,19 @@ def photo():
     return np.random.default_rng(7).integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 
+@pytest.fixture
+def few_steps(monkeypatch):
+    """In which places are taken away and put back, to find out which map is to be trusted."""
+    from vizkit.analysis.trust import deletion
+
+    along = deletion._along
+
+    def quicker(subject, orders, cells, steps, *more):
+        return along(subject, orders, cells, min(steps, 4), *more)
+
+    monkeypatch.setattr(deletion, "_along", quicker)
+
+
 def random_model(name, **options):
     import torch
 

@@ -21,6 +21,7 @@ from vizkit.analysis.trust.scores import undecided
 from vizkit.commands.options import Opening
 from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
 from vizkit.models import ModelError, pixels_of
+from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.models.sources.loaded import with_head
 from vizkit.scoring import Question, scorable, subject_of
 from vizkit.traces import NotApplicable
@@ -196,7 +197,7 @@ def same_weights():
     [
         (7, {}, SOFTMAX, True),
         (1, {}, REGRESSION, True),
-        (1000, {}, SOFTMAX, False),
+        (1000, {}, SOFTMAX, True),
         (7, {"labels": list("abcdefg")}, SOFTMAX, True),
         (7, {"head": "sigmoid"}, SIGMOID, False),
         (1, {"head": "sigmoid"}, SIGMOID, False),
@@ -241,6 +242,65 @@ def test_outputs_are_called_by_what_they_are(outputs, head, labels, words):
 def test_a_head_that_cannot_be_is_refused(outputs, head, words):
     with pytest.raises(ModelError, match=words):
         vizkit.wrap(Several(outputs), size_hw=SIZE_HW, head=head)
+
+
+ENDS = {  # what the module makes of its logits → head, whether that is a guess
+    "softmax": (lambda x: x.softmax(-1), SOFTMAX, False),
+    "log_softmax": (lambda x: x.log_softmax(-1), SOFTMAX, False),
+    "sigmoid": (torch.sigmoid, SIGMOID, False),
+    "sigmoid by hand": (lambda x: 1 / (1 + (-x).exp()), SIGMOID, True),
+    "nothing": (lambda x: x, SOFTMAX, True),
+    "relu": (torch.relu, SOFTMAX, True),
+}
+
+
+class Ending(Several):
+    def __init__(self, outputs, end):
+        super().__init__(outputs)
+        self.end = end
+
+    def forward(self, x):
+        return self.end(super().forward(x))
+
+
+@pytest.mark.parametrize("stated", [None, "softmax", "sigmoid", "regression"])
+@pytest.mark.parametrize("end", ENDS)
+def test_probabilities_that_a_module_gives_are_shown_as_they_are(end, stated):
+    function, head, guessed = ENDS[end]
+    model = Ending(4, function)
+    loaded = vizkit.wrap(model, size_hw=SIZE_HW, head=stated)
+    trace = vizkit.trace(loaded, PICTURE, target=0)
+    assert trace.check.passed
+    with torch.no_grad():
+        own = model(pixels_of(loaded, PICTURE))[0]
+    shown = dict(trace.labels)
+    if stated is None:
+        assert (loaded.head, loaded.head_guessed) == (head, guessed)
+    elif stated == "regression":
+        assert [*shown.values()] == pytest.approx(own.tolist(), abs=1e-6)
+        return
+    kind = loaded.head.name if stated is None else stated
+    done = own.exp() if end == "log_softmax" else own
+    if end in ("nothing", "relu") or (end, kind) == ("log_softmax", "sigmoid"):
+        done = own.softmax(-1) if kind == "softmax" else own.sigmoid()
+    elif kind == "softmax":
+        done = done / done.sum()
+    assert shown == pytest.approx({loaded.label(i): float(share) for i, share in enumerate(done)}, abs=1e-5)
+
+
+@pytest.mark.parametrize("end", [lambda x: x.flatten(), lambda x: x.squeeze(), lambda x: x.sigmoid().squeeze(-1)])
+def test_a_head_without_an_axis_of_outputs_has_one(end):
+    model = Ending(1, end)
+    loaded = vizkit.wrap(model, size_hw=SIZE_HW)
+    two = torch.cat([pixels_of(loaded, PICTURE), pixels_of(loaded, PICTURE[::-1].copy())])
+    with torch.no_grad():
+        values = loaded.head.values(logits_of_batch(loaded)(two))
+        own = model(two)
+    assert values.shape == (2, 1)
+    torch.testing.assert_close(values[:, 0], own, rtol=0, atol=1e-6)
+    trace = vizkit.trace(loaded, PICTURE, target=0)
+    assert trace.check.passed
+    assert [share for _, share in trace.labels] == pytest.approx([float(own[0])], abs=1e-5)
 
 
 def test_a_module_that_runs_nowhere_is_wrapped_all_the_same():
@@ -311,7 +371,7 @@ def test_a_run_of_our_training_is_no_guess(tmp_path):
         (5, "single_label_classification", SOFTMAX, False),
         (2, "regression", REGRESSION, False),
         (1, None, REGRESSION, True),
-        (5, None, SOFTMAX, True),
+        (5, None, SOFTMAX, False),
     ],
 )
 def test_transformers_says_it_by_its_problem_type(tmp_path, photo, labels, problem, head, guessed):
@@ -374,6 +434,51 @@ def test_maps_are_scored_for_probabilities_only(digits):
     for head in ("regression", "embedding"):
         with pytest.raises(NotApplicable, match="no probability to score maps by"):
             scorable(with_head(digits, head))  # pyright: ignore[reportArgumentType]
+
+
+NAMES = ("2", "crane", "tabby, tabby cat", "Egyptian cat", "crane", "tiger", "7")
+
+
+@pytest.mark.parametrize(
+    ("target", "number"),
+    [
+        (None, None),
+        (2, 2),
+        ("2", 0),
+        (" 7", 6),
+        ("3", 3),
+        ("class 2", 2),
+        ("tiger", 5),
+        ("TABBY", 2),
+        ("crane (class 4)", 4),
+        ("99", 99),
+        ("crane", "2 classes of Several have 'crane' in their name: crane (class 1), crane (class 4); give a number"),
+        ("cat", r"2 classes of Several have 'cat' in their name: tabby, tabby cat (class 2), Egyptian cat (class 3)"),
+        ("owl", "Several has no class 'owl'; it has 2 (class 0), crane (class 1)"),
+        ("", "has no class ''"),
+    ],
+)
+def test_a_target_is_a_number_or_a_name_and_digits_are_a_name_where_there_is_one(target, number):
+    loaded = vizkit.wrap(Several(7), size_hw=SIZE_HW, labels=NAMES, head="softmax")
+    if isinstance(number, str):
+        with pytest.raises(ValueError, match=re.escape(number)):
+            loaded.number_of(target)
+    else:
+        assert loaded.number_of(target) == number
+    nameless = vizkit.wrap(Several(7), size_hw=SIZE_HW, head="softmax")
+    assert [nameless.number_of(text) for text in ("2", "class 2")] == [2, 2]
+
+
+def test_every_door_knows_names():
+    """Class "2" is the first one; the page of a view, and a link to it, go through the same `setting`."""
+    loaded = vizkit.wrap(Several(7), size_hw=SIZE_HW, labels=NAMES, head="softmax")
+    for target, number in (("2", 0), (2, 2), ("tiger", 5)):
+        assert vizkit.trace(loaded, PICTURE, target=target).target == number
+        assert vizkit.explain(loaded, PICTURE, "generic_relevance", target=target).target == number
+        shown = vizkit.show("relevance", loaded, PICTURE, target=target)
+        assert int(shown.numbers["target"]) == number
+    with pytest.raises(ValueError, match="give a number"):
+        vizkit.show("relevance", loaded, PICTURE, target="crane")
 
 
 def test_no_output_is_explained_that_does_not_exist(digits, photo):

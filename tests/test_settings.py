@@ -50,3 +50,10 @@ def test_a_budget_that_makes_no_sense_is_named(monkeypatch, value):
     monkeypatch.setenv("VIZKIT_MODEL_GIB", value)
     with pytest.raises(ValueError, match="VIZKIT_MODEL_GIB"):
         settings()
+
+
+@pytest.mark.parametrize("name", ["VIZKIT_LESSONS", "VIZKIT_DATA_ROOTS"])
+def test_the_home_of_nobody_is_said_in_a_sentence(monkeypatch, name):
+    monkeypatch.setenv(name, "~no-such-user-here/x")
+    with pytest.raises(ValueError, match=f"{name} names a folder that cannot be found"):
+        settings()

@@ -6,7 +6,9 @@ import io
 import math
 import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, UInt8
@@ -16,6 +18,7 @@ from PIL.Image import Resampling
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated import place
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated
+from vizkit.regular_files import is_regular, read_bytes
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
@@ -36,7 +39,8 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
     """Decode any upload to upright 8-bit RGB with no side above `max_side` pixels, safely from any thread.
 
     JPEG, PNG, WebP, GIF, BMP, TIFF and AVIF, whatever the file is called; the first frame of an animation or page of a
-    document. Colour profiles are not applied (nor does timm). Raises `ImageError`, and nothing else, on other bytes.
+    document. Colour profiles are not applied (nor does timm). Numbers without an agreed range (floats, signed integers)
+    are scaled, and the note says how. Raises `ImageError`, and nothing else, on other bytes.
     """
     if not data:
         raise ImageError("The file is empty; choose another picture.")
@@ -63,21 +67,37 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
     if isinstance(source, bytes):
         return read_picture(source).rgb
     try:
-        if not os.path.isfile(source):  # nor a pipe or device, which could keep us waiting
+        if not os.path.exists(source):
             raise ImageError("There is no file at this path; give the path of a picture.")
-        with open(source, "rb") as file:
-            return read_picture(file.read(MAX_BYTES + 1)).rgb
+        if not is_regular(source):
+            raise ImageError("This path leads to no file; give the path of a picture.")
+        return read_picture(read_bytes(source, MAX_BYTES + 1)).rgb
     except OSError:
         raise ImageError("The file cannot be read; check that you may open it.") from None
+
+
+@runtime_checkable
+class Processor(Protocol):
+    """What another library does to a picture before a model. It can be hashed, and sent to another process."""
+
+    def __call__(self, rgb: RGB) -> Float32[np.ndarray, "channel rows columns"]:
+        """The model's input. Raises ImageError for a picture that it does not take."""
+        ...
+
+    def box(self, picture_hw: tuple[int, int]) -> Box:
+        """The part of a picture of this size that the input shows."""
+        ...
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """What a model wants done to a picture, in timm's words (`timm.data.resolve_model_data_config`).
 
-    `mean` and `std` per channel on the scale 0–1; `crop_pct` = input size / size resized to; `crop_mode`: "center" cuts
-    the longer side, "squash" changes the aspect ratio, "border" pads with the mean. A model with one channel is given
-    the luminance. Raises `ValueError` on values that make no sense.
+    `mean` and `std` per channel of the input on the scale 0–1; `crop_pct` = input size / size resized to; `crop_mode`:
+    "center" cuts the longer side, "squash" changes the aspect ratio, "border" pads with the mean, "own" is known to
+    `processor` alone, and `size_hw` is then that of a square picture. A model with one channel is given the luminance;
+    `channel_order`: "RGB" or "BGR". `processor`: the model's own, where it has one; unless `translated`, these words do
+    not give the same numbers, and it makes the input. Raises `ValueError` on values that make no sense.
     """
 
     size_hw: tuple[int, int]
@@ -87,6 +107,9 @@ class Preprocessing:
     crop_mode: str = "center"
     interpolation: str = "bicubic"
     channels: int = 3
+    channel_order: str = "RGB"
+    processor: Processor | None = None
+    translated: bool = True
 
     def __post_init__(self) -> None:
         for holds, expected, found in (
@@ -96,7 +119,8 @@ class Preprocessing:
             (all(abs(value) < 1000 for value in self.mean), "finite means", self.mean),
             (all(0 < value < 1000 for value in self.std), "finite deviations > 0", self.std),
             (0.1 <= self.crop_pct <= 2, "crop_pct from 0.1 to 2", self.crop_pct),
-            (self.crop_mode in ("center", "squash", "border"), "crop_mode center, squash or border", self.crop_mode),
+            (self.crop_mode in self._crop_modes, f"crop_mode {', '.join(self._crop_modes)}", self.crop_mode),
+            (self.channel_order in ("RGB", "BGR"), "channels as RGB or BGR", self.channel_order),
             (self.interpolation.upper() in Resampling.__members__, "interpolation as in Pillow", self.interpolation),
         ):
             if not holds:
@@ -116,17 +140,30 @@ class Preprocessing:
         return cls((height, width), mean, std, crop_pct, crop_mode, interpolation, channels)
 
     @property
+    def _crop_modes(self) -> tuple[str, ...]:
+        return ("center", "squash", "border", *(() if self.processor is None else ("own",)))
+
+    @property
     def of_seen(self) -> "Preprocessing":
         """For what the model sees already (`seen`): `prepare` cuts and resizes nothing."""
-        return replace(self, crop_pct=1.0, crop_mode="squash")
+        return replace(self.of_size(self.size_hw), crop_pct=1.0, crop_mode="squash")
+
+    def of_size(self, size_hw: tuple[int, int]) -> "Preprocessing":
+        """For an input of another size than the model's own processor gives."""
+        crop_mode = "squash" if self.crop_mode == "own" else self.crop_mode
+        return replace(self, size_hw=size_hw, crop_mode=crop_mode, processor=None, translated=True)
 
 
 def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray, "channel rows columns"], Box]:
     """The input of a model, (rgb / 255 − mean) / std, and the part of the picture that it shows.
 
     Equals timm 1.0's `create_transform(**config, is_training=False)` on the same picture. The box is in the picture's
-    pixels and reaches beyond its edges where the transform pads.
+    pixels and reaches beyond its edges where the transform pads. Raises ImageError where the model's own processor does
+    not take the picture.
     """
+    box = seen_box((rgb.shape[0], rgb.shape[1]), preprocessing)
+    if preprocessing.processor is not None and not preprocessing.translated:
+        return preprocessing.processor(rgb), box
     image = Image.fromarray(rgb).convert("RGB" if preprocessing.channels == 3 else "L")
     resized_h, resized_w = _resized_hw(image.height, image.width, preprocessing)
     image = image.resize((resized_w, resized_h), Resampling[preprocessing.interpolation.upper()])
@@ -136,12 +173,28 @@ def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray,
     seen = Image.new(image.mode, (width, height), padding)
     seen.paste(image, (-left, -top))
     pixels = np.asarray(seen, np.float32).reshape(height, width, -1).transpose(2, 0, 1) / np.float32(255)
+    pixels = pixels[::-1] if preprocessing.channel_order == "BGR" else pixels
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (preprocessing.mean, preprocessing.std))
-    return np.ascontiguousarray((pixels - mean) / std), seen_box((rgb.shape[0], rgb.shape[1]), preprocessing)
+    return np.ascontiguousarray((pixels - mean) / std), box
+
+
+def prepare_all(pictures: Sequence[RGB], preprocessing: Preprocessing) -> Float32[np.ndarray, "image channel row col"]:
+    """The inputs of several pictures at once. Raises ImageError where the model takes each in a size of its own."""
+    prepared = [prepare(rgb, preprocessing)[0] for rgb in pictures]
+    if len({each.shape for each in prepared}) > 1:
+        raise ImageError("This model takes every picture in a size of its own: give it pictures of one size.")
+    return np.stack(prepared)
+
+
+def mean_difference(one: Float32[np.ndarray, "_ _ _"], other: Float32[np.ndarray, "_ _ _"]) -> float:
+    """Of two inputs, in normalised values; infinite where their shapes differ."""
+    return float(np.abs(one - other).mean()) if one.shape == other.shape else math.inf
 
 
 def seen_box(picture_hw: tuple[int, int], preprocessing: Preprocessing) -> Box:
     """The part of a picture of this size that the model's input shows, see `prepare`."""
+    if preprocessing.processor is not None and preprocessing.crop_mode == "own":
+        return preprocessing.processor.box(picture_hw)
     resized_h, resized_w = _resized_hw(*picture_hw, preprocessing)
     top, left = _corner(resized_h, resized_w, preprocessing)
     height, width = preprocessing.size_hw
@@ -170,6 +223,7 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
     """What the model really saw, for showing: pixels × std + mean as 8-bit RGB, grey where it has one channel."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (preprocessing.mean, preprocessing.std))
     seen = np.rint((pixels * std + mean) * 255).clip(0, 255).astype(np.uint8)
+    seen = seen[::-1] if preprocessing.channel_order == "BGR" else seen
     return np.ascontiguousarray(np.broadcast_to(seen, (3, *seen.shape[1:])).transpose(1, 2, 0))
 
 

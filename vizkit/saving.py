@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.check import FULL, Precision
+from vizkit.regular_files import open_file
 from vizkit.writing import write
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def open_npz(path: str | os.PathLike) -> "tuple[Trace, dict[str, Any]]":
 
     try:
         # Opened here, because numpy leaves a file open that it refuses.
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with open_file(path) as opened, np.load(opened, allow_pickle=False) as file:
             meta = json.loads(file["meta"].item())
             return _trace_in(file, meta), meta
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
@@ -155,6 +157,7 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
         for i, layer in enumerate(meta["layers"])
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
-    check = Check(**meta["check"])
+    # Older files do not say how precise products were.
+    check = Check(**{**meta["check"], "precision": Precision(*meta["check"].get("precision", FULL))})
     rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
     return Trace(meta["model"], size, tensor("logits"), attention, *rest, features("layer_features"))

@@ -64,16 +64,17 @@ class Question:
         cls,
         loaded: "Loaded",
         picture: "UInt8[np.ndarray, 'height width 3']",
-        target: int | None = None,
-        against: int | None = None,
+        target: int | str | None = None,
+        against: int | str | None = None,
         layer: str = "",
         edits: Sequence[str] = (),
     ) -> "Question":
         """`layer`: where class activation maps are made, see `grad_cam.at_layer`. `edits`: changes of the picture and
         of the model (`interventions.Changes`), ValueError for one that cannot be made.
 
-        `target`: None takes the most probable class, or what else the head says (`Head.target`). ValueError for
-        classes that do not exist or are the same; NotApplicable for a rival where they do not exclude one another.
+        `target`, `against`: by number or name (`Loaded.number_of`); without a target the most probable class, or what
+        else the head says (`Head.target`). ValueError for classes that do not exist or are the same; NotApplicable for
+        a rival where they do not exclude one another.
 
         Where all attention weights would take more than 1 GiB, only the mean over heads is kept, without gradients.
         """
@@ -84,6 +85,7 @@ class Question:
 
         changes = Changes.parse(edits)
         loaded, picture = changes.given(loaded, picture)
+        target, against = loaded.number_of(target), loaded.number_of(against)
         trace = partial(models.trace, edits=changes.model)
         size = weights_bytes(loaded)
         small = size <= GRADIENT_BYTES
@@ -130,14 +132,14 @@ def explain(
     loaded: "Loaded",
     image: "UInt8[np.ndarray, 'height width 3']",
     method: str = "rollout",
-    target: int | None = None,
-    against: int | None = None,
+    target: int | str | None = None,
+    against: int | str | None = None,
 ) -> "Explanation":
     """Where a model's answer to one image came from, by a published method.
 
     `image`: RGB. `method`: a name in `vizkit.analysis.attribution.methods.METHODS`, each with its paper. `target`: the
-    class to explain, from 0; None takes the most probable one. `against`: explain the target's logit less that of this
-    class. Attention and rollout know no class.
+    class to explain, by its number from 0 or its name (`Loaded.number_of`); None takes the most probable one.
+    `against`: explain the target's logit less that of this class. Attention and rollout know no class.
 
     The map is `heat`, (row, column), over the part of the image that the model sees (`vizkit.image.seen_box`); `words`
     says what it answers and cannot tell, `scale` what its numbers are and how far they go. Raises ValueError for a

@@ -43,15 +43,22 @@ def settings() -> Settings:
     lessons = os.environ.get("VIZKIT_LESSONS", "").strip()
     return Settings(
         int(_positive("VIZKIT_MODEL_GIB", psutil.virtual_memory().total / GIB / 8) * GIB),
-        tuple(Path(root).expanduser().resolve() for root in roots if root.strip()),
+        tuple(_folder("VIZKIT_DATA_ROOTS", root) for root in roots if root.strip()),
         _yes("VIZKIT_ALLOW_DELETING"),
         _yes("VIZKIT_ALLOW_JOBS"),
         _positive("VIZKIT_UPLOADS_KEPT_HOURS", 24.0),
         int(_positive("VIZKIT_UPLOADS_GIB", 20.0) * GIB),
         int(_positive("VIZKIT_CACHE_GIB", psutil.virtual_memory().total / GIB / 3) * GIB),
         _yes("VIZKIT_KEEP_PICTURES") or False,
-        Path(lessons).expanduser().resolve() if lessons else None,
+        _folder("VIZKIT_LESSONS", lessons) if lessons else None,
     )
+
+
+def _folder(name: str, path: str) -> Path:
+    try:
+        return Path(path).expanduser().resolve()
+    except (RuntimeError, OSError):  # no such user; links in a circle
+        raise ValueError(f"{name} names a folder that cannot be found: {path}.") from None
 
 
 def _yes(name: str) -> bool | None:

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
+from vizkit.regular_files import read_text
 from vizkit.shortage import disk_full, memory_short
 from vizkit.writing import clear, write
 
@@ -58,7 +59,7 @@ class WorkFolder:
     def read(self, file: str) -> Any:
         """A JSON file of the folder, {} while there is none that can be read."""
         try:
-            return json.loads((self.path / file).read_text(encoding="utf-8"))
+            return json.loads(read_text(self.path / file))
         except (OSError, ValueError, RecursionError):
             return {}
 

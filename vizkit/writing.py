@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+UNSEEN = r"[\s\x00-\x20\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]"
+FORMULA = re.compile(rf"[\t\r\n]|{UNSEEN}*[=+\-@＝＋－＠]")  # spreadsheets pass over what cannot be seen
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
 MORE = 2**16  # bytes that a disk with any room takes
 
 
@@ -84,29 +87,33 @@ def name_of_file(text: str, most: int = 40) -> str:
 
 def csv_of(columns: Mapping[str, Sequence[float]]) -> str:
     """Columns by name; six digits."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows([f"{value:.6g}" for value in row] for row in zip(*columns.values(), strict=True))
-    return text.getvalue()
+    return csv_lines([[*columns], *([float(value) for value in row] for row in zip(*columns.values(), strict=True))])
 
 
 def csv_rows(rows: Iterable[Mapping[str, object]], names: Iterable[str] = ()) -> str:
-    """A line for each row, by the names of all columns, of which `names` are there without rows too; numbers with six
-    digits. What a spreadsheet would take for a formula is marked as text: files and classes may be called like one."""
-    rows, text = list(rows), io.StringIO()
-    table = csv.DictWriter(
-        text, dict.fromkeys([*names, *(name for row in rows for name in row)]), "", lineterminator="\n"
-    )
-    table.writeheader()
-    table.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    """A line for each row, by the names of all columns, of which `names` are there without rows too."""
+    rows = list(rows)
+    columns = dict.fromkeys([*names, *(name for row in rows for name in row)])
+    return csv_lines([[*columns], *([row.get(name) for name in columns] for row in rows)])
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, str):
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-    return f"{value:.6g}" if isinstance(value, float) else value
+def csv_lines(rows: Iterable[Iterable[object]]) -> str:
+    """A line for each row; numbers with six digits, nothing for None. What a spreadsheet would take for a formula is
+    marked as text, and half of a character replaced: files, classes and models may be called like that."""
+    return "".join(_line(row) for row in rows)
+
+
+def _line(row: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(map(_cell, row))  # with \r\n at the end: else it does not quote a \r in a cell
+    return f"{text.getvalue()[:-2]}\n"
+
+
+def _cell(value: object) -> str:
+    if value is None or isinstance(value, int | float):
+        return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = str(value).encode(errors="replace").decode()
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
 def _refuse_full(unfinished: Path, error: Exception) -> None:

@@ -10,6 +10,17 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from benchmarks.testing.tiff import Kind, samples, written
+
+TIFFS = (
+    Kind(2, 16, planar=2, deflated=True, predictor=2, tiled=True),
+    Kind(1, 64, 3, deflated=True, predictor=3, order=">"),
+    Kind(0, 12, tiled=True, big=True),
+    Kind(3, 4, extra=(2,)),
+    Kind(5, extra=(0,), planar=2, order=">", big=True),
+    Kind(6),
+    Kind(8, fill_order=2),
+)
 EXTREMES = (
     b"\0",
     b"\xff",
@@ -104,6 +115,7 @@ def pictures() -> tuple[tuple[str, bytes], ...]:
         ),
         ("TIFF", saved(scene.convert("1"), "TIFF", compression="group4")),
         ("TIFF", saved(floats, "TIFF")),
+        *(("TIFF", written(kind, samples(kind))) for kind in TIFFS),
         ("TIFF", film("TIFF")),
         ("AVIF", saved(scene, "AVIF", speed=10, exif=exif)),
         ("AVIF", film("AVIF", speed=10)),

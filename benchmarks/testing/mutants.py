@@ -70,7 +70,7 @@ MODULES = {  # module → the quick tests that concern it
     "analysis.trust.scores": "trust verdict",
     "analysis.trust.verdict": "verdict",
     "evaluation.paired": "evaluation_measures",
-    "receptive_field": "receptive_field",
+    "models.probes.convolution.reach": "receptive_field",
 }
 SLOW_S = 2  # tests that take longer are left out: what they alone would find counts as a survivor
 STARVED_S = 900  # a fork that waits for what never comes

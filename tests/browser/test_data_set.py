@@ -6,8 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import DESKTOP, watched
 from tests.browser.steps import LONG_MS, MAIN, fits, ready
 from vizkit.figure.canvas.scripts import mounted
 from vizkit.figure.evaluation.points import by_kind, packed
@@ -74,6 +75,19 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     saved.value.save_as(tmp_path / "suspects.csv")
     rows = list(csv.DictReader((tmp_path / "suspects.csv").read_text(encoding="utf-8").splitlines()))
     assert sum(bool(row["decision"]) for row in rows) == 1
+
+
+def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium: Browser, server: str):
+    """Both at once: the pass of one has begun what that of the other needs."""
+    address = f"{server}/data_set?models=bundled:insects_deit&data_set=insects&data_set_view="
+    with chromium.new_context(viewport=DESKTOP) as context, watched(context.new_page()) as other:
+        page.goto(f"{address}Map", wait_until="commit")
+        other.goto(f"{address}Suspects", wait_until="commit")
+        for tab in (page, other):
+            expect(tab.get_by_text("looks at up to 300 pictures")).to_be_visible(timeout=LONG_MS)
+        other.goto(f"{address}Probe", wait_until="commit")  # what is left goes on, as its visitor may come back
+        expect(page.locator(f"{POINTS} canvas.plane[data-seen='300']")).to_be_visible(timeout=LONG_MS)
+        expect(other.locator(MAIN).get_by_text("Frozen features and a linear probe")).to_be_visible(timeout=LONG_MS)
 
 
 @pytest.mark.parametrize("view", ["Map", "Suspects", "Probe"])

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pandas
+import pyarrow.parquet
 import pytest
 from PIL import Image
 from scipy.stats import spearmanr
@@ -12,6 +14,7 @@ from scipy.stats import spearmanr
 import vizkit
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
+from vizkit.commands.explaining.explained import explained as tell
 from vizkit.datasets.insects import draw
 from vizkit.explanations import difference, opened
 from vizkit.explanations import source as sources
@@ -228,6 +231,58 @@ def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_p
     (tmp_path / "maps/_manifest.json").write_text("{}")
     assert main(["explained", str(tmp_path / "maps"), key]) == 2
     assert "was not written by vizkit explain" in capsys.readouterr().err
+
+
+JUNK = [None, -1, 1e999, "x\0", [None], {"rollout": None}, [0, 0]]
+
+
+def damaged(whole):
+    """Runs that only seem to be some, each by one change: of the manifest, then of the columns."""
+    told = json.loads((whole / "_manifest.json").read_text())
+    table = pyarrow.parquet.read_table(next(whole.glob("part-*.parquet")))
+    places = [(told, name) for name in told]
+    places += [(told[name], each) for name in ("preprocessing", "maps") for each in told[name]]
+    places += [(told["maps"]["rollout"], each) for each in ("shape", "signed")]
+    yield from (("_manifest.json", text) for text in ("[]", "null", "7", '"x"', "{", "[" * 9999, "\udcff"))
+    for inside, name in places:
+        kept = inside.pop(name)
+        yield "_manifest.json", json.dumps(told)
+        for junk in JUNK:
+            inside[name] = junk
+            yield "_manifest.json", json.dumps(told)
+        inside[name] = kept
+    for at, name in enumerate(table.column_names):
+        texts = pyarrow.array(["x"] * len(table))
+        for changed in (
+            table.drop([name]),
+            table.set_column(at, name, texts),
+            table.set_column(at, name, pyarrow.nulls(len(table), table.schema.field(name).type)),
+            table.set_column(at, table.schema.field(name).remove_metadata(), table[name]),
+            table.append_column(name, texts),
+        ):
+            yield "part-00000.parquet", changed
+    yield from (("part-00000.parquet", content) for content in (b"", b"PAR1", b"x" * 99))
+
+
+def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
+    """Whatever is changed: a row, a picture, or a sentence."""
+    copy, sentences = tmp_path / "maps", list[str]()
+    for name, content in damaged(whole):
+        shutil.copytree(whole, copy, ignore=shutil.ignore_patterns("_claims"), dirs_exist_ok=True)
+        if isinstance(content, pyarrow.Table):
+            pyarrow.parquet.write_table(content, copy / name)
+        else:
+            (copy / name).write_bytes(
+                content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
+            )
+        for key, more in (("7/c.png", {}), (None, {"less": whole})):
+            try:
+                tell(copy, key, **more)
+            except ValueError as error:
+                sentences.append(str(error))
+        capsys.readouterr()
+    assert len(sentences) > 200
+    assert [each for each in sentences if not each.endswith(".") or "\n" in each] == []
 
 
 def test_two_runs_are_compared(photos, whole, tmp_path, capsys):

@@ -16,7 +16,7 @@ from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
 from vizkit.commands.explaining import score as command
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.options import class_of
+from vizkit.commands.options import Opening
 from vizkit.datasets.insects import LABELS, draw
 
 VIT, SWIN, CNN = "bundled:insects_vit", "bundled:insects_swin", "bundled:insects_cnn"
@@ -122,10 +122,19 @@ def test_what_is_wrong_is_one_sentence(name, insect, tmp_path, capsys, monkeypat
 
 def test_classes_by_name(digits):
     loaded = vizkit.load(VIT, device="cpu")
-    assert class_of(loaded, "7") == 7
-    assert class_of(loaded, "WATER STRIDER") == LABELS.index("water strider")
-    assert class_of(loaded, "backsw") == LABELS.index("backswimmer")
-    assert class_of(digits, "3") == 3
+    assert loaded.number_of("7") == 7
+    assert loaded.number_of("WATER STRIDER") == LABELS.index("water strider")
+    assert loaded.number_of("backsw") == LABELS.index("backswimmer")
+    assert digits.number_of("3") == 3
+
+
+def test_outputs_are_named_by_a_file(tmp_path):
+    file = tmp_path / "names.txt"
+    file.write_text("\n".join(f"kind {i}" for i in range(10)) + "\n\n")
+    loaded = Opening(labels=file, device="cpu").load("bundled:digits_vit")
+    assert (loaded.label(3), loaded.number_of("kind 3")) == ("kind 3", 3)
+    with pytest.raises(ValueError, match=r"missing\.txt cannot be read as a text file with one name a line"):
+        Opening(labels=tmp_path / "missing.txt", device="cpu").load("bundled:digits_vit")
 
 
 def test_methods_by_name():

@@ -16,6 +16,8 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.inspection import check, summary
 from vizkit.datasets.layout import natural, split_of
 from vizkit.datasets.split_shares import counts, divide, fair_choice
+from vizkit.evaluation.pictures import open_pictures
+from vizkit.explanations.source import open_source
 
 ROOT = Path(__file__).parents[2]
 SPLITS = ("train", "val", "test")
@@ -237,6 +239,54 @@ def test_a_link_to_where_it_lies_is_no_class(tmp_path):
     classes(tmp_path / "train", ant=4, bee=4)
     (tmp_path / "train" / "self").symlink_to(tmp_path / "train")
     assert open_folder(tmp_path, "train").labels == ("ant", "bee")
+
+
+@pytest.mark.parametrize("kind", ["classes", "pictures"])
+@pytest.mark.parametrize("allowed", [True, False])
+def test_links_are_followed_inside_a_folder_that_the_owner_allows(tmp_path, monkeypatch, kind, allowed):
+    pool, root = tmp_path / "pool", tmp_path / "root"
+    classes(pool, ant=4, bee=4)
+    for label in ("ant", "bee"):
+        (root / label).parent.mkdir(exist_ok=True)
+        if kind == "classes":
+            (root / label).symlink_to(pool / label)
+        else:
+            (root / label).mkdir()
+            for i in range(4):
+                (root / label / f"{i}.jpg").symlink_to(pool / label / f"{i}.jpg")
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(pool if allowed else root))
+    if allowed:
+        assert set().union(*members(root).values()) == {
+            f"{label}/{i}.jpg" for label in ("ant", "bee") for i in range(4)
+        }
+        assert len(open_source(str(root)).digest)
+        assert open_source(str(root)).images == 8
+    else:
+        with pytest.raises(DatasetError, match="are links that lead out of it, such as 'ant"):
+            open_folder(root, "train")
+
+
+@pytest.mark.parametrize("there", [("val",), ("test",), ("val", "test")])
+def test_a_folder_without_train_is_judged_and_not_learned_from(tmp_path, there):
+    for split in there:
+        classes(tmp_path / split, ant=2, bee=3)
+    judged = {split: places(open_folder(tmp_path, split)) for split in splits_in(tmp_path)}
+    own = {
+        split: [f"{split}/{label}/{i}.jpg" for label, n in (("ant", 2), ("bee", 3)) for i in range(n)]
+        for split in there
+    }
+    assert judged == own | ({"test": own["val"]} if there == ("val",) else {})
+    assert open_folder(tmp_path, there[0]).notes == ()
+    assert len(open_pictures(tmp_path)) == 5
+    with pytest.raises(DatasetError, match="none for training; add a folder 'train'"):
+        open_folder(tmp_path, "train")
+
+
+def test_what_takes_the_place_of_test_is_not_said_of_val(tmp_path):
+    for split in ("train", "val"):
+        classes(tmp_path / split, ant=4, bee=4)
+    assert open_folder(tmp_path, "val").notes == ()
+    assert "val takes its place" in open_folder(tmp_path, "test").notes[0]
 
 
 REFUSED = {  # files → the sentence

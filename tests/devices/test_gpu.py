@@ -158,6 +158,12 @@ def test_it_gives_there_what_it_gives_on_the_cpu(entry, device):
         *(each if isinstance(each, tuple | list) else [each] for each in (found, expected)), strict=True
     ):
         assert own is None or own.device.type in ("cpu", device)
+        if own is not None and own.dtype == torch.uint8:  # bytes are rounded: what lies between two goes either way
+            levels = (own.cpu().int() - other.int()).abs()
+            assert own.shape == other.shape
+            assert levels.max() <= 1
+            assert (levels > 0).float().mean() < 0.01
+            continue
         torch.testing.assert_close(own.cpu(), other, atol=2e-3, rtol=2e-3)
 
 

@@ -21,7 +21,7 @@ from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.pictures import EVERY, open_pictures
 from vizkit.explanations import reading
 from vizkit.explanations.job import StoppedError
-from vizkit.explanations.reading import Prepared, eight_bit, pixels_on
+from vizkit.explanations.reading import Prepared, pixels_on, stored_input
 from vizkit.explanations.source import OfSet, of_set
 from vizkit.hosts.page import document
 from vizkit.image import ImageError, Preprocessing, prepare
@@ -91,7 +91,7 @@ def folder(path, names, count=4, size=(12, 12)):
     ids=["crop", "squash", "grey"],
 )
 def test_pictures_are_prepared_exactly_as_the_app_does_it(photo, needs):
-    batch = torch.from_numpy(eight_bit(photo, needs))[None]
+    batch = torch.from_numpy(stored_input(photo, needs))[None]
     found = pixels_on(CPU, batch, needs)[0].numpy()
     np.testing.assert_array_equal(found, prepare(photo, needs)[0])
 
@@ -190,9 +190,9 @@ def test_the_oldest_answers_make_room(monkeypatch):
 
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
-    plain = [eight_bit(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]
+    plain = [stored_input(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]
     monkeypatch.setattr(OfSet, "read", lambda self, row: np.full((8, 8, 3), self.set.targets[row], np.uint8))
-    monkeypatch.setattr(reading, "eight_bit", lambda rgb, _: plain[rgb[0, 0, 0]])
+    monkeypatch.setattr(reading, "stored_input", lambda rgb, _: plain[rgb[0, 0, 0]])
     largest = []
     monkeypatch.setattr(
         "vizkit.explanations.job.pixels_on", lambda *given: largest.append(len(given[1])) or pixels_on(*given)

@@ -96,6 +96,7 @@ def test_a_picture_whose_proof_fails_has_no_map(monkeypatch):
         return torch.cat([weights[:1], weights[1:2].flip(-1), weights[2:]])
 
     monkeypatch.setattr(recorder, "attention_weights", wrong)
+    monkeypatch.setattr("vizkit.models.many.drawn", lambda _: (0, True))  # else all go singly, where nothing is wrong
     found = maps.of(Seen(pixels, [None] * 3, [*"abc"]))
     assert found["no_map"].to_pylist() == [None, FAILED, None]
     assert found["map_generic_relevance"].is_valid().to_pylist() == [True, False, True]

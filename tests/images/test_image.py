@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image, PngImagePlugin
+from PIL.ImageCms import ImageCmsProfile, createProfile
 
 from vizkit.image import ImageError, Preprocessing, open_image, prepare, read_picture, unprepare
 
@@ -146,7 +147,7 @@ UPLOADS = [  # name, bytes, the size (height, width) it is shown at or a piece o
     ("jpeg_large", lambda: saved(scene(4000, 6000), "JPEG"), (1365, 2048), "shrunk from 6000×4000"),
     ("jpeg_truncated", lambda: saved(scene(), "JPEG")[:-400], DAMAGED, ""),
     ("jpeg_header_only", lambda: saved(scene(), "JPEG")[:300], DAMAGED, ""),
-    ("jpeg_three_bytes", lambda: b"\xff\xd8\xff", UNREADABLE, ""),
+    ("jpeg_three_bytes", lambda: b"\xff\xd8\xff", "header", ""),
     ("jpeg_corrupt_exif", corrupt_exif, (W, H), "turned upright"),
     ("jpeg_empty_exif", lambda: saved(scene(), "JPEG", exif=b"Exif\0\0"), SHOWN, ""),
     ("jpeg_nonsense_exif", lambda: saved(scene(), "JPEG", exif=b"Exif\0\0II*\0\xff\xff\xff\xff"), SHOWN, ""),
@@ -219,8 +220,8 @@ UPLOADS = [  # name, bytes, the size (height, width) it is shown at or a piece o
     ("tiff_pages", lambda: frames("TIFF"), SHOWN, "first frame of several"),
     ("tiff_big_tile", tiled_tiff, LARGE, ""),
     ("tiff_tile_of_text", lambda: tiled_tiff(64, text=True), DAMAGED, ""),
-    ("tiff_truncated", lambda: saved(scene(), "TIFF", compression="tiff_deflate")[:-300], UNREADABLE, ""),
-    ("tiff_header_only", lambda: b"II*\0\x08\0\0\0", UNREADABLE, ""),
+    ("tiff_truncated", lambda: saved(scene(), "TIFF", compression="tiff_deflate")[:-300], DAMAGED, ""),
+    ("tiff_header_only", lambda: b"II*\0\x08\0\0\0", DAMAGED, ""),
     ("heic", lambda: b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(500), "HEIC", ""),
     ("video", lambda: b"\0\0\0\x18ftypisom\0\0\2\0isomiso2" + bytes(500), UNREADABLE, ""),
     ("svg", lambda: b"<svg xmlns='http://www.w3.org/2000/svg' width='90' height='60'/>", UNREADABLE, ""),
@@ -229,7 +230,17 @@ UPLOADS = [  # name, bytes, the size (height, width) it is shown at or a piece o
     ("pdf", lambda: b"%PDF-1.7\n1 0 obj << >> endobj", UNREADABLE, ""),
     ("postscript", lambda: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 90 60\nshowpage", UNREADABLE, ""),
     ("psd", lambda: b"8BPS\0\1" + bytes(400), UNREADABLE, ""),
-    ("ppm", lambda: saved(scene(), "PPM"), UNREADABLE, ""),
+    ("ppm", lambda: saved(scene(), "PPM"), "PNM", ""),
+    ("pgm_12_bit", lambda: b"P5 16 16 4095\n" + bytes(512), "PNM", ""),
+    ("jpeg_2000", lambda: saved(scene(), "JPEG2000"), "JPEG 2000", ""),
+    ("jpeg_2000_stream", lambda: saved(scene(), "JPEG2000", no_jp2=True), "JPEG 2000", ""),
+    (
+        "jpeg_12_bit",
+        lambda: saved(scene(), "JPEG").replace(b"\xff\xc0\0\x11\x08", b"\xff\xc0\0\x11\x0c"),
+        "12 bits",
+        "",
+    ),
+    ("dicom", lambda: bytes(128) + b"DICM" + bytes(400), "DICOM", ""),
     ("icon", lambda: saved(scene(), "ICO"), UNREADABLE, ""),
     ("zip", lambda: b"PK\3\4" + bytes(400), UNREADABLE, ""),
     ("empty", lambda: b"", "empty", ""),
@@ -300,15 +311,30 @@ print(peak() - before)
     assert int(run.stdout) < 150
 
 
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF", "TIFF"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_orientation_ends_upright(orientation, kind):
-    options = {"WEBP": {"lossless": True}, "JPEG": {"quality": 98, "subsampling": 0}}.get(kind, {})
+    options = {
+        "WEBP": {"lossless": True},
+        "JPEG": {"quality": 98, "subsampling": 0},
+        "AVIF": {"quality": 100, "speed": 10},
+    }.get(kind, {})
     picture = read_picture(turned(orientation, kind, **options))
     assert picture.rgb.shape == (H, W, 3)
     assert np.abs(picture.rgb.astype(int) - np.asarray(scene())).mean() < 2
     # The orientation of a TIFF is part of the format, no EXIF; Pillow has applied it without a word.
     assert picture.note == ("turned upright by EXIF" if orientation > 1 and kind != "TIFF" else "")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF", "TIFF"])
+def test_colour_profiles_are_named_where_they_say_something(kind):
+    """The pixels stay as they are, which is what timm and torchvision give a model."""
+    plain, srgb, other = (
+        read_picture(saved(scene(), kind, icc_profile=profile))
+        for profile in (None, ImageCmsProfile(createProfile("sRGB")).tobytes(), bytes(128) + "P3".encode("utf-16"))
+    )
+    assert (plain.note, srgb.note, other.note) == ("", "", "colour profile not applied")
+    assert plain.digest == srgb.digest == other.digest
 
 
 def test_note_gives_the_upright_size():

@@ -61,6 +61,17 @@ def test_a_tolerance_is_of_the_answer_or_in_its_unit(within: str, expected: tupl
     assert (question.within, question.relative) == expected
 
 
+@pytest.mark.parametrize("within", ["9" * 400, "1." + "0" * 400, "1e999", "inf", "-1"])
+def test_a_tolerance_without_end_is_refused(within: str):
+    with pytest.raises(LessonError, match="within is"):
+        read(f"{FRONT}{STEP}number: How many?\nanswer: count()\nwithin: {within}\n")
+
+
+def test_half_a_character_is_refused():
+    with pytest.raises(LessonError, match="Half of a character"):
+        read(f'{FRONT}{STEP}number: "How \\ud800 many?"\nanswer: count()\n')
+
+
 HOSTILE = {
     "script": "<script>alert(1)</script>",
     "html inline": "a <b onclick='x()'>b</b>",
@@ -87,6 +98,8 @@ HOSTILE = {
     "value": "{().__class__.__base__}",
     "value in a link": "[x](https://example.org/{count()})",
     "form": "{count():>99999999}",
+    "wide table": f"|{'a|' * 500}\n|{'-|' * 500}\n{'|a' * 9}",
+    "half in an expression": '{"\\ud800"}',
 }
 
 
@@ -98,7 +111,9 @@ def test_what_no_text_may_have_is_refused_with_its_line(text: str):
         assert sentence.value.line >= 10
 
 
-@pytest.mark.parametrize("text", ["> " * 2000 + "x", "*a **b " * 800, "[" * 5000, "`" * 5000, "- " * 2500])
+@pytest.mark.parametrize(
+    "text", ["> " * 2000 + "x", "*a **b " * 800, "[" * 5000, "`" * 5000, "- " * 2500, "|a\n" * 1999]
+)
 def test_a_text_of_many_marks_takes_no_time(text: str):
     begin = time.process_time()
     with contextlib.suppress(LessonError):

@@ -1,5 +1,6 @@
 """Files as other people's programs write them: opened as they are, or refused with the true reason."""
 
+import argparse
 import re
 from functools import partial
 
@@ -11,6 +12,7 @@ import torchvision
 from torch import nn
 
 import vizkit
+from vizkit.image import Preprocessing
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.hub import UnnamedError
 from vizkit.models.sources.torchvision_models import CNNS, cnn_of
@@ -381,3 +383,44 @@ def test_architectures_that_fit_are_suggested(tmp_path, name):
     assert caught.value.fits[0] == name
     assert f"its shapes fit {name}" in str(caught.value)
     vizkit.load(tmp_path / "file.pth", device="cpu", architecture=name)
+
+
+# ---- what timm's train.py was told -----------------------------------------------------------------------------------
+TOLD = [
+    ("resnet18", {"global_pool": "max", "in_chans": 1}, {"gp": "max", "in_chans": 1, "mean": [0.3], "std": [0.2]}),
+    ("resnet18", {}, {"crop_pct": 0.9, "interpolation": "bilinear", "img_size": 160, "mean": (0.5,) * 3}),
+    (VIT, {"global_pool": "avg", "img_size": 96}, {"gp": "avg", "img_size": 96, "std": [0.4] * 3, "crop_pct": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "told"), TOLD)
+def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, told):
+    """A file of train.py keeps them in "args"; timm's own `resolve_data_config` says what they mean."""
+    model = made(name, num_classes=5, **options)
+    every = {"model": name, "gp": None, "mean": None, "std": None, "crop_pct": None, "interpolation": "", "lr": 0.1}
+    told_all = argparse.Namespace(**{**every, "img_size": None, "input_size": None, "in_chans": None, **told})
+    content = {"arch": name, "state_dict": model.state_dict(), "args": told_all}
+    torch.save(content, tmp_path / "last.pth.tar")
+    loaded = vizkit.load(tmp_path / "last.pth.tar", device="cpu")
+    config = timm.data.resolve_data_config(vars(told_all), model=model)
+    config["input_size"] = (options.get("in_chans", 3), *config["input_size"][1:])  # timm leaves those of the name
+    assert loaded.preprocessing == Preprocessing.from_config(config)
+    pixels = torch.randn(1, *config["input_size"], generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.equal(loaded.model(pixels), model.eval()(pixels))
+    assert "as its training was told" in loaded.source
+    assert all(f"{'global_pool' if key == 'gp' else key}=" in loaded.source for key in told)
+
+
+def test_options_of_training_that_make_no_sense_are_refused(tmp_path):
+    state = made("resnet18", num_classes=5).state_dict()
+    for told in (
+        {"mean": [0.5, 0.5]},
+        {"std": [0.0] * 3},
+        {"interpolation": "magic"},
+        {"gp": "magic"},
+        {"img_size": 10**9},
+    ):
+        torch.save({"arch": "resnet18", "state_dict": state, "args": argparse.Namespace(**told)}, tmp_path / "a.pth")
+        with pytest.raises(ModelError):
+            vizkit.load(tmp_path / "a.pth", device="cpu")

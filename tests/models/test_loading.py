@@ -173,7 +173,7 @@ REFUSED = {  # file → (how it is made, what the sentence says)
     ),
     "link to nothing.pt": (lambda path: path.symlink_to("nothing"), "There is no checkpoint"),
     "link to itself.pt": (lambda path: path.symlink_to(path.name), "There is no checkpoint|cannot be read"),
-    "folder.pt": (lambda path: path.mkdir(), "There is no checkpoint"),
+    "folder.pt": (lambda path: path.mkdir(), "is no checkpoint: it is a folder"),
     "missing.pt": (lambda path: None, "There is no checkpoint"),
     "n" * 300 + ".pt": (lambda path: None, "cannot be read"),
 }
@@ -711,6 +711,47 @@ def test_imagenet_labels(count):
     labels = imagenet_labels(count)
     assert len(labels) == count
     assert all(labels)
+
+
+@pytest.mark.parametrize(
+    ("file", "architecture", "named"),
+    [
+        ("birds.pth", "test_vit", False),
+        ("test_vit_in1k.pth", "test_vit", True),
+        ("birds.pth", "test_vit.r160_in1k", True),
+        ("my-imagenet-run.pth", "test_vit", True),
+        ("began_in1knee.pth", "test_vit", False),
+    ],
+)
+def test_a_thousand_classes_have_imagenets_names_only_where_something_says_so(tmp_path, file, architecture, named):
+    torch.save(weights(), tmp_path / file)
+    loaded = vizkit.load(tmp_path / file, architecture=architecture, device="cpu")
+    assert loaded.label(3) == (imagenet_labels(1000)[3] if named else "class 3")
+    notes = [note for note in loaded.notes if "1,000 classes" in note]
+    assert len(notes) == (not named)
+    assert all(word in note for note in notes for word in ("labels=", "--labels", "label_names"))
+    assert loaded.head_guessed is not named
+    own = [f"kind {i}" for i in range(1000)]
+    given = vizkit.load(tmp_path / file, architecture=architecture, device="cpu", labels=own)
+    assert given.labels == tuple(own)
+    with pytest.raises(ModelError, match="has 1,000 outputs, and these are 2 names"):
+        vizkit.load(tmp_path / file, architecture=architecture, device="cpu", labels=["a", "b"])
+
+
+def test_where_training_began_says_nothing_about_its_classes(tmp_path):
+    """timm's training script writes the name of the weights that it starts from."""
+    torch.save({"state_dict": weights(), "arch": "test_vit.r160_in1k"}, tmp_path / "birds.pth.tar")
+    assert vizkit.load(tmp_path / "birds.pth.tar", device="cpu").label(3) == "class 3"
+
+
+@pytest.mark.parametrize(("said", "named"), [({}, False), ({"tag": "r160_in1k"}, True)])
+def test_a_folder_of_a_thousand_classes_has_imagenets_names_where_its_configuration_says_so(tmp_path, said, named):
+    model = timm.create_model("test_vit", num_classes=1000)
+    safetensors.torch.save_file(model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
+    config = {"architecture": "test_vit", "num_classes": 1000}
+    config["pretrained_cfg"] = {"input_size": [3, 160, 160], "num_classes": 1000, "fixed_input_size": True, **said}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert vizkit.load(tmp_path, device="cpu").label(3) == (imagenet_labels(1000)[3] if named else "class 3")
 
 
 def test_random_weights_say_so(vit):

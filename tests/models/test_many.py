@@ -1,5 +1,7 @@
 """Pictures that go through a model together have the traces that each has alone; one that mixes them is found out."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +9,7 @@ from torch import nn
 from tests.test_families import ZOO, loaded_of
 from vizkit.analysis.attribution.explaining import explain
 from vizkit.models import Keep, families
-from vizkit.models.many import Many, own_numbers
+from vizkit.models.many import Many, drawn, own_numbers
 from vizkit.models.recording import recorder
 from vizkit.models.sources.loaded import described
 from vizkit.traces import NotApplicable, refusals, refuse
@@ -103,8 +105,9 @@ def test_later_batches_are_told_apart_too_and_may_be_smaller():
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 
-    def __init__(self, between: str) -> None:
+    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None) -> None:
         super().__init__()
+        self.apart = apart or self.all_of_it
         torch.manual_seed(0)
         self.patch, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(8, 4)
         self.attn, self.between = nn.MultiheadAttention(8, 2, batch_first=True), between
@@ -116,8 +119,19 @@ class Mixing(nn.Module):
         return self.head((self.apart(x) if self.between == "after it" else x).mean(1))
 
     @staticmethod
-    def apart(x):
-        return x - x.mean(0, keepdim=True) if len(x) > 1 else x
+    def all_of_it(x):
+        return x - x.mean(0, keepdim=True)
+
+
+def a_little(x):
+    return 0.95 * x + 0.05 * x.roll(1, 0)
+
+
+def swapped_in_the_middle(x):
+    """Of eight pictures the fourth and the fifth."""
+    return (
+        x[[*range(len(x) // 2 - 1), len(x) // 2, len(x) // 2 - 1, *range(len(x) // 2 + 1, len(x))]] if len(x) > 3 else x
+    )
 
 
 @pytest.mark.parametrize("between", ["", "before attention", "after it"])
@@ -129,6 +143,59 @@ def test_a_model_that_mixes_its_pictures_is_given_them_one_by_one(between):
     for at, trace in enumerate(alone(loaded, pixels)):
         torch.testing.assert_close(batch.logits[at], trace.logits)
         torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("mixing", [a_little, swapped_in_the_middle])
+@pytest.mark.parametrize("between", ["before attention", "after it"])
+def test_the_first_batch_tells_a_little_mixing_and_two_that_are_swapped(between, mixing, dtype):
+    loaded = described("toy", Mixing(between, mixing).eval().to(dtype), None, source="test")
+    pixels, many = pictures(count=8).to(dtype), Many(loaded)
+    batch = many.traces(pixels)
+    assert many.alone
+    for at, one in enumerate(pixels):
+        torch.testing.assert_close(batch.logits[at], families.trace(loaded, one[None]).logits)
+
+
+def test_equal_pictures_decide_nothing():
+    loaded = described("toy", Mixing("after it", a_little).eval(), None, source="test")
+    many = Many(loaded)
+    same = pictures()[:1].expand(4, -1, -1, -1)
+    torch.testing.assert_close(many.traces(same).logits[3], families.trace(loaded, same[:1]).logits)
+    assert many.alone is None
+    many.traces(pictures())
+    assert many.alone
+
+
+@pytest.mark.parametrize("module", ["vision_transformer", "swin_transformer"])
+def test_a_batch_of_any_kind_is_believed_where_pictures_keep_apart(module):
+    for kept in (pictures(module, 4)[[0, 0, 1, 1]], pictures(module, 2)):
+        many = Many(loaded_of(module))
+        many.traces(kept, lambda logits: [1] * len(logits))
+        assert many.alone is False
+
+
+def test_every_batch_is_compared_in_one_picture_that_its_numbers_draw():
+    model = Mixing("after it", lambda x: x).eval()
+    loaded = described("toy", model, None, source="test")
+    many = Many(loaded)
+    many.traces(pictures())
+    assert many.alone is False
+    model.apart = a_little
+    mixed = pictures(count=5)
+    batch = many.traces(mixed)
+    assert many.alone
+    torch.testing.assert_close(batch.logits[2], families.trace(loaded, mixed[2:3]).logits)
+
+
+def test_the_picture_that_is_drawn_differs_from_both_neighbours_where_one_does():
+    some = pictures(count=4)
+    batch = some[[0, 0, 0, 1, 2, 2, 2]]
+    assert drawn(batch) == drawn(batch.clone()) == (3, True)
+    assert drawn(some[[0, 0, 1, 1]])[1]
+    assert not drawn(some[[0, 0, 0]])[1]
+    places = {drawn(torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(seed)))[0] for seed in range(40)}
+    assert len(places) > 5
 
 
 def test_a_picture_whose_weights_are_others_has_an_error_of_its_own(monkeypatch):

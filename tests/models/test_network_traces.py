@@ -343,10 +343,11 @@ def test_a_trace_goes_to_a_file_and_back(kind, tmp_path):
     again, _ = open_npz(tmp_path / "trace.npz")
     assert [a.query for a in again.attention] == [a.query for a in trace.attention]
     torch.testing.assert_close(rollout(again), rollout(trace))
+    assert (again.check, again.check.failure) == (trace.check, trace.check.failure)
 
 
 def test_names_are_in_the_catalogue():
-    from vizkit.models.sources.catalogue import catalogue
+    from vizkit.models.catalogue import catalogue
 
     families = {entry.name.partition(".")[0]: entry.family for entry in catalogue("*")}
     assert families["dual_scale_tiny"] == "dual_scale"

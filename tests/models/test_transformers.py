@@ -187,11 +187,13 @@ def test_a_damaged_image_processor_is_refused(tmp_path, text):
         vizkit.load(tmp_path, device="cpu")
 
 
-def test_a_guessed_preprocessing_is_said(tmp_path):
+def test_a_guessed_preprocessing_is_said(tmp_path, monkeypatch):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     path = tmp_path / "preprocessor_config.json"
     assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
     path.write_text('{"size": {"height": 32, "width": 32}}')
+    assert vizkit.load(tmp_path, device="cpu").preprocessing.mean == (0.5, 0.5, 0.5)  # of the class for a ViT
+    monkeypatch.setitem(sys.modules, "transformers", None)
     assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
     path.write_text('{"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}')
     assert "ImageNet" not in vizkit.load(tmp_path, device="cpu").source

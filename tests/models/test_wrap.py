@@ -315,9 +315,40 @@ def test_an_answer_without_logits_is_refused_in_a_sentence(answer):
         vizkit.trace(vizkit.wrap(Answers(answer), size_hw=SIZE_HW), PICTURE)
 
 
+class Channels(TenLines):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(channels, 24, 8, 8)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda m: torch.compile(m, backend="eager"),
+        lambda m: nn.DataParallel(m),
+        lambda m: torch.optim.swa_utils.AveragedModel(m),
+        lambda m: nn.Sequential(torch.compile(m, backend="eager")),
+        lambda m: m.compile(backend="eager") or m,
+    ],
+)
+def test_what_is_compiled_or_spread_is_recorded_as_the_module_itself(wrapped):
+    plain = TenLines()
+    expected = vizkit.trace(vizkit.wrap(plain, size_hw=SIZE_HW), PICTURE)
+    made = TenLines()
+    made.load_state_dict(plain.state_dict())
+    trace = vizkit.trace(vizkit.wrap(wrapped(made), size_hw=SIZE_HW), PICTURE, target=3)
+    assert (trace.check.layers, trace.check.failure) == ("2 of 2 layers", None)
+    torch.testing.assert_close(trace.attention[1].weights, expected.attention[1].weights)
+
+
 @pytest.mark.parametrize(
     ("module", "options", "words"),
     [
+        (Channels(1), {}, "takes pictures of 1 channel: give mean and std of 1 number"),
+        (Channels(4), {}, "4 channels, with mean and std of 4 numbers; pictures here have 3, or 1"),
+        (Channels(13), {}, "13 channels, with mean and std of 13 numbers; pictures here have 3, or 1"),
+        (Channels(3), {"mean": (0.5,), "std": (0.5,)}, "3 channels: give mean and std of 3 numbers"),
+        (TenLines(), {"labels": "abc", "size_hw": SIZE_HW}, "has 7 outputs, and these are 3 names"),
         ("resnet50", {}, "takes a torch module"),
         (nn.Identity(), {"size_hw": (0, 10)}, "sides of 1"),
         (nn.Identity(), {"mean": (0.5, 0.5)}, "3 channels"),

@@ -6,18 +6,12 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import CNN, SWIN, VIT, at_rest, opened, sent_to, texts
-from tests.ui.test_relevance_page import forget_results
 from vizkit.ui.session import models
 from vizkit.ui.widgets import known
 
 INSECTS_VIT = "bundled:insects_vit"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"
-
-
-@pytest.fixture(autouse=True)
-def no_results():
-    forget_results()
 
 
 def predictions(**query):

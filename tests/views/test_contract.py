@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
-from vizkit.analysis.trust import deletion
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -26,7 +25,6 @@ from vizkit.views.view import How, View
 NAMES = tuple(VIEWS)  # toys come in later
 ALL = [(view, name) for view, entry in VIEWS.items() for name in subjects_of(entry)]
 FEW = 6  # pictures
-STEPS = 3  # of deletion and insertion
 RULES = (
     contract.not_blocks,
     contract.not_plain,
@@ -47,14 +45,8 @@ def _few_pictures(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _few_steps(monkeypatch):
-    """In which places are taken away and put back: no rule depends on how many there are."""
-    along = deletion._along
-    monkeypatch.setattr(
-        deletion,
-        "_along",
-        lambda subject, orders, cells, steps, *more: along(subject, orders, cells, min(steps, STEPS), *more),
-    )
+def _quick_races(few_steps):
+    """No rule depends on how many steps there are."""
 
 
 @pytest.fixture(autouse=True)

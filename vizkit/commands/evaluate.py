@@ -207,5 +207,5 @@ def finish(request: Request, outcome: "Outcome", job: Any) -> None:
     kinds = {".npz": partial(save, outcome), ".csv": tables.models_csv(outcome)}
     deliver(request, job, said, Results(PICTURES.lend(titled(outcome))), kinds)
     if request.pictures:
-        write_output(request.pictures, tables.pictures_csv(outcome).encode(errors="replace"))
+        write_output(request.pictures, tables.pictures_csv(outcome))
         print(request.pictures)

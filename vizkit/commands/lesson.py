@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
+from vizkit.regular_files import read_bytes
 from vizkit.writing import write
 
 NEW = """---
@@ -101,11 +102,10 @@ def _answers(files: list[Path], model: str, picture: str, output: Path) -> None:
 
     found = []
     for path in files:
-        with path.open("rb") as file:
-            try:
-                found.append(from_json(file.read(MOST_BYTES + 1)))
-            except ReportError as sentence:
-                raise ReportError(f"{path}: {sentence}") from None
+        try:
+            found.append(from_json(read_bytes(path, MOST_BYTES + 1)))
+        except ReportError as sentence:
+            raise ReportError(f"{path}: {sentence}") from None
     with writing_to(output):
         write(output, as_csv(found))
     print(f"{output}: {len(found)} learners")

@@ -22,7 +22,7 @@ def models(pattern: str | None = None, /) -> None:
         print(aligned(of_texts, left=3))
         print("\nMore are in timm: give a part of a name, such as vit_tiny, deit or swin.")
         return
-    from vizkit.models.sources.catalogue import catalogue
+    from vizkit.models.catalogue import catalogue
 
     sought = pattern if set(pattern) & set("*?[") else f"*{pattern}*"
     rows = [row for row in rows + of_texts if fnmatch(row[0], sought)]

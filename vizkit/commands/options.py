@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
 
 
-MOST_NAMED = 5
 NAMES = (
     "A timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder or a folder of "
     "transformers"
@@ -90,7 +89,9 @@ class Opening:
     """How models are opened."""
 
     architecture: str | None = None
-    """Of a checkpoint file that does not name its own: a timm name, or torchvision:NAME."""
+    """Of a checkpoint file that does not name its own: a timm name, or torchvision:NAME; of a LoRA adapter its base."""
+    part: str | None = None
+    """Of a checkpoint file with several networks: which is meant, as in student."""
     model_args: Annotated[dict[str, Any] | None, Parameter(converter=_object, n_tokens=1, accepts_keys=False)] = None
     """Options of a timm architecture that do not follow from a file's shapes, as in '{"num_heads": 4}'."""
     classes: Annotated[list[str] | None, Parameter(converter=_texts, n_tokens=1)] = None
@@ -101,6 +102,8 @@ class Opening:
     """Height and width in pixels: another input than its own."""
     head: Literal["softmax", "sigmoid", "regression", "embedding"] | None = None
     """What the outputs are, where the model does not say it."""
+    labels: Path | None = None
+    """A text file with what the outputs are called, one a line, where the model does not say it."""
     device: Device = None
 
     def load(self, name: str, *, several: bool = False) -> "Loaded":
@@ -114,13 +117,16 @@ class Opening:
             device=self.device,
             image_size=self.image_size,
             architecture=self.architecture,
+            part=self.part,
             head=None if several else self.head,
             model_args=self.model_args,
         )
-        if several and self.head and loaded.head_guessed:
-            from vizkit.models.sources.loaded import with_head
+        from vizkit.models.sources.loaded import with_head, with_labels
 
+        if several and self.head and loaded.head_guessed:
             loaded = with_head(loaded, self.head)
+        if self.labels is not None and not (several and loaded.labels):
+            loaded = with_labels(loaded, lines_of(self.labels))
         if self.classes is None or (several and loaded.text_tower is None):
             return loaded
         from vizkit.models.sources.zero_shot import with_classes
@@ -211,23 +217,9 @@ def is_first() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-def class_of(loaded: "Loaded", text: str | None) -> int | None:
-    """A class by its number from 0, its name, or a part of the name that only one class has; None of none. Raises
-    ValueError."""
-    if text is None:
-        return None
-    labels = [label.casefold() for label in loaded.labels]
-    if text.isdigit():
-        return int(text)  # the forward pass knows how many there are
-    sought = text.casefold().strip()
-    near = [i for i, label in enumerate(labels) if label == sought] or [
-        i for i, label in enumerate(labels) if sought in label
-    ]
-    if len(near) == 1:
-        return near[0]
-    if not labels:
-        raise ValueError(f"{loaded.name} has no class names; give the number of a class.")
-    named = ", ".join(loaded.labels[i] for i in (near or range(len(labels)))[:MOST_NAMED])
-    if near:
-        raise ValueError(f"{len(near)} classes of {loaded.name} have {text[:60]!r} in their name: {named} …")
-    raise ValueError(f"{loaded.name} has no class {text[:60]!r}; it has {named} …")
+def lines_of(path: Path) -> list[str]:
+    """Of a text file, without spaces around them and without those that are empty. Raises ValueError."""
+    try:
+        return [line for each in path.read_text(encoding="utf-8").splitlines() if (line := each.strip())]
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"{path.name} cannot be read as a text file with one name a line.") from None

@@ -51,7 +51,7 @@ def receptive_field(
     walked = walk(loaded)
     rows = rows_of(walked)
     if output:
-        from vizkit.evaluation.tables import csv_lines
+        from vizkit.writing import csv_lines
 
         csv = csv_lines([tuple(rows[0]), *(tuple(row.values()) for row in rows)])
         write_output(output, json.dumps(rows, indent=1) if output.suffix.lower() == ".json" else csv)

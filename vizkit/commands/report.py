@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
+from vizkit.regular_files import read_bytes
 from vizkit.writing import write
 
 
@@ -40,11 +41,12 @@ def report(
         model: NAME=SOURCE, what to load for a model, by its name in the report; repeatable.
         go_on: Go on where a model or a picture is another one.
     """
+    content = read_bytes(replay)
     from vizkit.report.document import files, opened
     from vizkit.report.replay import changed, inputs_for
 
     images = {name: Path(file) for name, file in _pairs(image).items()}
-    saved = opened(replay.read_bytes())
+    saved = opened(content)
     inputs = inputs_for(saved, images, _pairs(model))
     sentences = [changed(entry.item, given) for entry, given in zip(saved.entries, inputs, strict=True)]
     others = [f"Picture {number}: {sentence}" for number, sentence in enumerate(sentences, 1) if sentence]

@@ -43,7 +43,7 @@ def trace(
     layers: Numbers = None,
     rows: Numbers = None,
     mean_heads: bool = False,
-    target: int | None = None,
+    target: str | None = None,
     edit: Edits = None,
     reference: list[str] | None = None,
     opening: Opening = AS_IT_IS,
@@ -57,7 +57,7 @@ def trace(
         layers: Only these layers, counted from 0, as in 0,4-6.
         rows: Only these query tokens, as in 0,17, for large images.
         mean_heads: Only the mean over the heads of a layer.
-        target: Record gradients of this class's logit too.
+        target: Record gradients of the logit of this class too, a name or a number.
         reference: A picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; repeatable.
     """
     import vizkit

@@ -37,21 +37,24 @@ def open_folder(
 
     Classes stand in natural order of their names. Where the folder has no splits, each class is divided by `ratio`
     (train, val, test); the division follows from the seed, the class and the file names alone. With a folder for train
-    and test only, val is divided off train; with train and val only, val stands for test. A note says so. `name`: what
-    to call the set, if not after its folder. Raises DatasetError.
+    and test only, val is divided off train; without one for test val stands for it, and its notes say so. Without one
+    for train there is none. `name`: what to call the set, if not after its folder. Raises DatasetError.
     """
     if min(ratio) <= 0:
         raise DatasetError(f"Shares of train, val and test are positive numbers; {ratio} are not, choose others.")
     listing = list_folder(path)
     targets = _targets(listing)
     members, notes = _members(listing, targets, seed, ratio)
+    if split not in members:
+        there, wanted = listing.splits[-1], {"train": "training"}.get(split, split)
+        raise DatasetError(f"There is a folder {there!r} but none for {wanted}; add a folder {split!r}.")
     rows = members[split]
     files = [listing.files[row] for row in rows]
     source = Files(listing.root, tuple(file.path for file in files))
     facts = [(file.path, file.size, file.changed_ns, file.label) for file in files]
     digest = digest_of("folder", listing.labels, facts)
     missing = _missing(listing, targets, members)
-    every = (*notes, *missing, *listing.notes)
+    every = (*([] if split == "val" and split in listing.splits else notes), *missing, *listing.notes)
     return ImageSet(name or listing.name, split, listing.labels, targets[rows], source, digest, every)
 
 
@@ -59,7 +62,7 @@ def splits_in(path: Path, *, seed: int = 0, ratio: tuple[float, float, float] = 
     """The splits of a folder that have pictures, in the order train, val, test."""
     listing = list_folder(path)
     members, _ = _members(listing, _targets(listing), seed, ratio)
-    return tuple(split for split in SPLITS if len(members[split]))
+    return tuple(split for split in SPLITS if len(members.get(split, ())))
 
 
 def _targets(listing: Listing) -> Int[np.ndarray, " image"]:
@@ -75,7 +78,7 @@ def _members(
     _refuse_untrained(listing, targets, own)
     shares: dict[str, float] = dict(zip(SPLITS, ratio, strict=True))
     note = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
-    if len(own) == 3:
+    if len(own) == 3 or (own and "train" not in own and "test" in own):
         return own, []
     if "test" in own:
         part = {split: shares[split] for split in ("train", "val")}

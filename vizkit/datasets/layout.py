@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vizkit.datasets.image_set import SPLITS, DatasetError
+from vizkit.settings import settings
 
 SUFFIXES = frozenset((".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"))
 _JUNK = frozenset(("thumbs.db", "desktop.ini", "__macosx"))
@@ -82,10 +83,12 @@ class Folder:
         return folders, files
 
     def _stays(self, link: str) -> bool:
-        """A link that leads to something else in the folder: not out of it, nor to a folder that it lies in."""
+        """A link that leads to something else in the folder, or in one that the owner of the machine allows: not out of
+        these, nor to a folder that it lies in."""
         target, home = os.path.realpath(link), os.path.realpath(os.path.dirname(link))
         circle = f"{home}{os.sep}".startswith(f"{target}{os.sep}")
-        return target.startswith(f"{self.root}{os.sep}") and os.path.exists(target) and not circle
+        roots = (self.root, *map(str, settings().data_roots))
+        return any(target.startswith(f"{root}{os.sep}") for root in roots) and os.path.exists(target) and not circle
 
     def below(self, inside: str, depth: int = 0) -> Iterator[File]:
         """All pictures in a folder and in the folders in it; links to folders are not followed, for they may circle."""
@@ -122,7 +125,7 @@ def list_folder(path: Path) -> Listing:
 
     Raises DatasetError, in one sentence, on a folder that cannot be understood or could be in two ways.
     """
-    root = os.path.realpath(path.expanduser())
+    root = os.path.realpath(os.path.expanduser(path))
     name = shown(os.path.basename(root))
     if not os.path.isdir(root):
         raise DatasetError(f"There is no folder {name!r}; give one that has a folder for each class.")
@@ -130,6 +133,12 @@ def list_folder(path: Path) -> Listing:
     splits = _split_folders(folder)
     files = tuple(file for split, inside in splits.items() for file in _labelled(folder, split, inside))
     labels = tuple(sorted({file.label for file in files}, key=natural))
+    if len(labels) < 2 and LINKED in folder.noticed:
+        which = shown(min(folder.noticed[LINKED]))
+        raise DatasetError(
+            f"In {name!r} are links that lead out of it, such as {which!r}: put what they lead to in their place, or "
+            "name a folder that holds it in VIZKIT_DATA_ROOTS."
+        )
     if not files and LOOSE in folder.noticed:
         raise DatasetError(f"The pictures in {name!r} lie side by side; put them into a folder for each class.")
     if not files:
@@ -163,7 +172,7 @@ def _split_folders(folder: Folder) -> dict[str | None, str]:
     chosen = {
         split: _only(split, [name for name in named if named[name] and split_of(name) == split]) for split in SPLITS
     }
-    if not chosen["train"]:
+    if not chosen["train"] and len(holding) > sum(map(bool, chosen.values())):  # perhaps no splits at all
         raise DatasetError(f"There is a folder {next(iter(named))!r} but none for training; add a folder 'train'.")
     folder.notice(BESIDE, *set(holding) - set(chosen.values()))
     return {split: inside for split, inside in chosen.items() if inside}

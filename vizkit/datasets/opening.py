@@ -5,6 +5,7 @@
 It knows the sets of `builtin/`, folders and zip files.
 """
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from vizkit.datasets.builtin import ABOUT, BUILT_IN
 from vizkit.datasets.folder import open_folder, splits_in
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.datasets.split_shares import fair_choice
+from vizkit.regular_files import NO_FILE, is_regular
 
 
 def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:
@@ -54,13 +56,15 @@ def kind_of(name: str | Path) -> tuple[str, str]:
     kind, _, detail = str(name).partition(":")
     if not isinstance(name, Path) and kind in BUILT_IN:
         return kind, detail
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.is_dir():
         return "folder", str(path)
     if path.is_file() and path.suffix.lower() == ".zip":
         return "archive", str(path)
     if path.is_file():
         raise DatasetError(f"{path.name} is no set of pictures; give a folder, or a .zip of one.")
+    if not is_regular(path):
+        raise DatasetError(f"{path.name} is no set of pictures: {NO_FILE}.")
     known = ", ".join(kind if kind in ABOUT else f"{kind}:…" for kind in BUILT_IN)
     raise DatasetError(f"No set and no folder is called {str(name)[:99]!r}; give {known}, a folder or a .zip.")
 

@@ -7,7 +7,7 @@ import torch
 
 from vizkit.analysis.convolution.shifting import Line, line
 from vizkit.datasets.opening import open_set
-from vizkit.image import prepare
+from vizkit.image import prepare_all
 from vizkit.models.probes.convolution.shifting import answers_when_moved
 from vizkit.models.sources.loaded import Loaded
 
@@ -39,7 +39,7 @@ def when_moved(
     right, same, cosine = [], [], []
     for start in range(0, len(pictures), BATCH):
         batch = [pictures[row] for row in range(start, min(start + BATCH, len(pictures)))]
-        pixels = torch.from_numpy(np.stack([prepare(rgb, loaded.preprocessing)[0] for rgb, _ in batch]))
+        pixels = torch.from_numpy(prepare_all([rgb for rgb, _ in batch], loaded.preprocessing))
         answers = answers_when_moved(loaded, pixels.to(loaded.device), distances_px)
         first = answers.logits.argmax(-1).cpu().numpy()
         labels = [loaded.labels.index(pictures.labels[label]) for _, label in batch]

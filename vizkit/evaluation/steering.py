@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from vizkit.datasets.opening import open_set
-from vizkit.image import prepare
+from vizkit.image import prepare_all
 from vizkit.models import Loaded
 from vizkit.models.probes.interventions.steering import class_directions
 from vizkit.models.probes.interventions.stream_edits import Directions
@@ -26,7 +25,7 @@ def directions_of(
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         for start in range(0, count, BATCH):
             rows = range(start, min(start + BATCH, count))
-            pixels = torch.from_numpy(np.stack([prepare(opened[i][0], loaded.preprocessing)[0] for i in rows]))
+            pixels = torch.from_numpy(prepare_all([opened[i][0] for i in rows], loaded.preprocessing))
             yield pixels, torch.tensor([int(opened.targets[i]) for i in rows])
 
     directions = class_directions(loaded, batches(), lambda done: tell(done, count))

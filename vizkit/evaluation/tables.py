@@ -1,10 +1,9 @@
 """An outcome as CSV: a row a model, or a row a picture."""
 
-import csv
-import io
 from collections.abc import Iterator
 
 from vizkit.evaluation.outcome import Outcome, Row
+from vizkit.writing import csv_lines
 
 COLUMNS = (
     *("model", "pictures", "accuracy", "accuracy_low", "accuracy_high", "top5", "loss_nats", "ece", "images_per_s"),
@@ -57,12 +56,3 @@ def pictures_csv(outcome: Outcome) -> str:
             yield cells
 
     return csv_lines(rows())
-
-
-def csv_lines(rows: "Iterator[list[object]] | list[tuple[object, ...]]") -> str:
-    """A spreadsheet takes a cell that begins with =, +, - or @ for a formula; names come from strangers."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    for row in rows:
-        writer.writerow([f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c for c in row])
-    return out.getvalue()

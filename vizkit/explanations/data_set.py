@@ -21,7 +21,6 @@ from vizkit.explanations.passes import Maps
 from vizkit.explanations.reading import Pixels
 from vizkit.models import Loaded
 from vizkit.models.probes.multiply_adds import copy_with
-from vizkit.models.sources.loaded import logits_of_images
 from vizkit.traces import NotApplicable
 
 METHOD, ELSE = "rollout", next(name for name, method in METHODS.items() if method.layered)
@@ -83,10 +82,6 @@ class Overview(Maps):
             if out.numel() == logits.numel() and float((out.reshape(logits.shape) - logits).abs().max()) <= near
         )
         return next(given, None)
-
-    @torch.no_grad()
-    def forward(self, pixels: Pixels) -> Tensor:
-        return logits_of_images(self.loaded.model(pixels.to(self.loaded.dtype)))
 
     def of(self, seen: Seen) -> Columns:
         self.read.clear()

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from vizkit.datasets.image_set import DatasetError
+from vizkit.device import DEVICE
 from vizkit.explanations.parts import Run
 from vizkit.explanations.reading import Asked, Pixels, Prepared, Reading, loader, pixels_on
 from vizkit.explanations.source import Source
@@ -24,7 +25,7 @@ from vizkit.explanations.table import PICTURE, write
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
-WAIT_S = 0.3  # for parts that other processes make
+WAIT_S = 0.3  # for parts that other threads and processes make
 Columns = dict[str, pyarrow.Array]
 Tell = Callable[[int, int | None, float], None]  # pictures done by all, of how many, pictures a second of this process
 
@@ -127,9 +128,11 @@ def work(
                 tell(done + speed.pictures, source.images, speed.per_s)  # which may raise: the part is whole
                 made += 1
             if not made:
-                time.sleep(WAIT_S)
+                with DEVICE.laid_down():  # whose parts they are may need it
+                    time.sleep(WAIT_S)
                 if stopping():
                     raise StoppedError
+                tell(sum(run.counts[number] for number in run.made()), source.images, speed.per_s)
     finally:
         run.release()
     return speed
@@ -158,8 +161,8 @@ class _Computing:
 
     def row_of(self, reading: Reading, speed: Speed) -> list[pyarrow.Array]:
         good = [not error for error in reading.errors]
-        eight_bit = reading.seen[torch.tensor(good, dtype=torch.bool)]
-        pixels = pixels_on(self.loaded.device, eight_bit, self.loaded.preprocessing)
+        stored_input = reading.seen[torch.tensor(good, dtype=torch.bool)]
+        pixels = pixels_on(self.loaded.device, stored_input, self.loaded.preprocessing)
         seen = Seen(pixels, [*compress(reading.labels, good)], [*compress(reading.keys, good)])
         self.batches += 1
         if self.bare and self.batches == 2 and len(pixels):

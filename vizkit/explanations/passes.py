@@ -35,8 +35,7 @@ class Answers:
 
     @torch.no_grad()
     def forward(self, pixels: Pixels) -> Tensor:
-        logits = self.loaded.model(pixels.to(self.loaded.dtype))
-        return logits if isinstance(logits, Tensor) else next(iter(logits.values()))
+        return self.loaded.logits_of(self.loaded.model(pixels.to(self.loaded.dtype)), len(pixels))
 
     def of(self, seen: Seen) -> Columns:
         logits = self.forward(seen.pixels).float().cpu()

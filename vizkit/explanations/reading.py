@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
@@ -22,7 +22,7 @@ Asked = tuple[int, list[Item]]  # of a part
 
 
 class Reading(NamedTuple):
-    """`seen`: as the model sees them, 8-bit; black where `errors` says why a picture could not be read. `sha256`: of a
+    """`seen`: as `stored_input` gives them; zeros where `errors` says why a picture could not be read. `sha256`: of a
     file's bytes, of a drawn picture's pixels. `seconds`: what it took. `gone`: why the source is no more readable."""
 
     part: int
@@ -31,7 +31,7 @@ class Reading(NamedTuple):
     sha256: list[bytes | None]
     sizes_hw: list[tuple[int, int] | None]
     errors: list[str]
-    seen: UInt8[Tensor, "image channel height width"]
+    seen: Shaped[Tensor, "image channel height width"]
     seconds: float
     gone: str
 
@@ -44,7 +44,8 @@ class Prepared(Dataset):
 
     def __getitem__(self, asked: Asked) -> Reading:
         began, (part, items) = time.perf_counter(), asked
-        seen = torch.zeros(len(items), self.needs.channels, *self.needs.size_hw, dtype=torch.uint8)
+        kind = torch.uint8 if self.needs.translated else torch.float32
+        seen = torch.zeros(len(items), self.needs.channels, *self.needs.size_hw, dtype=kind)
         sha256: list[bytes | None] = [None] * len(items)
         sizes: list[tuple[int, int] | None] = [None] * len(items)
         errors, gone = [""] * len(items), ""
@@ -55,7 +56,7 @@ class Prepared(Dataset):
                 sha256[row] = hashlib.sha256(file).digest()
                 rgb = open_image(content) if isinstance(content, bytes) else content
                 sizes[row] = rgb.shape[0], rgb.shape[1]
-                seen[row] = torch.from_numpy(eight_bit(rgb, self.needs))
+                seen[row] = torch.from_numpy(stored_input(rgb, self.needs))
             except ImageError as error:
                 errors[row] = str(error)
             except DatasetError as error:  # not raised: torch would hide it behind the traceback of its process
@@ -65,17 +66,27 @@ class Prepared(Dataset):
         return Reading(part, keys, labels, sha256, sizes, errors, seen, time.perf_counter() - began, gone)
 
 
-def eight_bit(rgb: RGB, needs: Preprocessing) -> UInt8[np.ndarray, "channel rows columns"]:
-    """A quarter of the bytes to pass between processes, and nothing lost: `prepare` starts from these values."""
-    return np.ascontiguousarray(unprepare(prepare(rgb, needs)[0], needs).transpose(2, 0, 1)[: needs.channels])
+def stored_input(rgb: RGB, needs: Preprocessing) -> Shaped[np.ndarray, "channel rows columns"]:
+    """A quarter of the bytes to pass between processes, and nothing lost: `prepare` starts from these 8-bit values,
+    but a model's own processor may not. Raises ImageError for a picture that does not come in the model's size."""
+    prepared = prepare(rgb, needs)[0]
+    if prepared.shape[1:] != needs.size_hw:
+        own, others = ("×".join(map(str, hw)) for hw in (prepared.shape[1:], needs.size_hw))
+        raise ImageError(f"The model takes this picture as {own} pixels and not as {others}; look at it alone.")
+    if not needs.translated:
+        return prepared
+    return np.ascontiguousarray(unprepare(prepared, needs).transpose(2, 0, 1)[: needs.channels])
 
 
 def pixels_on(
-    device: torch.device, pictures: UInt8[Tensor, "image channel height width"], needs: Preprocessing
+    device: torch.device, pictures: Shaped[Tensor, "image channel height width"], needs: Preprocessing
 ) -> Pixels:
     """(value / 255 − mean) / std on the device, as `vizkit.image.prepare` gives it."""
+    pictures = pictures.to(device, non_blocking=True)
+    if pictures.is_floating_point():
+        return pictures
     mean, std = (torch.tensor(each, device=device)[:, None, None] for each in (needs.mean, needs.std))
-    return (pictures.to(device, non_blocking=True).float() / 255 - mean) / std
+    return ((pictures.flip(1) if needs.channel_order == "BGR" else pictures).float() / 255 - mean) / std
 
 
 def loader(pictures: Prepared, batches: Iterable[Asked], workers: int, pin: bool) -> DataLoader:

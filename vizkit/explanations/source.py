@@ -24,6 +24,7 @@ from vizkit.datasets.layout import SUFFIXES, is_junk, is_picture, list_folder, n
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.decoding import MAX_BYTES, ImageError
 from vizkit.image import RGB
+from vizkit.regular_files import NO_FILE, is_regular
 
 PART = 512  # pictures of a part, at most; what a killed process loses
 MOST_SAID = 2**16  # bytes of what is said about a picture beside it in a tar
@@ -207,9 +208,11 @@ def of_set(images: ImageSet, most: int = 0) -> OfSet:
     return OfSet.of(images.name, images.digest, [items], None, most, set=images)
 
 
-def _facts(paths: Iterable[str]) -> list[tuple[str, int, int]]:
+def _facts(paths: Sequence[str]) -> list[tuple[str, int, int]]:
     try:
         stats = [(os.path.basename(path), os.stat(path)) for path in paths]
+        if odd := next((path for path in paths if not is_regular(path)), None):
+            raise DatasetError(f"{shown(os.path.basename(odd))} cannot be read: {NO_FILE}.")
     except OSError as error:
         raise DatasetError(f"{shown(str(error.filename))} cannot be read: {error.strerror}.") from None
     return [(name, each.st_size, each.st_mtime_ns) for name, each in stats]
@@ -225,13 +228,13 @@ def _folder(folder: Path, images: int | None, without: Path | None) -> Folder:
             for name in files
             if is_picture(name) and not is_junk(name)
         ]
-    names.sort(key=natural)
     try:
         listing = list_folder(folder)
         below = os.path.relpath(listing.root, os.path.realpath(folder))
         labels = {os.path.normpath(os.path.join(below, file.path)): file.label for file in listing.files}
     except DatasetError:  # pictures that lie side by side, or folders that are no classes
         labels = {}
+    names = sorted({*names, *labels}, key=natural)  # folders of a class that are links are in the listing alone
     stats = (os.lstat(folder / name) for name in names)
     facts = [(name, labels.get(name), each.st_size, each.st_mtime_ns) for name, each in zip(names, stats, strict=True)]
     items = [Item(key_of(name), labels.get(name), name) for name in names]
@@ -287,7 +290,7 @@ def _parquet(name: str, paths: list[str], images: int | None) -> Parquet:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    groups, column, label = [], "", None
+    facts, groups, column, label = _facts(paths), [], "", None
     try:
         for path in paths:
             with ParquetFile(path) as file:
@@ -306,7 +309,7 @@ def _parquet(name: str, paths: list[str], images: int | None) -> Parquet:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
-    return Parquet.of(name, _facts(paths), groups, images, column=column)
+    return Parquet.of(name, facts, groups, images, column=column)
 
 
 def _columns(names: Sequence[str], source: str) -> tuple[str, str | None]:

@@ -16,6 +16,8 @@ import pyarrow
 from jaxtyping import Float32
 from pyarrow import dataset, parquet
 
+from vizkit.regular_files import read_text
+
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]
 Maps = Float32[np.ndarray, "picture row column"]
@@ -99,7 +101,7 @@ class Explanations:
         if not len(table):
             raise KeyError(key)
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
-        drawn = {name: None if np.isnan(one).any() else one for name, one in maps.items()}
+        drawn = {name: one if np.isfinite(one).all() else None for name, one in maps.items()}
         return table.slice(0, 1).to_pylist()[0] | drawn
 
 
@@ -107,8 +109,10 @@ def opened(folder: str | Path) -> Explanations:
     """The folder that `vizkit explain` wrote. Raises ValueError where it is none."""
     path = Path(folder)
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = json.loads(read_text(path / MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict):
         raise ValueError(f"{path} holds no explanations of many pictures.") from None
     if next(path.glob("part-*.parquet"), None) is None:
         raise ValueError(f"Nothing is written in {path} yet.")
@@ -132,6 +136,8 @@ def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str
 
     keys, apart = difference(one, other, method)
     there = np.flatnonzero(~np.isnan(apart).any((1, 2)))
+    if not len(there):
+        return [], np.zeros(0, np.float32)
     rows = dict(zip(*one.maps(method), strict=True))
     mine = np.array([rows[keys[row]] for row in there]).reshape(len(there), -1)
     ranks = [rankdata(maps, axis=1) for maps in (mine, mine - apart[there].reshape(mine.shape))]

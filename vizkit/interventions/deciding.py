@@ -14,7 +14,7 @@ from jaxtyping import Bool, UInt8
 
 from vizkit.analysis.comparison.perturbation import mean_colour
 from vizkit.datasets import insects
-from vizkit.image import prepare
+from vizkit.image import prepare_all
 from vizkit.models import Loaded
 from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.traces import NotApplicable
@@ -108,11 +108,11 @@ def deciding_parts(
             if pair is None:
                 skipped += 1
                 continue
-            rows += [prepare(rgb, loaded.preprocessing)[0] for rgb in (sample.picture, *pair[:2])]
+            rows += [sample.picture, *pair[:2]]
             own.append(sample.label)
         if own:
             with torch.no_grad():
-                values = logits(torch.from_numpy(np.stack(rows))).cpu().view(len(own), 3, -1)
+                values = logits(torch.from_numpy(prepare_all(rows, loaded.preprocessing))).cpu().view(len(own), 3, -1)
             classes = torch.tensor([places[insects.LABELS[label]] for label in own])
             of_class = values[torch.arange(len(own)), :, classes].double()
             labels += own

@@ -1,13 +1,12 @@
 """What somebody answered in a lesson, as a file of their own, and such files of a class as one table."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from vizkit.from_json import ReportError, read
 from vizkit.settings import __version__
+from vizkit.writing import csv_lines
 
 MOST_BYTES, MOST_STEPS, LONGEST = 200_000, 40, 2000
 COLUMNS = ("learner", "lesson", "model", "picture", "step", "title", "kind", "guess", "answer", "score", "right", "why")
@@ -58,17 +57,10 @@ def from_json(content: bytes) -> Answers:
 
 def as_csv(of: Sequence[Answers]) -> str:
     """A row for every learner and step; no cell is one that a spreadsheet would work out."""
-    table = io.StringIO()
-    rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    rows: list[Sequence[str]] = [COLUMNS]
     for each in of:
         for step in each.steps:
             of_step = (step.step, step.title, step.kind, step.guess, step.answer, f"{step.score:.4f}", step.right)
             cells = (each.learner, each.lesson, each.model, each.picture, *of_step, step.why)
-            rows.writerow([_inert(str(cell)) for cell in cells])
-    return table.getvalue()
-
-
-def _inert(text: str) -> str:
-    line = " ".join(text.split())
-    return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line
+            rows.append([" ".join(str(cell).split()) for cell in cells])
+    return csv_lines(rows)

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from vizkit.from_json import ReportError
+from vizkit.from_json import HALVES, ReportError
 
 if TYPE_CHECKING:
     from vizkit.views.subject import Subject
@@ -110,7 +110,8 @@ def parse(text: str, line: int = 0) -> Expression:
 def _harmless(node: ast.AST) -> bool:
     match node:
         case ast.Constant(value=value):
-            return value is None or isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= LARGEST)
+            text = isinstance(value, str) and not HALVES.search(value)
+            return value is None or text or (isinstance(value, int | float) and abs(value) <= LARGEST)
         case ast.Call(func=func, keywords=words):
             return isinstance(func, ast.Name) and all(word.arg for word in words)
     return isinstance(node, ALLOWED)

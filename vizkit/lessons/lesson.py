@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from vizkit.from_json import HALVES
 from vizkit.lessons.expressions import Expression, LessonError, called, parse
 from vizkit.lessons.prose import Prose, prose
 from vizkit.views import VIEWS, bundled, class_of
@@ -30,7 +31,7 @@ SHARE = "percent"
 """The unit of a share of one: readers see and type it as per cent."""
 _SETTINGS = re.compile(rf"^({'|'.join(KEYS)}):", re.MULTILINE)
 _MODEL = re.compile(r"[A-Za-z]\w*(\.\w+)?")  # of timm; never a path
-_WITHIN = re.compile(r"(\d+(?:\.\d+)?)\s*(%|[^\d\s].*)?")
+_WITHIN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(%|(?!\.|[eE][\d+-])[^\d\s].*)?")
 
 
 @dataclass(frozen=True)
@@ -299,6 +300,8 @@ def _tree(node: Any) -> Any:
         return found
     text = Text(node.value if node is not None else "")
     text.line = node.start_mark.line + 1 + (node.style in ("|", ">")) if node is not None else 0
+    if HALVES.search(text):
+        raise LessonError("Half of a character (\\ud800 to \\udfff) is none.", text.line)
     return text
 
 

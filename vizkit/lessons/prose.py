@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from vizkit.views.subject import Subject
 
 LONGEST = 6_000  # characters of one text
+MOST_CELLS = 1_000  # of its tables: short rows are filled up to the widest
 WORDS_PER_MINUTE, SECONDS_PER_FORMULA = 160, 8  # of a text that is studied
 _PAGE = re.compile(r"[a-z_]+(\?[\w=&%.,:+-]*)?")  # of vizkit, with its settings as the address has them
 _HTTPS = re.compile(r"https://([\w-]+\.)*[\w-]*(/[^\s<>\"'`()\\]*)?")
 _MATH = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]+?)(?<! )\$(?!\d)", re.DOTALL)
 _VALUE, _IN_MATH = re.compile(r"\{([^{}\n]+)\}"), re.compile(r"\{=([^{}\n]+)\}")
 _LATEX = re.compile(r"\\(href|url|include|html|[gex]?def|let|\w*command|input|write|require)")
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u2028-\u202e\u2066-\u2069\ue000-\uf8ff\ufeff]")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u2028-\u202e\u2066-\u2069\ud800-\uf8ff\ufeff]")
 _MARKS = re.compile(r"!\[|http://|\bwww\.|javascript:", re.IGNORECASE)  # one reader of Markdown sees more than another
 _HOLE = re.compile("\ue000(\\d+)\ue001")
 REFUSED = {
@@ -125,6 +126,9 @@ def prose(text: str, line: int = 0, pages: Sequence[str] = (), inline: bool = Fa
     values, parts = list[tuple[Expression, str]](), list[Any]()
     if len(text) > LONGEST:
         raise LessonError(f"A text has at most {LONGEST} characters.", line)
+    pipes = [row.count("|") for row in text.split("\n") if "|" in row]
+    if max(pipes, default=0) * len(pipes) > MOST_CELLS:
+        raise LessonError(f"The tables of a text have at most {MOST_CELLS:,} cells.", line)
     if hidden := _HIDDEN.search(text):
         raise LessonError(f"The character U+{ord(hidden[0]):04X} is seen by nobody, so no text has it.", at(hidden))
     if unsafe := _MARKS.search(text):

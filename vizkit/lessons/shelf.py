@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.lesson import MOST_BYTES, Lesson, read
+from vizkit.regular_files import read_bytes
 from vizkit.settings import settings
 
 COURSE = Path(__file__).parent / "course"
@@ -34,8 +35,7 @@ def opened(name: str) -> Lesson:
 
 def read_file(path: Path) -> Lesson:
     """LessonError, OSError; of a file that is too large no more than that is read."""
-    with path.open("rb") as file:
-        return read(file.read(MOST_BYTES + 1), path.stem)
+    return read(read_bytes(path, MOST_BYTES + 1), path.stem)
 
 
 @lru_cache(MOST_LESSONS)

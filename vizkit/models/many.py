@@ -5,8 +5,10 @@
     heats, reasons = batch.each(lambda trace: rollout(trace))  # image row column
 
 A pass of n pictures costs less than n passes, and `torch.vmap` runs the code for one picture once for all. That a
-model's layers keep its pictures apart, and where in a layer's numbers each picture lies, is not taken for granted: the
-first and the last picture of the first batch are recorded alone too, and where the numbers differ every picture is.
+model's layers keep its pictures apart, and where in a layer's numbers each picture lies, is not taken for granted: of
+every batch one picture, drawn by what the batch shows, is recorded alone too; of the first batch that can tell pictures
+apart the first and the last as well, and its logits in another order. Where numbers differ by more than rounding, every
+picture from then on is recorded alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,18 +20,19 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vizkit.check import ROW_SUM_TOLERANCE
+from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, of_pass, of_type
 from vizkit.models import families
 from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
-from vizkit.models.recording.forward import UNABLE, Pass, Targets, forward_many
-from vizkit.models.recording.layer_output import worst_of_each
-from vizkit.models.sources.loaded import Loaded, logits_of
-from vizkit.traces import OUTPUT_TOLERANCE, Attention, Features, Trace, TraceError, refusals
+from vizkit.models.recording.forward import UNABLE, Pass, Targets, apart, forward_many
+from vizkit.models.recording.layer_output import draw_of, worst_of_each
+from vizkit.models.sources.loaded import Loaded
+from vizkit.traces import Attention, Features, Trace, TraceError, refusals
 
 OF_ATTENTION = ("weights", "gradient", "score_gradient")
 OF_FEATURES = ("values", "gradient")
-ROUNDING = 0.1  # of what lies between two pictures
+ROUNDING = 0.1  # in half precision, of what lies between two pictures
+THIN = 16  # of so many rows and columns of pixels one decides which picture is drawn
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,8 @@ def with_numbers(like: Trace, numbers: Iterator[Tensor]) -> Trace:
 @dataclass
 class Many:
     """A model and what is recorded of it. `by_layer`: with `Trace.layer_features`, which take memory. `alone`: whether
-    every picture goes through it by itself; None before the first batch of several. `untouched`: where its family
-    changes none of the recorded tensors, which of them the numbers of a trace are."""
+    every picture goes through it by itself; None before the first batch of several that are not all the same.
+    `untouched`: where its family changes none of the recorded tensors, which of them the numbers of a trace are."""
 
     loaded: Loaded
     keep: Keep | None = None
@@ -132,12 +135,14 @@ class Many:
         label)."""
         if self.like is None:
             self.begin(pixels[:1], targets and (lambda logits: targets(logits)[:1]))
-        if self.alone is None and len(pixels) > 1:
-            self.alone = not self._keeps_apart(pixels, targets)
-        return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
-
-    def _keeps_apart(self, pixels: Tensor, targets: Targets | None) -> bool:
-        """Whether the first and the last picture have in the batch the numbers that they have alone."""
+        counted = self.loaded.counted.get((pixels.shape[-2], pixels.shape[-1]))
+        if counted is not None and counted.decides:  # each picture has places of its own
+            self.alone = True
+        if self.alone or len(pixels) == 1:
+            return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
+        at, differs = drawn(pixels)
+        if self.alone is None and not differs:  # says nothing of other batches
+            return self._singly(pixels, targets)
         goals: list[int | None] = [None] * len(pixels)
 
         def noted(logits: Tensor) -> list[int]:
@@ -147,21 +152,61 @@ class Many:
         try:
             batch = self._together(pixels, targets and noted)
         except (*UNABLE, TraceError):
-            return False
-        ends = (0, len(pixels) - 1)
-        alone = [_moved(self._single(pixels[at : at + 1], goals[at]), self.home) for at in ends]
-        first, last = ([trace.logits, *own_numbers(trace, batch.like)] for trace in alone)
-        together = [batch.logits, *batch.numbers]
-        return len(first) == len(last) == len(together) and all(
-            _near(many[0], one, other) and _near(many[-1], other, one)
-            for many, one, other in zip(together, first, last, strict=True)
+            if self.alone is not None:
+                raise
+            batch = None
+        first = self.alone is None
+        self.alone = batch is None or not (
+            all(
+                self._is_alone(pixels, batch, each, goals[each])
+                for each in ({0, at, len(pixels) - 1} if first else [at])
+            )
+            and (not first or self._in_any_order(pixels, batch, at))
         )
+        return self._singly(pixels, targets) if self.alone or batch is None else batch
+
+    def _is_alone(self, pixels: Tensor, batch: Batch, at: int, goal: int | None) -> bool:
+        """Whether a picture has in the batch the numbers that it has alone."""
+        if self.alone is None:
+            trace = _moved(self._single(pixels[at : at + 1], goal), self.home)
+            alone = [trace.logits, *own_numbers(trace, batch.like)]
+        else:
+            one = self._together(pixels[at : at + 1], None if goal is None else lambda _: [goal])
+            alone = [each[0] for each in (one.logits, *one.numbers)]
+        together = [batch.logits, *batch.numbers]
+        return len(alone) == len(together) and all(map(self._near, together, alone, [at] * len(alone)))
+
+    @torch.no_grad()
+    def _in_any_order(self, pixels: Tensor, batch: Batch, at: int) -> bool:
+        """Whether logits go with their pictures to other places, and those of the picture that stays do not hear of it:
+        the same arithmetic has the same rounding, also in half precision."""
+        others = torch.tensor([place for place in range(len(pixels)) if place != at])
+        order = torch.arange(len(pixels))
+        order[others] = others.roll(1)
+        logits = self.loaded.logits_of(self.loaded.model(pixels[order].to(self.loaded.device)), len(order)).cpu()
+        stays, own = logits[at], batch.logits[at]
+        allowed = logit_tolerance(of_pass(self.loaded.model, self.loaded.device))
+        return apart(stays, own) <= allowed and all(
+            self._near(logits, batch.logits[place], new) for new, place in enumerate(order.tolist())
+        )
+
+    def _near(self, many: Tensor, alone: Tensor, at: int) -> bool:
+        """Whether the numbers of a picture in a batch are those that it has alone, but for rounding: in half precision
+        that is large, but far smaller than what lies between two pictures."""
+        if many.shape[1:] != alone.shape or not alone.numel():
+            return many.shape[1:] == alone.shape
+        lowest, half = of_pass(self.loaded.model, self.loaded.device), of_type(self.loaded.dtype)
+        off, between = (float((each - alone).abs().max()) for each in (many[at], many[at - 1]))
+        rounding = logit_tolerance(max(lowest, half, key=lambda one: one.spacing)) * float(alone.abs().max())
+        return off <= (max(rounding, ROUNDING * between) if self.loaded.dtype.itemsize < 4 else rounding)
 
     @torch.no_grad()
     def _goals(self, pixels: Tensor, targets: Targets | None) -> Sequence[int | None]:
         if targets is None:
             return [None] * len(pixels)
-        return targets(torch.stack([logits_of(self.loaded.model(one[None].to(self.loaded.device))) for one in pixels]))
+        return targets(
+            torch.cat([self.loaded.logits_of(self.loaded.model(one[None].to(self.loaded.device))) for one in pixels])
+        )
 
     def _single(self, pixels: Tensor, target: int | None) -> Trace:
         return families.trace(self.loaded, pixels, target=target, keep=self.keep)
@@ -170,7 +215,10 @@ class Many:
         assert self.like is not None
         goals = self._goals(pixels, targets)
         traces = [self._single(one[None], target) for one, target in zip(pixels, goals, strict=True)]
-        errors = [torch.nan if (error := trace.check.output_error) is None else error for trace in traces]
+        errors = [
+            torch.inf if trace.check.refused else torch.nan if (error := trace.check.output_error) is None else error
+            for trace in traces
+        ]
         numbers = (own_numbers(trace, self.like) for trace in traces)
         stacked = (torch.stack(parts).to(self.home) for parts in zip(*numbers, strict=True))
         logits, allowed = torch.stack([trace.logits for trace in traces]), self.like.check.output_tolerance
@@ -227,13 +275,18 @@ def _deciding(trace: Trace) -> Trace:
     return replace(trace, cam_features=trace.cam_features[-1:])
 
 
-def _near(many: Tensor, alone: Tensor, other: Tensor) -> bool:
-    """Whether the numbers of a picture in a batch are those that it has alone, but for rounding: in half precision that
-    is large, but far smaller than what lies between two pictures."""
-    if many.shape != alone.shape or alone.shape != other.shape or not alone.numel():
-        return many.shape == alone.shape
-    off, apart = (float((each - alone).abs().max()) for each in (many, other))
-    return off <= max(OUTPUT_TOLERANCE * float(alone.abs().max()), ROUNDING * apart)
+def drawn(pixels: Float[Tensor, "image channel height width"]) -> tuple[int, bool]:
+    """One of the pictures that differ from both neighbours, else from one, and whether there is any: its place follows
+    from what the batch shows."""
+    draw = torch.Generator().manual_seed(draw_of(pixels[..., ::THIN, ::THIN]))
+    found = 0, 0
+    for at in torch.randperm(len(pixels), generator=draw).tolist():
+        near = {at - 1 if at else len(pixels) - 1, (at + 1) % len(pixels)}
+        differing = sum(not torch.equal(pixels[at], pixels[other]) for other in near)
+        if differing == len(near):
+            return at, True
+        found = max(found, (differing, at))
+    return found[1], found[0] > 0
 
 
 def _parts(result: Pass, images: int) -> Iterator[Tensor]:

@@ -109,9 +109,11 @@ def proof(check: Check) -> str:
         logits,
         check.layers,
         check.places,
+        check.products,
+        check.pixels,
     ]
+    parts = [logits, check.products, check.pixels] if check.layers_expected == 0 else parts
     measured = " · ".join(filter(None, parts))
-    measured = logits if check.layers_expected == 0 else measured
     return measured if check.failure is None else f"{measured}\n{check.failure}"
 
 

@@ -54,7 +54,7 @@ def save_html(path: str | Path, *traces: PicturedTrace, limit_mb: float = LIMIT_
 def trace(
     loaded: Loaded,
     image: UInt8[np.ndarray, "height width 3"],
-    target: int | None = None,
+    target: int | str | None = None,
     keep: Keep | None = None,
     edits: Sequence[models.Edit | str] = (),
     reference: Sequence[UInt8[np.ndarray, "_height _width 3"]] = (),
@@ -64,11 +64,11 @@ def trace(
 
     `attention` has a record for each layer: `weights` after the softmax, (group, head, query, key), 0 to 1, of which
     those of a query sum to 1, with the token and the place of every query and key; `check` compares them with what the
-    layers put out. `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight
-    is recorded too. `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`: changes to the
-    attention on the way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from which some of them
-    take what they put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the recording does not hold
-    together, or the memory does not suffice for it, EditError for an edit that cannot be made.
+    layers put out. `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is
+    recorded too, by number or name. `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`:
+    changes to the attention on the way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from
+    which some of them take what they put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the
+    recording does not hold together, or the memory does not suffice for it, EditError for an edit that cannot be made.
     """
     made = models.trace(
         loaded, image, target=target, keep=keep, edits=edits, reference=reference, directions=directions

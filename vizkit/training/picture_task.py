@@ -42,7 +42,8 @@ class Teacher:
     @torch.no_grad()
     def __call__(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, "image label"]:
         """Logits for the very images that the student is shown, in the teacher's own normalisation and channels."""
-        if (self.own.mean, self.own.std) != (self.its.mean, self.its.std):
+        words = [(each.mean, each.std, each.channel_order) for each in (self.own, self.its)]
+        if words[0] != words[1]:
             mean, std, its_mean, its_std = (
                 torch.tensor(each, device=pixels.device)[:, None, None]
                 for each in (self.own.mean, self.own.std, self.its.mean, self.its.std)
@@ -50,6 +51,7 @@ class Teacher:
             shown = pixels * std + mean
             if self.its.channels < self.own.channels:
                 shown = (shown * torch.tensor(LUMINANCE, device=pixels.device)[:, None, None]).sum(1, keepdim=True)
+            shown = shown.flip(1) if words[0][2] != words[1][2] else shown
             pixels = (shown - its_mean) / its_std
         return self.model(pixels).float()
 

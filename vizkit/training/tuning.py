@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from vizkit.regular_files import read_bytes
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 
 WEIGHTS = re.compile(r"\.(safetensors|pt|pth|bin|ckpt|tar)$", re.IGNORECASE)
@@ -72,7 +73,7 @@ def begins_elsewhere(model: str) -> bool:
 def classes_in(folder: Path) -> tuple[str, ...]:
     """The classes that a model in timm's layout knows, () where its config.json does not name them."""
     try:
-        names = json.loads((folder / "config.json").read_bytes()).get("label_names")
+        names = json.loads(read_bytes(folder / "config.json")).get("label_names")
     except (OSError, ValueError, AttributeError, RecursionError):
         return ()
     return tuple(map(str, names)) if isinstance(names, list) else ()

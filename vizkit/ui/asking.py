@@ -79,9 +79,16 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
+    linked = st.query_params.get(key, "") if key not in st.session_state else ""  # later the widget owns the parameter
+    if control.meant is not None and linked and linked not in known:
+        try:
+            put(key, control.meant(of, linked))
+            st.rerun()  # a widget takes its value from the address at the beginning of a run
+        except ControlError as sentence:
+            st.info(plain(str(sentence)))
     keep_valid(key, known)
-    default = default if default in known else known[0]
-    if control.listed and len(known) == 1:  # nothing to choose from
+    default = default if default in known or not known else known[0]
+    if not known or (control.listed and len(known) == 1):  # nothing to choose from
         return default
     if control.listed or len(known) > MOST_BUTTONS:
         return st.selectbox(
@@ -94,7 +101,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             help=control.help or None,
             width=min(MOST_LIST_PX, max(LIST_PX, 60 + 8 * max(len(control.called(name)) for name in known))),
         )
-    return st.segmented_control(
+    value = st.segmented_control(
         control.label,
         known,
         default=default,
@@ -105,6 +112,7 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
         format_func=lambda name: plain(control.called(name)),
         wrap=True,  # beside others it would run out at the right of a telephone
     )
+    return default if value is None else value  # none at an empty text in the address
 
 
 def _several(key: str, control: Control, of: Sequence[Subject], default: Any) -> tuple[str, ...]:
@@ -138,10 +146,11 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
     keep_valid(key, known)
     if len(known) == 1:  # nothing to choose from
         return known[0]
-    return st.pills(
+    default = default if default in known else known[0]
+    value = st.pills(
         control.label,
         known,
-        default=default if default in known else known[0],
+        default=default,
         required=True,
         key=key,
         bind="query-params",
@@ -149,6 +158,7 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
         format_func=lambda name: name if name == "patch" else plain(control.words.get(name, f"[{name}]")),
         wrap=True,
     )
+    return default if value is None else value
 
 
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:

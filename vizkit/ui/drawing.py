@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import streamlit as st
 
+from vizkit.device import import_alone
 from vizkit.hosts.packing import Packing, on_picture
 from vizkit.image import RGB, digest_of
 from vizkit.traces import NotApplicable
@@ -275,7 +275,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Columns: _columns,
     Part: _part,
     Folded: _folded,
-    Process: lambda to, block: import_module(f"vizkit.ui.widgets.{block.name}").draw(*filter(None, [block.on])),
+    Process: lambda to, block: import_alone(f"vizkit.ui.widgets.{block.name}").draw(*filter(None, [block.on])),
     Proof: lambda to, block: reading.proof(block.trace, block.words, holds=block.holds),
     Numbers: lambda to, block: None,  # of a Save alone
     Download: lambda to, block: to.files.update({block.label: block.make}),

@@ -20,10 +20,12 @@ PROOF = """The proof that this picture is what the model computed.
 **For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
 known without the recording; and in each of them, for a few queries (rows), which are others for every picture, the
 weights that meet the values are those shown and give the layer's own output. Of a changed model also that each layer
-gives, for a few queries, what the changes make of its own scores.
+gives, for every query, what the changes make of its own scores. Of a model with an image processor of its own, that the
+input is what that processor gives.
 
 **Once for this model at this input size:** the prediction is the same with and without recording; and where small
-squares of a picture are changed, the tokens change that are said to lie there.
+squares of a picture are changed, the tokens change that are said to lie there, measured on noise; of a model that
+decides by the picture, such as which tokens it leaves out, on this very picture.
 
 **The largest differences:** """
 
@@ -42,7 +44,9 @@ def proof(trace: "Trace | None", own: str = "", *, holds: bool = True) -> None:
     logits, numbers = compared("logits", check.logit_error), numbers_of(check)
     if check.layers_expected == 0:
         same = f"Checked: the answer is the same with and without recording ({logits})"
-        text, help_text = same if check.passed else logits, "Compared once for this model at this input size."
+        same, logits = (" · ".join(filter(None, [each, check.products])) for each in (same, logits))
+        text = " · ".join(filter(None, [same if check.passed else logits, check.pixels]))
+        help_text = "Compared once for this model at this input size."
     else:
         text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
     if own and check.passed:
@@ -59,7 +63,8 @@ def numbers_of(check: "Check") -> str:
     outputs = f"{compared('outputs', check.output_error)}{check.compared}"
     changes = "" if check.edit_error is None else within("changes", check.edit_error)
     rows, logits = within("rows", check.row_sum_error), compared("logits", check.logit_error)
-    return " · ".join(filter(None, [rows, outputs, changes, logits, check.layers, check.places]))
+    shown = (rows, outputs, changes, logits, check.layers, check.places, check.products, check.pixels)
+    return " · ".join(filter(None, shown))
 
 
 AGREES = "Checked: the weights shown give the model's own output"
@@ -73,7 +78,8 @@ def agreement(check: "Check") -> str:
     missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
     rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
     places = check.places if check.places_found < check.places_claimed else ""
-    return " · ".join(filter(None, [agrees, rows, *missing, check.layers, places]))
+    said = (agrees, rows, *missing, check.layers, places, check.products, check.pixels)
+    return " · ".join(filter(None, said))
 
 
 def compared(what: str, error: float | None) -> str:

@@ -7,7 +7,7 @@ each with a module that has `view(page)`.
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.device import cached_property, import_alone
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
@@ -105,7 +106,7 @@ def package_of(stem: str) -> ModuleType | SimpleNamespace:
     found = find_spec(name)
     if found is None or found.origin is None:  # a folder that only bytecode of an earlier version has kept
         return SimpleNamespace(__name__=name, VIEWS=records)
-    package: Any = import_module(name)
+    package: Any = import_alone(name)
     package.VIEWS = (*package.VIEWS, *(each for each in records if each not in package.VIEWS))
     return package
 
@@ -152,4 +153,4 @@ def function_of(view: View, package: str) -> Callable[[Page], None]:
         from vizkit.ui import host
 
         return partial(host.draw, view)
-    return import_module(f"{package}.{view.module}").view
+    return import_alone(f"{package}.{view.module}").view

@@ -7,9 +7,9 @@
 A new view is one file with its class, and one line in `VIEWS`: of its page's folder, or here.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vizkit.device import import_alone
 from vizkit.views import (
     architecture,
     attention,
@@ -75,7 +75,7 @@ VIEWS = {
 def class_of(name: str) -> "type[View]":
     """The class of a view by its name in `VIEWS`, imported now. KeyError for others."""
     module, _, cls = VIEWS[name].module.partition(":")
-    return getattr(import_module(f"vizkit.views.{module}"), cls)
+    return getattr(import_alone(f"vizkit.views.{module}"), cls)
 
 
 def name_of(view: "View | type[View]") -> str:
@@ -98,7 +98,6 @@ def reads(view: "View") -> Reads:
 def __getattr__(name: str) -> Any:
     """The classes by their own names, `vizkit.views.Rollout`, imported when they are used."""
     for each in VIEWS.values():
-        module, _, cls = each.module.partition(":")
-        if cls == name:
-            return getattr(import_module(f"vizkit.views.{module}"), cls)
+        if each.module.endswith(f":{name}"):
+            return class_of(each.name)
     raise AttributeError(f"module 'vizkit.views' has no attribute {name!r}")

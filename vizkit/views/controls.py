@@ -55,7 +55,8 @@ class Control:
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.
     `typed`: a number that is no quantity.
-    `pictures`: its options are `Subject.others`, of which a link may name one that is not here.
+    `pictures`: its options are `Subject.others`, of which a link may name one that is not here. `meant`: which option
+    a text stands for that is none, of these subjects; ControlError where there is none.
     """
 
     kind: Kind
@@ -80,6 +81,7 @@ class Control:
     follows: bool = False
     pictures: bool = False
     typed: bool = False
+    meant: Callable[..., str] | None = None
 
     def called(self, option: str) -> str:
         return self.words.get(option, option)
@@ -268,7 +270,12 @@ def checked(view: V, of: Subjects) -> V:
 def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None = None) -> Any:
     """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
     without them, where none can."""
-    if value is not None and (sentence := refusal(controls(view)[name], value, of)):
+    control = controls(view)[name]
+    if control.meant is not None and type(value) is int:
+        value = f"class {value}"
+    if control.meant is not None and of is not None and isinstance(value, str):
+        value = control.meant(of, value)
+    elif value is not None and (sentence := refusal(control, value, of)):
         raise ControlError(f"{name} {sentence}")
     try:
         return read_fields(view if isinstance(view, type) else type(view), {name: value})[name]

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8
 
+from vizkit.device import cached_property
 from vizkit.from_json import ReportError
 from vizkit.views import bundled
 
@@ -150,15 +150,15 @@ class Subject:
         return self.open is not no_model
 
     def other(self, source: str) -> "Subject":
-        """Another model, named as `vizkit.load` takes it, on the same picture."""
+        """Another model, by a name that is no path, on the same picture."""
         if source not in self._others:
             self._others[source] = self._of_model(source)
         return self._others[source]
 
     def _of_model(self, source: str) -> "Subject":
-        from vizkit.models import load
+        from vizkit.models.by_name import named
 
-        loaded = load(source, pretrained=True, device=self.loaded.device)
+        loaded = named(source, device=self.loaded.device)
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
     def pictured(self, name: str) -> "Subject":

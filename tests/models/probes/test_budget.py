@@ -18,6 +18,7 @@ def sized(loaded: Loaded, size_hw: tuple[int, int]) -> Loaded:
     return Loaded(loaded.name, loaded.model, loaded.device, needs)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("module", ZOO)
 def test_what_a_trace_keeps_is_known_before(module):
     kept = sum(layer.weights.numel() * 4 for layer in first_trace(module).attention if layer.learned)

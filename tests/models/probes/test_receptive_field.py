@@ -10,9 +10,9 @@ import vizkit
 import vizkit.models.networks
 from vizkit.analysis.convolution.ancestors import ANCESTORS
 from vizkit.models.probes.convolution.field_table import formula
+from vizkit.models.probes.convolution.reach import Reach
 from vizkit.models.probes.convolution.receptive_field import walk, walk_of
 from vizkit.models.probes.multiply_adds import copy_with, without_content
-from vizkit.receptive_field import Reach
 from vizkit.traces import NotApplicable
 
 SIZE = (61, 67)  # primes, so that no side is taken for the other

@@ -8,10 +8,10 @@ from torch import nn
 
 from vizkit.image import Preprocessing
 from vizkit.models.probes.convolution.layers_seen import Convolved
+from vizkit.models.probes.convolution.reach import Reach
 from vizkit.models.probes.convolution.receptive_field import Seen
 from vizkit.models.probes.convolution.top_patches import after, patch, patches, peaks, strongest_places
 from vizkit.models.sources.loaded import Loaded
-from vizkit.receptive_field import Reach
 
 
 class Sum(nn.Module):

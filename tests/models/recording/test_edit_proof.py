@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 import vizkit
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
 from vizkit.models import EditError, attention_places, pixels_of, trace
-from vizkit.models.recording import editing
+from vizkit.models.recording import edit_proof, editing
 from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Trace, TraceError
@@ -63,6 +64,42 @@ def test_an_edit_that_is_not_made_as_it_is_written_is_red(
     assert "changes" in right.check.proofs
     broken = lambda self, layer: [made for edit in self.plan.edits for made in wrong(edit, layer)]  # noqa: E731
     monkeypatch.setattr(editing.Editing, "_edits", broken)
+    check = trace(loaded, IMAGE, edits=[text], reference=[OTHER]).check
+    assert str(check.failure).startswith("The check failed: a layer does not give what the changes make of it")
+
+
+LAST = TOKENS - 1
+WHERE = {
+    Fused: ("_fused", (..., LAST, slice(None))),
+    Written: ("_softmax", (..., LAST, slice(None))),
+    Torch: ("_multi_head", LAST),
+}
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 17])
+@pytest.mark.parametrize("kind", WHERE)
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_edit_of_which_one_query_hears_nothing_is_red(
+    kind: type[nn.Module], text: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind is Written and text.endswith("mean"):
+        text = "heads:1=0"  # its mean enters behind the softmax
+    name, place = WHERE[kind]
+    right = getattr(editing.Editing, name)
+    monkeypatch.setattr(edit_proof, "AT_ONCE", (at_once, at_once))
+    loaded = wrapped(kind)
+    assert trace(loaded, IMAGE, edits=[text], reference=[OTHER]).check.failure is None
+
+    def but_one(self: editing.Editing, func: Callable, *args: Any, **kwargs: Any) -> Any:
+        given = {Fused: (args, kwargs), Written: args, Torch: ((), args[0])}[kind]
+        with torch._C.DisableTorchFunction():
+            own = func(*given[0], **given[1])
+        made = right(self, func, *args, **kwargs)
+        first, other = (each[0] if kind is Torch else each for each in (made, own))
+        first[place] = other[place]
+        return made
+
+    monkeypatch.setattr(editing.Editing, name, but_one)
     check = trace(loaded, IMAGE, edits=[text], reference=[OTHER]).check
     assert str(check.failure).startswith("The check failed: a layer does not give what the changes make of it")
 

@@ -49,6 +49,7 @@ def subject(module: str) -> tuple[Loaded, Trace]:
     return loaded, trace_of(loaded, pixels_of(module))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("module", ZOO)
 @torch.no_grad()
 def test_a_head_is_taken_away_and_a_key_is_not_seen_or_a_sentence_says_why_not(module: str) -> None:

@@ -252,7 +252,7 @@ def test_header_of_a_file(tmp_path):
     assert header.holds.kinds == {"a.weight": "bfloat16", "count": "i64"}
     assert header.notes == {"architecture": "vit"}
     found = checkpoint.read_checkpoint(path)
-    assert (found.architecture, found.averaged, set(found.state)) == ("vit", "", set(tensors))
+    assert (found.architecture, found.part, set(found.state)) == ("vit", "", set(tensors))
     assert found.holds.kinds == {"a.weight": "bfloat16", "count": "int64"}
     save_file(tensors, path)
     assert checkpoint.read_header(path).notes == {}
@@ -286,7 +286,7 @@ def test_of_several_sets_of_weights_the_averaged_one(tmp_path):
         ({"ema": {"teacher": STATE}}, "moving average"),
     ):
         found = kept(tmp_path, content)
-        assert found.averaged == averaged
+        assert found.part == averaged
         assert {name: value.tolist() for name, value in found.state.items()} == {
             name: value.tolist() for name, value in STATE.items()
         }
@@ -331,7 +331,7 @@ def test_which_files_are_opened_and_where_their_weights_lie(tmp_path):
     plain = dict.fromkeys(("state_dict", "model", "model_state_dict", "module", "net", "student"), "")
     for nest, name in (averaged | {"teacher": "teacher"} | plain).items():
         found = kept(tmp_path, {"optimizer": {"step": torch.ones(1)}, nest: STATE})
-        assert (found.averaged, set(found.state)) == (name, set(STATE))
+        assert (found.part, set(found.state)) == (name, set(STATE))
     assert set(kept(tmp_path, {"model": {"model": {"model": STATE}}}).state) == set(STATE)
     with refused("holds no tensors"):
         kept(tmp_path, {"model": {"model": {"model": {"model": STATE}}}})

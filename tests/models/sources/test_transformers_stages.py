@@ -60,7 +60,7 @@ def test_swin_merges_at_the_start_of_the_stage_after():
     assert sorted(found.state) == sorted(SWIN_NAMES.values())
     assert args_of(found) == {
         "img_size": (64, 96),
-        "patch_size": 4,
+        "patch_size": (4, 4),
         "in_chans": 1,
         "embed_dim": 24,
         "depths": (1, 2),

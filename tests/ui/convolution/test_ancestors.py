@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.ui.conftest import fine, opened, texts
+from vizkit.device import DEVICE
 from vizkit.models import Loaded, by_name
-from vizkit.ui.device import DEVICE
 from vizkit.ui.session import background, models
 from vizkit.views.convolution import receptive_field
 

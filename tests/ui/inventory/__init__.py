@@ -6,5 +6,5 @@ defaults.
 
     python -m tests.ui.inventory               record all again, with all options (minutes)
     python -m tests.ui.inventory -k swin       of one page, or of one view
-    pytest tests/ui/inventory/test_inventory.py          compare all options; the defaults: test_every_view.py
+    pytest tests/ui/inventory                  compare all options, and the defaults (test_every_view.py)
 """

@@ -17,8 +17,8 @@ from tests.ui import test_views
 from tests.ui.conftest import CNN, SWIN
 from tests.ui.inventory.facts import Sent, facts, sent_files, steady
 from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widgets
+from vizkit.device import DEVICE
 from vizkit.models.probes.attention_timing import Layer, Timed
-from vizkit.ui.device import DEVICE
 from vizkit.ui.session import background
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS

@@ -1,6 +1,6 @@
 """The address holds everything: whatever is set on a view, whoever opens its address sees it set the same.
 
-Of every view: `test_every_view.py`.
+Of every view: tests/ui/inventory/test_every_view.py.
 """
 
 import json

@@ -3,6 +3,7 @@
 import gc
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ import torch
 from torch import nn
 
 from tests.ui.conftest import opened
+from vizkit.device import DEVICE
 from vizkit.models import Loaded
 from vizkit.traces import Trace
-from vizkit.ui.device import DEVICE
 from vizkit.ui.session import models, remembered
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
@@ -240,3 +241,12 @@ def held(model: str) -> list[Loaded | Trace]:
 
 def new(others: list[Loaded | Trace]) -> list[Loaded | Trace]:
     return [each for each in held("test_vit3") if not any(each is other for other in others)]
+
+
+@pytest.mark.parametrize("turn", ["one", "the other"])
+def test_no_test_finds_what_another_has_computed(turn: str, cache: Path):
+    key = ("of no model", "what a test has computed")
+    assert key not in remembered.shelf()
+    assert not cache.exists()
+    remembered.shelf().put(key, turn)
+    cache.mkdir(parents=True)

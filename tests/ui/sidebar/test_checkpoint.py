@@ -62,3 +62,17 @@ def test_a_head_that_cannot_be_is_refused_in_a_sentence():
     test = open_file(opened(models="bundled:digits_vit", image="digit 3"), weights(1), "softmax")
     assert "one output, over which a softmax is always 1" in test.error[0].value
     assert test.session_state["models"] == ["bundled:digits_vit"]
+
+
+def test_a_file_of_two_networks_asks_which_is_meant():
+    out, state = io.BytesIO(), timm.create_model("test_vit", num_classes=3).state_dict()
+    torch.save({f"{part}.{name}": value for part in ("left", "right") for name, value in state.items()}, out)
+    test = opened(models="bundled:digits_vit", image="digit 3")
+    open_file(test, out.getvalue(), FROM_FILE)
+    assert "several networks" in test.error[0].value
+    assert test.selectbox(key="checkpoint_part").options == ["left", "right"]
+    test.selectbox(key="checkpoint_part").set_value("right")
+    test.button(key="open_checkpoint").click().run()
+    assert not test.exception
+    assert not test.error
+    assert test.session_state["_checkpoints"][test.session_state["models"][-1]].part == "right"

@@ -8,9 +8,9 @@ from PIL import Image
 
 from tests.ui.conftest import fine, opened, sent_to
 from vizkit.analysis.attribution.subject import Stopped
+from vizkit.device import Device
 from vizkit.models.super_resolution import enlarge, open_enlarger
 from vizkit.traces import NotApplicable
-from vizkit.ui.device import Device
 from vizkit.ui.session import background
 from vizkit.ui.session.subjects import SharedSubject
 from vizkit.views.subject import no_model

@@ -11,7 +11,7 @@ import vizkit
 from tests.test_heads import folder
 from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
-from tests.ui.test_relevance_page import forget_results, names, raced, small
+from tests.ui.test_relevance_page import names, raced, small
 from vizkit.heads import HEADS
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
@@ -22,11 +22,6 @@ from vizkit.views.subject import Subject
 
 LABELS = {"sigmoid": ["wet", "legs", "shell"], "regression": ["age"], "embedding": []}
 PICTURE = "digit 3"
-
-
-@pytest.fixture(autouse=True)
-def no_results():
-    forget_results()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ et al. 2020 (arXiv 1910.01279), § 4.3. A map may be right about the model and s
 decides by its surroundings: these scores ask for both at once.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.subject import on_cells
-from vizkit.image import Preprocessing, prepare
+from vizkit.image import Preprocessing, seen
 from vizkit.traces import NotApplicable
 
 TOLERANCE = 0.03
@@ -53,9 +53,9 @@ class Placed:
 
 def seen_mask(mask: Bool[np.ndarray, "height width"], preprocessing: Preprocessing) -> Bool[Tensor, "rows columns"]:
     """A mask on a picture, resized and cropped as the model's input is."""
-    plain = replace(preprocessing, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), channels=3)
     grey = np.repeat(mask[..., None].astype(np.uint8) * 255, 3, 2)
-    return torch.from_numpy(prepare(grey, plain)[0][0] >= 0.5)
+    both = (seen(each, preprocessing)[..., 0].astype(int) for each in (grey, np.zeros_like(grey)))
+    return torch.from_numpy(next(both) - next(both) >= 128)
 
 
 def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = TOLERANCE) -> Placed:

@@ -13,7 +13,7 @@ from cyclopts.types import PositiveInt
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.explain_many import explain_many, is_many
 from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.options import AS_IT_IS, Edits, Images, Model, Opening, class_of
+from vizkit.commands.options import AS_IT_IS, Edits, Images, Model, Opening
 from vizkit.commands.output import refuse_output, writing_to
 
 
@@ -72,8 +72,7 @@ def explain(
 
     changes = Changes.parse(edit or [])
     loaded, picture = changes.given(opening.load(model), vizkit.open_image(image))
-    goal, rival = class_of(loaded, target), class_of(loaded, against)
-    question = Question.of(loaded, picture, goal, rival, layer, [str(each) for each in changes.model])
+    question = Question.of(loaded, picture, target, against, layer, [str(each) for each in changes.model])
     print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
     if changes:
         print(f"Changed: {', '.join(changes.texts)}.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.options import Opening, class_of, is_first
+from vizkit.commands.options import Opening, is_first
 from vizkit.commands.output import progress, writing_to
 from vizkit.settings import __version__
 from vizkit.training.interrupting import interruptible, terminable
@@ -62,8 +62,11 @@ def explain_many(
 
         size_px = min(512, max(32, *loaded.preprocessing.size_hw))
         source = open_source(data, split, images=images, size_px=size_px, without=output.resolve())
-        named = classes[0] if classes[0] in (ANSWER, LABEL) else class_of(loaded, classes[0])
-        target, rival = ANSWER if named is None else named, class_of(loaded, classes[1])
+        named, rival = classes[0] or ANSWER, loaded.number_of(classes[1])
+        if named in (ANSWER, LABEL) and named in loaded.labels:
+            number = loaded.labels.index(named)
+            raise ValueError(f"{loaded.name} has a class {named!r}; for that one give class {number}.")
+        target: Any = named if named in (ANSWER, LABEL) else loaded.number_of(named)
         made_by = Maps(loaded, chosen(methods), maps, target, rival, layer)
         size = batch or BATCH.get(loaded.device.type, ON_A_GPU)
         told = settings_of(data, source, loaded, made_by, size)

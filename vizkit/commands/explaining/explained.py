@@ -1,5 +1,6 @@
 """One row of what `explain` wrote of many pictures, in words and as maps over its picture."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,8 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import write_picture
 from vizkit.commands.options import writes
 from vizkit.commands.output import writing_to
+from vizkit.from_json import hints_of, read, read_fields
+from vizkit.image import Preprocessing
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
@@ -15,7 +18,22 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5
-READ = {"source", "labels", "maps", "preprocessing", "patches", "against"}  # of the manifest
+CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "error", "no_map")  # columns that are read by name
+
+
+@dataclass(frozen=True)
+class MapKind:
+    shape: tuple[int, int]
+    signed: bool
+
+
+@dataclass(frozen=True)
+class About:
+    """What is read of a manifest as it is."""
+
+    source: str
+    patches: tuple[int, int] | None
+    against: int | None
 
 
 def explained(
@@ -59,22 +77,52 @@ def explained(
     drawn = _explanations(row, manifest)
     if not drawn:
         raise ValueError(f"{key} has no map: {row['error'] or row['no_map'] or 'the other run has none.'}")
-    from vizkit.image import Preprocessing, seen_box
+    from vizkit.image import seen_box
 
     rgb = _picture(manifest["source"], key)
-    needs = Preprocessing(**{name: _tuple(value) for name, value in manifest["preprocessing"].items()})
     with writing_to(output):
-        write_picture(output, drawn, rgb, seen_box((rgb.shape[0], rgb.shape[1]), needs))
+        write_picture(output, drawn, rgb, seen_box((rgb.shape[0], rgb.shape[1]), _needs(manifest)))
     print(output)
 
 
 def _opened(folder: Path) -> "Explanations":
-    from vizkit.explanations.table import opened
+    """ValueError for one whose manifest or columns are not those that `explain` writes."""
+    import pyarrow
+
+    from vizkit.explanations.table import map_fields, opened
 
     results = opened(folder)
-    if not results.manifest.keys() >= READ:
-        raise ValueError(f"{folder} was not written by vizkit explain.")
+    try:
+        told, schema = results.manifest, results.dataset.schema
+        read(About, {name: told[name] for name in hints_of(About)})
+        _needs(told)
+        columns = [pyarrow.field(name, pyarrow.int32()) for name in CLASSES]
+        columns += [pyarrow.field(name, pyarrow.string()) for name in WORDS]
+        for method, about in told["maps"].items():
+            values, *ends = map_fields(method, read(MapKind, about).shape, "uint8")
+            there, columns = schema.field(values.name), columns + ends
+            if there.metadata != values.metadata or there.type.list_size != values.type.list_size:
+                raise TypeError
+            if there.type.value_type not in (pyarrow.uint8(), pyarrow.float16()):
+                raise TypeError
+        known = [*told["maps"]] == [each for each in results.methods if each in METHODS]
+        labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
+        if not (known and labels and all(schema.field(each.name).equals(each) for each in columns)):
+            raise TypeError
+        if results.dataset.to_table([each.name for each in columns])["key"].null_count:
+            raise TypeError
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
+        raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
     return results
+
+
+def _needs(manifest: dict[str, Any]) -> Preprocessing:
+    from vizkit.models.sources.transformers_processor import OwnProcessor
+
+    words = dict(manifest["preprocessing"])
+    own = words.pop("processor", None)
+    words = read_fields(Preprocessing, words)
+    return Preprocessing(**words, processor=OwnProcessor(**own) if own else None)
 
 
 def _row(results: "Explanations", folder: Path | None, key: str) -> dict[str, Any]:
@@ -117,9 +165,8 @@ def _alike(one: "Explanations", other: "Explanations", method: str) -> list[str]
 
 def _said(row: dict[str, Any], labels: list[str]) -> "list[str]":
     """A line for each number and sentence of a row; a class by its name."""
-    classes = ("truth", "answer", "explained")
     names = {
-        name: labels[row[name]] if 0 <= row[name] < len(labels) else "" for name in classes if row[name] is not None
+        name: labels[row[name]] if 0 <= row[name] < len(labels) else "" for name in CLASSES if row[name] is not None
     }
     plain = {name: value for name, value in row.items() if not name.startswith(("map_", "low_", "high_"))}
     words = {name: value.hex() if isinstance(value, bytes) else value for name, value in plain.items()}
@@ -139,9 +186,9 @@ def _explanations(row: dict[str, Any], manifest: dict[str, Any]) -> "list[Explan
 
     size_hw, cells = _tuple(manifest["preprocessing"]["size_hw"]), _tuple(manifest["patches"])
     goal, rival = row["explained"], manifest["against"]
-    heats = {method: row[f"map_{method}"] for method in manifest["maps"]}
+    heats, kinds = {method: row[f"map_{method}"] for method in manifest["maps"]}, manifest["maps"]
     return [
-        Explanation(method, torch.from_numpy(heat), manifest["maps"][method]["signed"], size_hw, cells, goal, rival)
+        Explanation(method, torch.from_numpy(heat), kinds[method]["signed"], size_hw, cells or heat.shape, goal, rival)
         for method, heat in heats.items()
         if heat is not None
     ]

@@ -99,7 +99,7 @@ def _write(path: Path, look: "Look", loaded: "Loaded") -> None:
     from vizkit.writing import write
 
     if path.suffix == ".csv":
-        write_output(path, suspects_csv(look.found, look.suspects).encode(errors="replace"))
+        write_output(path, suspects_csv(look.found, look.suspects))
     elif path.suffix == ".parquet":
         import pyarrow
         from pyarrow import parquet

@@ -4,8 +4,6 @@ Ctrl-C or `kill` ends it; what was scored until then is written.
 """
 
 import contextlib
-import csv
-import io
 import json
 import signal
 import time
@@ -19,6 +17,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import Layer, Methods, chosen
 from vizkit.commands.options import AS_IT_IS, Models, Opening, Some, Split, Threads, is_first, writes
 from vizkit.commands.output import markdown, progress, typed, write_output
+from vizkit.writing import csv_lines
 
 if TYPE_CHECKING:
     from vizkit.analysis.trust.table import Row
@@ -141,17 +140,16 @@ def _as_json(results: list[Scored]) -> str:
 
 def _as_csv(results: list[Scored]) -> str:
     """One line for each figure of each method of each model."""
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(("model", "method", "figure", "mean", "spread", "images", "chance", "above_chance", "mean_rank"))
+    columns = ("model", "method", "figure", "mean", "spread", "images", "chance", "above_chance", "mean_rank")
+    lines: list[tuple[object, ...]] = [columns]
     for result in results:
         for row in result.rows:
             for name, value in row.figures.items():
                 rank = "" if row.rank is None else f"{row.rank:.3f}"
                 chance = ("" if number is None else f"{number:.6f}" for number in (value.chance, value.above_chance))
                 numbers = (f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, *chance, rank)
-                lines.writerow((result.model, row.method, name, *numbers))
-    return out.getvalue()
+                lines.append((result.model, row.method, name, *numbers))
+    return csv_lines(lines)
 
 
 TABLES = {".csv": _as_csv, ".json": _as_json}

@@ -9,6 +9,7 @@ from cyclopts.types import PositiveInt
 
 from vizkit.commands.options import Data, Device, Seed, Some, writes
 from vizkit.commands.output import progress, write_arrays, write_output
+from vizkit.writing import csv_lines
 
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.similarity import Similarity
@@ -69,4 +70,4 @@ def as_csv(result: "Similarity") -> str:
     names = [f"{result.models[at]} {layer}" for at, layer in result.layers]
     values = result.values.tolist()
     rows = [[name, *(f"{value:.4f}" for value in row)] for name, row in zip(names, values, strict=True)]
-    return "".join(f"{','.join(row)}\n" for row in [["layer", *names], *rows])
+    return csv_lines([["layer", *names], *rows])

@@ -19,7 +19,8 @@ from vizkit.evaluation.data_set.shortcuts import Cluster
 from vizkit.evaluation.measures import Interval, share_interval
 from vizkit.explanations.job import StoppedError
 from vizkit.explanations.passes import Answers
-from vizkit.explanations.reading import eight_bit, pixels_on
+from vizkit.explanations.reading import pixels_on, stored_input
+from vizkit.image import unprepare
 from vizkit.models import Loaded
 from vizkit.traces import NotApplicable
 
@@ -77,7 +78,7 @@ def hide(
             mixed = torch.where(mask, other, own)
             answers[name].append(answering.forward(pixels_on(loaded.device, mixed, needs)).argmax(1).cpu())
             if not at and name == "hidden":
-                shown = [each.permute(1, 2, 0).expand(-1, -1, 3).numpy() for each in mixed[:8]]
+                shown = [unprepare(each.numpy(), needs) for each in pixels_on(torch.device("cpu"), mixed[:8], needs)]
         tell(min(at + BATCH, len(rows)), len(rows))
     hidden, control_answers = (torch.cat(answers[name]).numpy() for name in ("hidden", "control"))
     truth = found.truth[rows]
@@ -97,7 +98,8 @@ def lost(right: Bool[np.ndarray, " member"], then: Bool[np.ndarray, " member"]) 
 
 
 def _seen(found: Recorded, rows: Int[np.ndarray, " some"], loaded: Loaded) -> Hide:
-    return torch.stack([torch.from_numpy(eight_bit(found.picture(row), loaded.preprocessing)) for row in rows.tolist()])
+    pictures = (found.picture(row) for row in rows.tolist())
+    return torch.stack([torch.from_numpy(stored_input(each, loaded.preprocessing)) for each in pictures])
 
 
 def grown(place: Bool[np.ndarray, "row column"], size_hw: tuple[int, int]) -> Bool[Tensor, "height width"]:

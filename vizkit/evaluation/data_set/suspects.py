@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+import torch
 from jaxtyping import Float, Float32, Int
 
 from vizkit.analysis.data_set import picture
@@ -112,7 +113,10 @@ def copies(
     if len(features) < 2:
         return []
     near = nearest(unit(features), min(COMPARED, len(features) - 1))
-    pairs = {(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row} | _hashed_alike(hashes)
+    small = torch.tensor(thumbnails).permute(0, 3, 1, 2)
+    own, turned_over = picture.hashes(small), picture.hashes(small.flip(3))
+    pairs = {(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row}
+    pairs |= _hashed_alike(hashes, hashes) | _hashed_alike(own, turned_over)
     if not pairs:
         return []
     first, second = np.array(sorted(pairs)).T
@@ -131,10 +135,10 @@ def copies(
     return [(a, b, min(1.0, share), bool(mirror)) for a, b, share, mirror in rows]
 
 
-def _hashed_alike(hashes: np.ndarray) -> set[tuple[int, int]]:
+def _hashed_alike(hashes: np.ndarray, others: np.ndarray) -> set[tuple[int, int]]:
     pairs = set()
     for at in range(0, len(hashes), AT_ONCE):
-        apart = picture.bits_apart(hashes[at : at + AT_ONCE, None], hashes[None])
+        apart = picture.bits_apart(hashes[at : at + AT_ONCE, None], others[None])
         pairs |= {(at + a, b) for a, b in np.argwhere(apart <= NEAR_BITS).tolist() if at + a < b}
     return pairs
 

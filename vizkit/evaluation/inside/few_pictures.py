@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.datasets.opening import open_set
-from vizkit.image import prepare
+from vizkit.image import prepare_all
 from vizkit.models import Loaded
 
 
@@ -26,8 +25,7 @@ class FewPictures:
 
     def pixels(self, rows: range) -> Float[Tensor, "image channel height width"]:
         """The model's input, on the CPU."""
-        prepared = [prepare(self.images[row][0], self.loaded.preprocessing)[0] for row in rows]
-        return torch.from_numpy(np.stack(prepared))
+        return torch.from_numpy(prepare_all([self.images[row][0] for row in rows], self.loaded.preprocessing))
 
     def batches(self, size: int, start: int = 0) -> Iterator[range]:
         """The numbers of the pictures from `start` on."""

@@ -49,7 +49,9 @@ class Behaviours:
         self.many = Many(loaded, by_layer=False)
 
     def of(self, seen: Seen) -> Columns:
-        values, _ = self.many.traces(seen.pixels).each(behaviours_of, seen.pixels.to(self.many.home))
+        batch = self.many.traces(seen.pixels)
+        values, _ = batch.each(behaviours_of, seen.pixels.to(self.many.home))
+        values[(batch.proof_error > batch.allowed).to(values.device)] = torch.nan
         return {name: lists(values[:, at]) for at, name in enumerate(BEHAVIOURS)}
 
 
@@ -84,7 +86,7 @@ class Importance:
 
     def of(self, seen: Seen) -> Columns:
         with torch.no_grad():
-            answers = self.loaded.model(seen.pixels).argmax(-1)
+            answers = self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
         found = head_importance(self.loaded, seen.pixels, answers, self.places, means=self.means)
         return {name: lists(getattr(found, name)) for name in IMPORTANCE}
 
@@ -156,7 +158,7 @@ class Without(Answers):
     def _answers(self, seen: Seen, heads: frozenset[int]) -> np.ndarray:
         edits = tuple(removed(*self.names[head], self.means) for head in sorted(heads))
         with Editing(Plan(edits, self.places, means=self.means)):
-            return self.loaded.model(seen.pixels).argmax(-1).cpu().numpy()
+            return self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1).cpu().numpy()
 
 
 def without(

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from vizkit.evaluation.scenes.outcome import Judged, SceneOutcome
-from vizkit.evaluation.tables import csv_lines
+from vizkit.writing import csv_lines
 
 SHARES = ("ap50", "ap", "ap75", "faultless")
 ENDS = ("", "_low", "_high")

@@ -132,10 +132,13 @@ def class_of(of: Subject, cls: At) -> int:
     rank = {"top": 1, "second": 2}.get(str(cls), cls)
     if isinstance(rank, int):
         return order[one_of(len(order), rank, "class")]
-    names = [of.loaded.label(number) for number in range(len(order))]
-    if cls not in names:
+    try:
+        number = of.loaded.number_of(rank)
+    except ValueError as error:
+        raise NotApplicable(str(error)) from None
+    if not 0 <= (number or 0) < len(order):
         raise NotApplicable(f"{of.name} knows no class “{str(cls)[:40]}”.")
-    return names.index(str(cls))
+    return number or 0
 
 
 def tokens_of(of: Subject, layer: At = 1) -> Tokens:

@@ -1,5 +1,7 @@
 """Whether tokens lie where a trace says: small squares of a picture are changed, and the tokens that change with them
-have to be those whose places they are, among queries, keys and values of every layer.
+have to be those whose places they are, among queries, keys and values of every layer. Once for a model, of a picture
+of noise; but where a model decides by the picture, such as which tokens it leaves out, of the very picture, changed
+so faintly that it decides the same.
 
 Attention is taken away (`recording.unmixed`): otherwise every token of the second layer has heard of the square. What
 convolutions and norms of the whole picture spread is told from it by where the change is largest; where it has no such
@@ -24,15 +26,18 @@ REACH_CELLS = 2.5  # how far a convolution's kernel may move the peak
 NEXT_CELLS = 0.99  # a square near the border of a larger cell may be seen by its neighbour alone
 MET = 0.05  # of the largest change of the values: so much at least changes that of the key that changes most
 WIDE_CELLS = 3.0  # a change that lies farther around has no peak
+FAINT = {4: 0.005, 8: 0.005}  # of the noise, by the bytes of a number; more where that would be rounding
 
 
 class Places(NamedTuple):
     """`error_cells`: how far from its place the farthest change was found, 0 where all are where they should be; None:
-    nothing was measured. `found` of `claimed` layers that say where their tokens lie were measured."""
+    nothing was measured. `found` of `claimed` layers that say where their tokens lie were measured; `elsewhere`: on
+    another picture."""
 
     error_cells: float | None
     found: int
     claimed: int
+    elsewhere: bool = False
 
 
 Heard = dict[int, dict[str, Tensor]]
@@ -47,9 +52,11 @@ def proven(
     known: dict[tuple, Heard | Places],
     *,
     single_keys: bool = False,
+    decides: bool = False,
 ) -> Places:
     """Of the layers of a trace of `pixels`, (1, channel, height, width); `attention`: those of `calls` that are kept,
-    and whatever is not learned. `known` remembers, for a model: one pass of two pictures for each size."""
+    and whatever is not learned. `known` remembers, for a model: one pass of two pictures for each size. `decides`:
+    whether another picture proves nothing of this one."""
     layers = [at for at, call in enumerate(calls) if call.weights is not None]
     learned = [layer for layer in attention if layer.learned]
     grids = {t.grid for layer in learned for t in (layer.query, layer.key) if t.grid is not None and t.image == 0}
@@ -57,13 +64,17 @@ def proven(
         return Places(None, 0, 0)
     finest = max(grids, key=lambda grid: grid[0] * grid[1])
     size = (pixels.shape[-2], pixels.shape[-1], finest)
+    if decides:
+        heard = {} if NOW.get() is not None else _heard(model, pixels, finest, single_keys, own=True)
+        return _judged(heard, layers, learned, finest)
     judged = (*size, tuple((layer.name, layer.query_ids.shape, layer.key_ids.shape) for layer in learned))
     if judged not in known:
         if NOW.get() is not None:  # edits change what is heard, and not where it lies
             return Places(None, 0, 0)
         if size not in known:
             known[size] = _heard(model, pixels, finest, single_keys)
-        known[judged] = _judged(known[size], layers, learned, finest)  # pyright: ignore[reportArgumentType]
+        made = _judged(known[size], layers, learned, finest)  # pyright: ignore[reportArgumentType]
+        known[judged] = made._replace(elsewhere=True)
     return known[judged]  # pyright: ignore[reportReturnType]
 
 
@@ -90,10 +101,15 @@ class _Changes(Unmixed):
         self.heard.setdefault(layer, {})[side] = off.cpu()
 
 
-def _heard(model: Callable[[Tensor], object], pixels: Tensor, grid: tuple[int, int], single_keys: bool) -> Heard:
-    """Nothing of a model that refuses several pictures at once."""
+def _heard(
+    model: Callable[[Tensor], object], pixels: Tensor, grid: tuple[int, int], single_keys: bool, *, own: bool = False
+) -> Heard:
+    """Nothing of a model that refuses several pictures at once. `own`: of this picture itself."""
     draw = torch.Generator().manual_seed(0)
     plain, noise = (torch.randn(pixels.shape[1:], generator=draw) for _ in range(2))
+    if own:
+        plain = pixels[0].detach().float().cpu()
+        noise = plain + FAINT.get(pixels.element_size(), 0.2) * noise
     changed = plain.clone()
     for square in SQUARES:
         (top, bottom), (left, right) = (

@@ -169,9 +169,9 @@ def finish(
     plan = NOW.get()
     changed = result.changed + (plan.weighing(len(result.calls)) if plan else 0)
     if isinstance(loaded, Loaded):
-        places = proven(loaded.model, pixels, result.calls, attention, loaded.proven)
+        places = proven(loaded.model, pixels, result.calls, attention, loaded.proven, decides=result.decides)
     edited = worst(result.edited) if result.edited else (None, OUTPUT_TOLERANCE)
-    error, found, claimed = places or Places(None, 0, 0)
+    error, found, claimed, elsewhere = places or Places(None, 0, 0)
     check = Check(
         row_sum_error,
         len(result.calls),
@@ -183,6 +183,8 @@ def finish(
         found,
         claimed,
         *edited,
+        result.precision,
+        elsewhere,
     )
     return Trace(
         loaded.name,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from vizkit.models.sources.loaded import Loaded, logits_of_images
+from vizkit.models.sources.loaded import Loaded
 
 MOST_AT_ONCE, BYTES_PER_PIXEL = 32, 2048
 
@@ -16,10 +16,10 @@ def logits_of_batch(loaded: Loaded) -> Callable[[Tensor], Tensor]:
     """(image, channel, height, width), prepared pixels → (image, label), float32, on the model's device.
 
     Differentiable with respect to the pixels where autograd is on. The whole batch goes through at once: its size is
-    the caller's. See `logits_of_images`.
+    the caller's. See `Loaded.logits_of`.
     """
 
-    return lambda pixels: logits_of_images(loaded.model(pixels.to(loaded.device, loaded.dtype)))
+    return lambda pixels: loaded.logits_of(loaded.model(pixels.to(loaded.device, loaded.dtype)), len(pixels))
 
 
 def batch_within(loaded: Loaded, limit_bytes: int = 2**30) -> int:

@@ -1,7 +1,5 @@
 """An input of the image's own shape, so that nothing is cropped, for the models that allow it."""
 
-from dataclasses import replace
-
 from vizkit.models.families import family
 from vizkit.models.recording.kinds import is_torchvision
 from vizkit.models.sources.loaded import Loaded
@@ -23,7 +21,7 @@ def whole_image_size(loaded: Loaded, image_hw: tuple[int, int]) -> tuple[int, in
 
 def see_everything(loaded: Loaded) -> Loaded:
     """The same model without its crop: the whole image is resized to its input."""
-    loaded.preprocessing = replace(loaded.preprocessing, crop_pct=1.0, crop_mode="squash")
+    loaded.preprocessing = loaded.preprocessing.of_seen
     return loaded
 
 

@@ -1,7 +1,8 @@
 """Running a model and recording what its attention computes, with the proof.
 
 `recorder` watches attention (`weights` is its arithmetic, `layer_output` its proof), `forward` runs and compares,
-`counting` counts attention layers in the plain pass, operation by operation, and knows nothing of the recording.
+`counting` counts attention layers in the plain pass, operation by operation, and knows nothing of the recording; it
+finds the softmaxes that are no attention, which `gates` keeps for all others.
 `watching` follows a layer to the sum with what went past it; `stages` cuts networks of torchvision into stages. Tables
 go by a class with its file (`kinds`), never by a bare name.
 

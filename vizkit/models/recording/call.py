@@ -31,7 +31,7 @@ class Keep:
     dtype: torch.dtype | None = None
 
 
-@dataclass
+@dataclass(eq=False)  # tensors have no single answer to ==
 class Call:
     """One attention layer as it was called, of one image, or of several, `images`: then all that is kept has an axis of
     images in front.

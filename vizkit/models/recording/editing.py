@@ -17,11 +17,11 @@ from torch.overrides import TorchFunctionMode
 
 from vizkit.models.recording.edited_scores import as_scores, edited, factor_of, scored, which
 from vizkit.models.recording.edits import Edit, EditError
+from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.masks import Masks
 from vizkit.models.recording.meeting import PRODUCTS, SOFTMAXES
 from vizkit.models.recording.plan import NOW, Place, Plan, planned
 from vizkit.models.recording.recorder import MULTI_HEAD
-from vizkit.models.recording.weights import softmax_axis
 
 __all__ = ["NOW", "Editing", "HeadOutputs", "Place", "Plan", "planned"]
 
@@ -44,7 +44,7 @@ class Editing(TorchFunctionMode):
             return self._fused(func, *args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self._multi_head(func, MULTI_HEAD.bind(*args, **kwargs).arguments)
-        if func in SOFTMAXES and softmax_axis(args[0], args, kwargs) is not None:
+        if func in SOFTMAXES and attention_axis(args[0], args, kwargs) is not None:
             return self._softmax(func, args, kwargs)
         if self._weights is not None and func in PRODUCTS and _same(args[0], self._weights):
             self._weights = None
@@ -82,7 +82,7 @@ class Editing(TorchFunctionMode):
         if not self.acts(edits):
             return func(*args, **kwargs)
         scores = args[0]
-        if scores.dim() != 4 or softmax_axis(scores, args, kwargs) != -1:
+        if scores.dim() != 4 or attention_axis(scores, args, kwargs) != -1:
             self._refuse_unknown(-1, -1)
         self._refuse_unknown(*scores.shape[:2])
         if scored(edits):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vizkit.check import FULL, Precision, logit_tolerance, of_pass
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.edit_proof import EditProof
@@ -20,8 +21,7 @@ from vizkit.models.recording.layer_output import Difference, draw_of
 from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
-from vizkit.models.sources.loaded import Loaded, logits_of, logits_of_images
-from vizkit.traces import LOGIT_TOLERANCE
+from vizkit.models.sources.loaded import Counted, Loaded
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
@@ -41,7 +41,7 @@ class Pass:
     a model without attention. Both are empty without a target.
     `layers`: how many attention layers a plain pass has, None where that cannot be known, and `linear` of another kind;
     `changed`: how many change their weights between the softmax and the values; see `counting`. `edited`: what was
-    compared of a changed model, see `edit_proof`.
+    compared of a changed model, see `edit_proof`. `precision`: the lowest of its products. `decides`: see `counting`.
     """
 
     logits: Tensor
@@ -56,6 +56,8 @@ class Pass:
     linear: int = 0
     changed: int = 0
     edited: tuple[Difference, ...] = ()
+    precision: Precision = FULL
+    decides: bool = False
 
 
 def forward(
@@ -65,29 +67,33 @@ def forward(
     of the whole embedding (`heads.ITSELF`) where there are no classes. `tokens`: features in the order of the tokens,
     as a ViT has them; maps would be copied.
 
-    The first pass of a model at an input size, and for the kind of recording, is compared with a plain one. timm's
+    The first pass of a model at an input size, for the kind of recording and the precision of products, is compared
+    with a plain one. timm's
     `forward_intermediates` is believed only when it ends in the logits of the recorded pass; a few models finish
     differently there.
     """
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
-    case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers)
+    precision = of_pass(loaded.model, loaded.device)
+    case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers, precision)
+    if case in loaded.compared and case[:2] not in loaded.counted:
+        plain_pass(loaded, pixels)  # of a copy of the modules, whose gates are not known yet
     if NOW.get() is not None:  # a changed model has no plain pass to be compared with
         believed = next((features for known, (features, _) in loaded.compared.items() if known[:2] == case[:2]), True)
         return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, believed, None))
     if case in loaded.compared:
         return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
-    plain = logits_of(plain_pass(loaded, pixels))
+    plain = loaded.logits_of(plain_pass(loaded, pixels))[0]
     _refuse_unknown(target, plain, loaded)
     try:
         result = _recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
     except UNABLE:
         result = None
     with_features = result is not None
-    if result is None or not apart(result.logits, plain) <= LOGIT_TOLERANCE:
+    if result is None or not apart(result.logits, plain) <= logit_tolerance(precision):
         # The features are to blame only where the pass without them ends elsewhere: recording alone may move logits.
         alone = _recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
-        with_features = result is not None and apart(result.logits, alone.logits) <= LOGIT_TOLERANCE
+        with_features = result is not None and apart(result.logits, alone.logits) <= logit_tolerance(precision)
         result = result if result is not None and with_features else alone
     error = apart(result.logits, plain)
     loaded.compared[case] = (with_features, error)
@@ -101,8 +107,8 @@ def forward_many(
     front. `targets`: the class of each as in `forward`, from their logits, (image, label). Nothing is compared with a
     plain pass here, see `models.many`."""
     result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels))
-    layers, linear, changed = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), (None, 0, 0))
-    return replace(result, layers=layers, linear=linear, changed=changed)
+    counted = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), Counted(None, 0, 0, True))
+    return replace(result, **counted._asdict())
 
 
 def apart(logits: Tensor, plain: Tensor) -> float:
@@ -119,10 +125,11 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:
             with counting:
                 out = loaded.model(pixels)
         except UNABLE:  # compiled parts refuse to be watched; what is wrong with the model itself comes up again
-            loaded.counted[size_hw] = (None, 0, 0)
+            loaded.counted[size_hw] = Counted(None, 0, 0, True)
             return loaded.model(pixels)
     others = sum(kind(module) in WITHOUT_SOFTMAX for module in loaded.model.modules())
-    loaded.counted[size_hw] = (counting.layers, counting.linear or others, counting.changed)
+    linear = counting.linear or others
+    loaded.counted[size_hw] = Counted(counting.layers, linear, counting.changed, counting.decides)
     return out
 
 
@@ -130,10 +137,10 @@ def _counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
     size_hw = (pixels.shape[-2], pixels.shape[-1])
-    if loaded.counted.get(size_hw, (-1,))[0] not in (None, len(result.calls)):
+    known = loaded.counted.get(size_hw)
+    if known is None or known.layers not in (None, len(result.calls)):
         plain_pass(loaded, pixels)
-    layers, linear, changed = loaded.counted[size_hw]
-    return replace(result, layers=layers, linear=linear, changed=changed)
+    return replace(result, **loaded.counted[size_hw]._asdict())
 
 
 @cache
@@ -168,7 +175,7 @@ def _recorded(
         # Parameters carry no gradient, so the graph starts at the pixels.
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
-    logits = logits_of_images(out)
+    logits = loaded.logits_of(out, images or 1)
     goal = target(logits.detach()) if callable(target) else target
     for one in dict.fromkeys(goal) if isinstance(goal, list) else [goal]:
         _refuse_unknown(one, logits[0], loaded)
@@ -183,7 +190,8 @@ def _recorded(
     detached = (tuple(m.detach() for m in maps), tuple(s if s is None else s.detach() for s in specials))
     made = Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
     made = _alone(made) if images is None else made
-    return replace(made, edited=tuple(proof.differences) if proof else ())
+    precision = of_pass(loaded.model, pixels.device)
+    return replace(made, edited=tuple(proof.differences) if proof else (), precision=precision)
 
 
 def _with_gradients(recorder: Recorder, logit: Tensor, final: Tensor | None, stages: tuple[Tensor, ...]) -> tuple:

@@ -58,9 +58,18 @@ def draw_of(*given: Tensor) -> int:
     return reduce(xor, digests, 0)
 
 
-def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None) -> Difference:
-    """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None."""
-    return Difference(_alone(mine), _alone(theirs), tolerance(dtype or theirs.dtype))
+def difference(mine: Tensor, theirs: Tensor, dtype: torch.dtype | None = None, *, products: bool = False) -> Difference:
+    """To be compared later, see `worst`. `dtype`: the coarsest of the two, that of `theirs` if None; `products`:
+    whether they come of products, which may be made in less than float32."""
+    allowed = tolerance(dtype or theirs.dtype, theirs.device if products else None)
+    return Difference(_alone(mine), _alone(theirs), allowed)
+
+
+def by_row(one: Difference) -> Difference:
+    """The same error in one number of each row, (…, row, 1): all rows of a layer may be kept so."""
+    mine, theirs = precise(one.mine), precise(one.theirs)
+    largest = theirs.abs().amax(-1, keepdim=True)
+    return Difference(largest + (mine - theirs).abs().amax(-1, keepdim=True), largest, one.tolerance)
 
 
 def _alone(rows: Tensor) -> Tensor:
@@ -127,10 +136,10 @@ def of_kernel(
     with torch.no_grad(), full_precision(query):
         mine = weights @ precise(repeated(value, query, gqa))
         rounded = own is None or own.element_size() < 4
-        differences = [difference(mine, kernel_rows(kernel, query, key, value, queries, options))] if rounded else []
+        theirs = [kernel_rows(kernel, query, key, value, queries, options)] if rounded else []
         if own is not None and not options.get("dropout_p"):
-            differences.append(difference(mine, own[..., queries, :]))
-    return differences
+            theirs.append(own[..., queries, :])
+        return [difference(mine, each, products=True) for each in theirs]
 
 
 def kernel_rows(
@@ -181,4 +190,4 @@ def of_multi_head(arguments: dict[str, Any], weights: Tensor, outputs: Sequence[
     with torch.no_grad(), full_precision(weights):
         mine = multi_head_rows(weights, arguments)
         batched = (out if out.dim() == 3 else out[:, None] for out in outputs)
-        return [difference(mine, out.transpose(0, 1)) for out in batched]
+        return [difference(mine, out.transpose(0, 1), products=True) for out in batched]

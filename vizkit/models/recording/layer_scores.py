@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from vizkit.check import logit_tolerance, of_pass
 from vizkit.models.recording.recorder import Call
-from vizkit.traces import LOGIT_TOLERANCE
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 
@@ -43,7 +43,7 @@ def take_score_gradients(
     with torch.enable_grad():
         scores = [score_of(read(x).float()) for x in tokens]
     off, size = (scores[-1] - logit).detach().abs(), logit.detach().abs().clamp(min=1)
-    if not bool((off <= LOGIT_TOLERANCE * size).all()):
+    if not bool((off <= logit_tolerance(of_pass(model, logit.device)) * size).all()):
         return
     for match, call in blocks:
         if match and call.raw is not None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vizkit.models.recording.call import Call, Keep, Kernel, by_image, version_of
+from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.layer_output import (
     LOST,
     Difference,
@@ -36,7 +37,6 @@ from vizkit.models.recording.weights import (
     places_of,
     precise,
     repeated,
-    softmax_axis,
 )
 
 PROJECTIONS = frozenset({F.linear, F.conv1d, F.conv2d})
@@ -207,7 +207,7 @@ class Recorder(TorchFunctionMode):
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         buffer = kwargs.get("out")  # the model may write into it again: what is kept lies elsewhere
         own = out = func(*args, **{name: value for name, value in kwargs.items() if name != "out"})
-        axis = softmax_axis(out, args, kwargs, self.single_keys)
+        axis = attention_axis(out, args, kwargs, self.single_keys)
         if axis is None or not self._keeps_next():
             if axis is not None:
                 self._add("softmax")

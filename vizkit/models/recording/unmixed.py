@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.meeting import SOFTMAXES, Path, factors, laid, summed
 from vizkit.models.recording.recorder import MULTI_HEAD
-from vizkit.models.recording.weights import softmax_axis
 
 SOME = slice(None, None, 16)
 BLENDED = 2
@@ -80,7 +80,7 @@ class Unmixed(TorchFunctionMode):
         return torch.zeros_like(out), weights
 
     def _softmax(self, out: Tensor, args: tuple, kwargs: dict) -> None:
-        axis = softmax_axis(out, args, kwargs, self.single_keys)
+        axis = attention_axis(out, args, kwargs, self.single_keys)
         if axis is None:
             return
         weights, (queries, keys) = out, self._product or (None, None)

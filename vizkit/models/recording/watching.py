@@ -14,9 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.meeting import PRODUCTS, SOFTMAXES
 from vizkit.models.recording.recorder import MULTI_HEAD, caller
-from vizkit.models.recording.weights import attention_weights, repeated, softmax_axis
+from vizkit.models.recording.weights import attention_weights, repeated
 from vizkit.traces import NotApplicable
 
 FACTORS = frozenset({torch.mul, Tensor.mul, Tensor.__mul__})
@@ -81,7 +82,7 @@ class Watcher(TorchFunctionMode):
                 _multi_head(self.seen, out[0], MULTI_HEAD.bind(*args, **kwargs).arguments)
                 self._made = [out[0]]
         elif func in SOFTMAXES:
-            axis = softmax_axis(out, args, kwargs)
+            axis = attention_axis(out, args, kwargs)
             if axis is not None and self._here():
                 _written_out(self.seen, out, args[0], axis, self.before)
                 self.seen.arriving = self._arriving()

@@ -18,6 +18,7 @@ from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.regular_files import read_bytes
 from vizkit.vocabulary import Vocabulary
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "sequences"
@@ -97,7 +98,7 @@ def _max_length(model: Any) -> int | None:
 def _facts(path: Path) -> dict[str, Any]:
     """A file beside the weights that holds what was measured; nothing where it cannot be read."""
     try:
-        facts = json.loads(path.read_bytes()[: 2**20])
+        facts = json.loads(read_bytes(path, 2**20))
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,8 @@ from torch import _weights_only_unpickler
 
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
-from vizkit.models.sources.weight_names import renamed
+from vizkit.models.sources.weight_names import NESTS, network_of, renamed, said_of
+from vizkit.regular_files import NO_FILE, is_regular, read_bytes
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it
@@ -26,19 +28,23 @@ MAX_NUMBERS = 1000  # in the arguments of a model
 MAX_OF = {"window": 32, "depth": 1000, "layers": 1000, "blocks": 1000}
 MAX_LAYERS, LAYERS = 128, ("depth", "layer", "blocks")  # in all, by a part of their name; the deepest have some 60
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
-AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "ema")
-NESTS = (*AVERAGED, "teacher", "state_dict", "model", "model_state_dict", "module", "net", "student")
+# What timm's train.py was told, and keeps beside the weights, of the model and of its pictures.
+TOLD = {"gp": str, "in_chans": int}
+TOLD |= {"mean": list | tuple, "std": list | tuple, "crop_pct": float, "crop_mode": str, "interpolation": str}
+TOLD |= {"img_size": int, "input_size": list | tuple}
+DEEPEST = 3  # nests in one another; deeper only in a file that contains itself
 _KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}  # torch's words for safetensors'
 _CODE = re.compile(r"GLOBAL ([\w.]+)")  # in torch's refusal: what the pickle would have called
 
 
 class Checkpoint(NamedTuple):
-    """`architecture` as the file names it, None where it does not; `averaged`: which of several sets of weights this
-    is ("moving average", "teacher"), "" where there is no choice."""
+    """`architecture` as the file names it, None where it does not; `part`: which of several networks this is ("moving
+    average", "teacher", "student"), "" where there is no choice; `told`: the options of its training, see `TOLD`."""
 
     state: dict[str, torch.Tensor]
     architecture: str | None
-    averaged: str
+    part: str
+    told: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def holds(self) -> Holding:
@@ -53,24 +59,37 @@ class Header(NamedTuple):
     notes: dict[str, str]
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
-    """The weights in a file; where it holds a moving average (EMA) too, that one, as timm evaluates it.
+def read_checkpoint(path: Path, part: str | None = None) -> Checkpoint:
+    """The weights of one network in a file, as `network_of` chooses it.
 
-    Raises ModelError, which says in one sentence why the file is refused.
+    Raises ModelError, which says in one sentence why the file is refused, and PartError where `part` has to be given.
     """
     try:
+        if not is_regular(path):
+            raise ModelError(f"{path.name} is no checkpoint: {'it is a folder' if path.is_dir() else NO_FILE}.")
         if not path.is_file():
             raise ModelError(f"There is no checkpoint {path.name}.")
         if path.suffix.lower() not in SUFFIXES:
             raise ModelError(f"{path.name} is no checkpoint: choose a .safetensors, .pt or .pth file.")
+        nest, nests, told = "", (), {}
         if path.suffix.lower() == ".safetensors":
             header = read_header(path)
             refuse_over_budget(path.name, path.stat().st_size)
             from safetensors.torch import load_file
 
-            return Checkpoint(renamed(load_file(path)), header.notes.get("architecture"), "")
-        found = read_torch_file(path)
-        return found._replace(state=renamed(found.state))
+            state, architecture = load_file(path), header.notes.get("architecture")
+        else:
+            content = _unpickled(path)
+            state, nest, nests = _state_in(content, part)
+            architecture, told = _named_architecture(content), _told(content)
+            part = None if nest and nest == part else part
+        if nests:
+            state, nest = network_of(path.name, state, part, nests)
+            part = None if part in nests else part
+        state, inner = network_of(path.name, state, part)
+        _refuse_hidden(path.name, state)
+        refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
+        return Checkpoint(renamed(state), architecture, ", ".join(filter(None, (nest, inner))), told)
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
 
@@ -108,9 +127,11 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
 
 def read_json(path: Path, owner: str) -> dict[str, Any]:
     try:
+        if not is_regular(path):
+            raise ModelError(f"The {path.name} of {owner} cannot be read: {NO_FILE}.")
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise ModelError(f"The {path.name} of {owner} takes more than {MAX_CONFIG_BYTES >> 20} MiB; it is refused.")
-        config = json.loads(path.read_bytes())
+        config = json.loads(read_bytes(path))
         if not isinstance(config, dict) or _is_deep(config):
             raise ValueError
     except ModelError:
@@ -161,7 +182,16 @@ def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:
 
 
 def read_torch_file(path: Path) -> Checkpoint:
-    """A `torch.save` file with its own names, its pickle restricted to tensors and plain values (`weights_only`)."""
+    """A `torch.save` file of one network, with its own names."""
+    content = _unpickled(path)
+    state, _, _ = _state_in(content, None)
+    _refuse_hidden(path.name, state)
+    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
+    return Checkpoint(state, _named_architecture(content), "")
+
+
+def _unpickled(path: Path) -> Mapping[Any, Any]:
+    """What `torch.save` wrote, its pickle restricted to tensors and plain values (`weights_only`)."""
     mapped = _refuse_swelling(path)
     # Training scripts store their options as a Namespace, which holds values and runs nothing. Once for the process:
     # torch's context manager for this is not safe between threads.
@@ -183,21 +213,52 @@ def read_torch_file(path: Path) -> Checkpoint:
         raise ModelError(broken) from None
     if not isinstance(content, Mapping):
         raise ModelError(f"{path.name} holds no state dict.")
-    architecture, averaged = _named_architecture(content), ""
-    for _ in range(3):  # deeper only in a file that contains itself
-        nest = next((name for name in NESTS if isinstance(content.get(name), Mapping)), "")
-        kind = "moving average" if nest in AVERAGED else "teacher" if nest == "teacher" else ""
-        averaged, content = averaged or kind, content.get(nest, content)
-    state = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
-    if not state:
+    if not any(_tensors(content)):
         raise ModelError(f"{path.name} holds no tensors.")
+    return content
+
+
+def _state_in(content: Mapping[Any, Any], part: str | None) -> tuple[dict[str, torch.Tensor], str, list[str]]:
+    """(tensors by name, what to call their nest, the nests among which one has to be chosen, by which the names then
+    begin)."""
+    said = ""
+    for _ in range(DEEPEST):
+        nests = [name for name in NESTS if isinstance(content.get(name), Mapping)] or _others(content)
+        if part is not None and isinstance(content.get(part), Mapping):
+            return dict(_tensors(content[part])), said_of(part, True), []
+        if not nests:
+            break
+        if len(nests) > 1:
+            return {f"{nest}.{name}": value for nest in nests for name, value in _tensors(content[nest])}, said, nests
+        said, content = said or said_of(nests[0]), content[nests[0]]
+    return dict(_tensors(content)), said, []
+
+
+def _others(content: Mapping[Any, Any]) -> list[str]:
+    """Nests by other names than the usual ones, where there are no weights beside them."""
+    if any(isinstance(value, torch.Tensor) for value in content.values()):
+        return []
+    nests = {name: value for name, value in content.items() if isinstance(name, str) and isinstance(value, Mapping)}
+    return [name for name, value in nests.items() if not name.startswith("opt") and any(_tensors(value))]
+
+
+def _tensors(content: Mapping[Any, Any], depth: int = DEEPEST, seen: set[int] | None = None) -> Any:
+    """(name, tensor) of all that lie in one another, by names with dots; the state of an optimizer goes by numbers."""
+    seen = set() if seen is None else seen  # each once: a small file can hold the same nest a million times
+    seen.add(id(content))
+    for name, value in content.items():
+        if isinstance(value, torch.Tensor):
+            yield str(name), value
+        elif depth and isinstance(value, Mapping) and isinstance(name, str) and id(value) not in seen:
+            yield from ((f"{name}.{inner}", tensor) for inner, tensor in _tensors(value, depth - 1, seen))
+
+
+def _refuse_hidden(title: str, state: Mapping[str, torch.Tensor]) -> None:
     for name, value in state.items():
         plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
         # A small file can describe a huge view of a few bytes.
         if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
-            raise ModelError(f"{path.name}: {name} claims more numbers than the file holds; it is refused.")
-    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
-    return Checkpoint(state, architecture, averaged)
+            raise ModelError(f"{title}: {name} claims more numbers than the file holds; it is refused.")
 
 
 def _refuse_swelling(path: Path) -> bool:
@@ -225,3 +286,12 @@ def _named_architecture(content: Mapping) -> str | None:
     options = content.get("args")
     named = (content.get("arch"), content.get("architecture"), getattr(options, "model", None))
     return next((name for name in named if name and isinstance(name, str)), None)
+
+
+def _told(content: Mapping) -> dict[str, Any]:
+    options = content.get("args")
+    options = vars(options) if isinstance(options, argparse.Namespace) else options
+    if not isinstance(options, Mapping):
+        return {}
+    found = {name: options.get(name) for name, kind in TOLD.items() if isinstance(options.get(name), kind)}
+    return {name: value for name, value in found.items() if value}

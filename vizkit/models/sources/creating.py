@@ -39,6 +39,14 @@ def known(name: str) -> str:
     return name
 
 
+def published_as(file: str, name: str) -> list[str]:
+    """The tags under which timm publishes a file of this name for this architecture."""
+    import timm
+
+    configs = timm.models.get_arch_pretrained_cfgs(name.partition(".")[0])
+    return [tag for tag, config in configs.items() if str(config.url).endswith(f"/{file}")]
+
+
 def create(
     name: str,
     size_hw: Size | None,

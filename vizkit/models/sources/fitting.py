@@ -49,6 +49,11 @@ def fitting(path: Path, state: State) -> list[str]:
     return [name for _, name in sorted(found, key=lambda pair: pair[0])[:MOST_NAMED]] or _of_torchvision(state)
 
 
+def fits(path: Path, name: str, state: State) -> bool:
+    weights, _ = libraries({key: value.to("meta") for key, value in state.items()})
+    return compared(path, name, weights) is not None
+
+
 def compared(path: Path, name: str, weights: dict[str, Tensor]) -> int | None:
     """How many options the file says otherwise than an architecture; None where it does not fit at all."""
     try:

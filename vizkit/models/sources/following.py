@@ -15,17 +15,18 @@ from vizkit.models.sources.hub import ModelError
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def followed(title: str, model: nn.Module, shapes: Shapes) -> dict[str, Any]:
+def followed(title: str, model: nn.Module, shapes: Shapes, size_hw: tuple[int, int] | None = None) -> dict[str, Any]:
     """The arguments for `timm.create_model`, `img_size` as (height, width). `model`: the architecture as it is.
 
-    `shapes` of the weights in timm's names. Raises ModelError where the file cannot be of such a model.
+    `shapes` of the weights in timm's names; `size_hw`: of the image, where it is known. Raises ModelError where the
+    file cannot be of such a model.
     """
     class_name = type(model).__name__
     args = classes(model, shapes) | patches(title, model, shapes)
     if class_name in ("VisionTransformer", "VisionTransformerDistilled", "Beit", "Eva"):
         args |= depth(model, shapes) | positions(model, shapes, args)
     if class_name in ("VisionTransformer", "VisionTransformerDistilled"):
-        args |= vit(title, model, shapes)
+        args |= vit(title, model, shapes, args, size_hw)
     if class_name in ("SwinTransformer", "SwinTransformerV2"):
         args |= swin(model, shapes, args)
     return args
@@ -51,7 +52,15 @@ def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     args = {} if found[1] == own.shape[1] else {"in_chans": found[1]}
     if name != "patch_embed.proj.weight":
         return args
-    return args if found[-2:] == own.shape[-2:] else {**args, "patch_size": found[-1]}
+    if found[-2:] == own.shape[-2:]:
+        return args
+    return {**args, "patch_size": found[-1] if found[-1] == found[-2] else (found[-2], found[-1])}
+
+
+def patch_of(model: Any, args: Mapping[str, Any]) -> tuple[int, int]:
+    """(height, width) in pixels."""
+    size = args.get("patch_size", model.patch_embed.patch_size)
+    return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
 def depth(model: Any, shapes: Shapes) -> dict[str, Any]:
@@ -65,8 +74,9 @@ def count(shapes: Shapes, pattern: str) -> int:
 
 
 def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
-    """The image size, where the table of positions is that of a square grid."""
-    patch = args.get("patch_size", model.patch_embed.patch_size[0])
+    """The image size, where the table of positions is that of a square image; as it is also that of others, this is
+    supposed, not said."""
+    patch = patch_of(model, args)
     table, own = shapes.get("pos_embed", ()), getattr(model, "pos_embed", None)
     if own is not None and tuple(own.shape) == table and "patch_size" not in args:
         return {}
@@ -75,23 +85,31 @@ def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, 
         grid = (table[1], table[2])
     elif len(table) == 3:
         special = 1 + shapes.get("reg_token", (1, 0))[1] + ("dist_token" in shapes)
-        grid = square(table[1], (*range(special + 1),))
+        grid = square(table[1], (*range(special + 1),), patch)
     elif relative:
         side = isqrt(relative[0] - 3)  # (2 · side − 1)² offsets, and three to and from the class token
         grid = ((side + 1) // 2,) * 2 if side**2 == relative[0] - 3 else None
     else:
         grid = None
-    size = (grid[0] * patch, grid[1] * patch) if grid else None
+    size = (grid[0] * patch[0], grid[1] * patch[1]) if grid else None
     changed = size and size != tuple(model.patch_embed.img_size or ())
     return {"img_size": size} if changed else {}
 
 
-def square(places: int, special: tuple[int, ...]) -> tuple[int, int] | None:
-    side = next((isqrt(places - n) for n in special if places > n and isqrt(places - n) ** 2 == places - n), 0)
-    return (side, side) if side else None
+def square(places: int, special: tuple[int, ...], patch: tuple[int, int] = (1, 1)) -> tuple[int, int] | None:
+    """(rows, columns) of the patches of a square image; None where none has so many, less one of the numbers of
+    `special`."""
+    for patches in (places - n for n in special if places > n):
+        side = isqrt(patches * patch[0] * patch[1])
+        rows, columns = side // patch[0], side // patch[1]
+        if rows * columns == patches and rows * patch[0] == columns * patch[1]:
+            return rows, columns
+    return None
 
 
-def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
+def vit(
+    title: str, model: Any, shapes: Shapes, found: Mapping[str, Any], size_hw: tuple[int, int] | None
+) -> dict[str, Any]:
     """What timm's ViT has as an option."""
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     width, needed = shapes.get("norm.weight", shapes.get("fc_norm.weight", (0,)))[0], model.embed_dim
@@ -114,9 +132,12 @@ def vit(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     registers = shapes.get("reg_token", (1, 0))[1]
     if registers != own.get("reg_token", (1, 0))[1]:
         args["reg_tokens"] = registers
-    table, grid = shapes.get("pos_embed", (1, 0)), square(shapes.get("pos_embed", (1, 0))[1], (0,))
-    if len(table) == 3 and bool(grid) != bool(model.no_embed_class or not model.num_prefix_tokens):
-        args["no_embed_class"] = bool(grid) and "cls_token" in shapes
+    table, patch = shapes.get("pos_embed", (1, 0)), patch_of(model, found)
+    patches = (size_hw[0] // patch[0]) * (size_hw[1] // patch[1]) if size_hw else 0
+    of_size = patches <= table[1] <= patches + 2 + registers
+    bare = table[1] == patches if size_hw and of_size else square(table[1], (0,), patch) is not None
+    if len(table) == 3 and bare != bool(model.no_embed_class or not model.num_prefix_tokens):
+        args["no_embed_class"] = bare and "cls_token" in shapes
     hidden = shapes.get("blocks.0.mlp.fc1.weight", (0,))[0]
     if hidden not in (0, own.get("blocks.0.mlp.fc1.weight", (0,))[0]):
         args["mlp_ratio"] = hidden / needed
@@ -153,7 +174,7 @@ def swin(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
     width = shapes.get("patch_embed.proj.weight", (model.embed_dim,))[0]
     found["embed_dim"] = width
     windows = [window_of(shapes, f"layers.{i}.blocks.0.attn.") for i in range(stages)]
-    patch = args.get("patch_size", model.patch_embed.patch_size[0])
+    patch = max(patch_of(model, args))  # of others than square ones the image has to be given
     own_size, last = model.patch_embed.img_size, patch * 2 ** (stages - 1)
     own = {
         "depths": tuple(len(layer.blocks) for layer in model.layers),

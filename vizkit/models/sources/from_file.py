@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch.nn.functional as F
@@ -13,7 +14,16 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vizkit.models.sources import checkpoint
-from vizkit.models.sources.creating import Size, create, known, misfit, plan, refuse_stretched_positions
+from vizkit.models.sources.creating import (
+    Size,
+    by,
+    create,
+    known,
+    misfit,
+    plan,
+    published_as,
+    refuse_stretched_positions,
+)
 from vizkit.models.sources.following import followed
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
@@ -23,6 +33,9 @@ State = dict[str, Tensor]
 RAW_PATCHES = ("visual.conv1.weight", "visual.trunk.patch_embed.proj.weight")  # of CLIP, of open_clip around timm
 RAW_POSITIONS = ("visual.positional_embedding", "visual.trunk.pos_embed")
 SIZED = re.compile(r"(patch_embed\.proj\.weight|visual\.conv1\.weight|pos_embed|positional_embedding|bias_table)$")
+SUPPOSED = (("global_pool", "avg"), ("global_pool", "token"), ("act_layer", "quick_gelu"))
+SUPPOSED += (("no_embed_class", True), ("no_embed_class", False))
+VALUED = ("init_values",)  # only whether there are any is an option; the numbers are weights
 OPENAI = "input_resolution"  # in the state dict of OpenAI's CLIP, whose GELU is another
 
 
@@ -42,24 +55,35 @@ class _NoResampling(TorchFunctionMode):
 def from_checkpoint(
     path: Path, file: checkpoint.Checkpoint, architecture: str, size_hw: Size | None, model_args: Mapping[str, Any]
 ) -> Loaded:
-    """`size_hw`: of the input, where it shall be another one than in training; positions are then stretched."""
+    """`size_hw`: of the input; where it is another one than in training, positions are stretched."""
     name = known(architecture)
     weights, apart = libraries(file.state)
-    args, size = planned(path.name, name, weights, {**apart, **model_args})
-    model: Any = create(name, size_hw or size, path.name, file.holds, **args)
-    state = translated(path.name, name, weights, model, stretch=size_hw is not None)
+    built, pictures = told(path.name, file.told)
+    given = {**model_args, **({"img_size": size_hw} if size_hw else {})}
+    args, size = planned(path.name, name, weights, {**apart, **built, **given})
+    size = size or _size_told(pictures)
+    model: Any = create(name, size, path.name, file.holds, **args)
+    try:
+        state, stretched = translated(path.name, name, weights, model, stretch=False, size_hw=size), False
+    except ModelError:
+        if size_hw is None:
+            raise
+        state, stretched = translated(path.name, name, weights, model, stretch=True), True
     if error := misfit(path.name, name, state, model.state_dict()):
         raise error
     model.load_state_dict(state)
     _refuse_other_tables(path.name, file.state, model)
     if "visual.proj" in file.state:
         model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
-    said = [file.averaged] if file.averaged else []
-    said += [noted(args, size)] if noted(args, size) else []
-    if size_hw and size and size_hw != size:
-        said.append(f"stretched to {size_hw[0]}×{size_hw[1]}")
-    source = ", ".join([f"checkpoint of {name}", *said])
-    return described(path.stem, model, size_hw or size, source, channels=args.get("in_chans"))
+    follows = {key: value for key, value in args.items() if key not in built or built[key] != value}
+    said = [file.part, noted(follows, None if size == _size_told(pictures) else size, given)]
+    said += [_listed("as its training was told", {**built, **pictures})]
+    said += [f"stretched to {by(size)}"] if size and stretched else []
+    source = ", ".join([f"checkpoint of {name}", *filter(None, said)])
+    # What a file calls its own architecture may be where its training began.
+    says = [path.stem, *published_as(path.name, name), "" if architecture == file.architecture else architecture]
+    channels = args.get("in_chans")
+    return described(path.stem, model, size, source, channels=channels, told=pictures, says=says)
 
 
 def libraries(state: State) -> tuple[State, dict[str, Any]]:
@@ -69,23 +93,49 @@ def libraries(state: State) -> tuple[State, dict[str, Any]]:
     return state, {"act_layer": "quick_gelu"} if OPENAI in state else {}
 
 
-def noted(args: Mapping[str, Any], size: Size | None) -> str:
-    """What a file says otherwise than its architecture, for the line about where a model comes from."""
+def noted(args: Mapping[str, Any], size: Size | None, given: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """What a file says otherwise than its architecture, for the line about where a model comes from; and, as such, what
+    its shapes leave open, and what was `given`."""
     plain = {name: value for name, value in args.items() if name != "num_classes" and not callable(value)}
-    shown = [f"{name}={value}" for name, value in plain.items()] + ([f"image {size[0]}×{size[1]}"] if size else [])
-    return f"as its weights say: {', '.join(shown)}" if shown else ""
+    said, open_, stated = list[str](), list[str](), list[str]()
+    for name, value in plain.items():
+        kind = stated if name in given else open_ if (name, value) in SUPPOSED else said
+        kind.append(f"{name}={'of the file' if name in VALUED else value}")
+    if size and "img_size" not in given:
+        open_.append(f"a square image of {by(size)}")
+    kinds = {"as its weights say": said, "supposed, as no shape says it": open_, "as given": stated}
+    return "; ".join(f"{words}: {', '.join(kind)}" for words, kind in kinds.items() if kind)
+
+
+def _listed(who: str, values: Mapping[str, Any]) -> str:
+    shown = ", ".join(f"{name}={str(value)[:60]}" for name, value in values.items())
+    return f"{who}: {shown}" if shown else ""
+
+
+def told(title: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(arguments of the model, words of its pictures) that timm's train.py was given. Raises ModelError."""
+    checkpoint.refuse_sizes(title, options)
+    names = {"gp": "global_pool", "in_chans": "in_chans"}
+    built = {names[key]: value for key, value in options.items() if key in names}
+    return built, {key: value for key, value in options.items() if key not in names}
+
+
+def _size_told(pictures: Mapping[str, Any]) -> Size | None:
+    side = pictures.get("img_size")
+    sides = tuple(pictures.get("input_size", (0, side, side)))[-2:]
+    return (sides[0], sides[1]) if len(sides) == 2 and all(isinstance(each, int) for each in sides) else None
 
 
 def planned(title: str, name: str, state: State, model_args: Mapping[str, Any]) -> tuple[dict[str, Any], Size | None]:
     """(arguments for timm, image size where it is not the architecture's own) of the model that fits the weights."""
     args = dict(model_args)
     size = args.pop("img_size", None)
-    size = (size, size) if isinstance(size, int) else size
+    size = (size, size) if isinstance(size, int) else tuple(size) if size else None
     drawn = plan(name, None, title, **args)
     if drawn is None:
         return args, size
     shapes = _shapes_in_timms_names(name, state, drawn)
-    found = followed(title, drawn, shapes)
+    found = followed(title, drawn, shapes, size)
     follows = found.pop("img_size", None)
     return {**found, **args}, size or follows
 
@@ -122,12 +172,15 @@ def filtered(name: str, state: State, model: nn.Module) -> State:
     return function(state, model, **options)
 
 
-def translated(title: str, name: str, state: State, model: nn.Module, *, stretch: bool) -> State:
-    """The weights in the names, and for `stretch` in the sizes, of a timm model. Raises ModelError."""
-    own = model.state_dict()
+def translated(title: str, name: str, state: State, model: Any, *, stretch: bool, size_hw: Size | None = None) -> State:
+    """The weights in the names, and for `stretch` in the sizes, of a timm model. `size_hw`: of the images in training,
+    which timm else takes from its architecture, and would stretch 16 × 4 places from 8 × 8. Raises ModelError."""
+    own, config = model.state_dict(), getattr(model, "pretrained_cfg", None)
     try:
         if stretch:
             return filtered(name, state, model)
+        if size_hw and config:
+            model.pretrained_cfg = {**config, "input_size": (3, *size_hw)}
         with _NoResampling():
             return filtered(name, state, model)
     except Exception as error:  # timm's translation trips over what it has never seen
@@ -139,6 +192,9 @@ def translated(title: str, name: str, state: State, model: nn.Module, *, stretch
                 f"{tuple(own[differs].shape)} expected; choose the architecture with its patches and windows."
             ) from None
         raise misfit(title, name, state, own) or ModelError(f"{title} does not fit {name}.") from error
+    finally:
+        if size_hw and config:
+            model.pretrained_cfg = config
 
 
 def _refuse_other_tables(title: str, state: State, model: Any) -> None:

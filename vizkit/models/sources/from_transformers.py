@@ -10,16 +10,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vizkit.image import Preprocessing
 from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
-from vizkit.models.sources.creating import Size, create, misfit
+from vizkit.models.sources.creating import Size, by, create, misfit
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels, licence_on, with_head
+from vizkit.models.sources.loaded import (
+    NO_LICENCE,
+    Loaded,
+    datasets_on,
+    imagenet_labels_where,
+    licence_on,
+    with_head,
+)
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.transformers_weights import WEIGHTS, held, weights_of
-from vizkit.models.sources.wrap import wrap
 
 TWO_TOWERS = ("CLIPModel", "SiglipModel")
 
@@ -66,22 +73,29 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     config = read_config(folder, title)
     holds = held(folder, title)
     needs = preprocessing_of(folder, title, config, size_hw)
+    if size_hw is None and config["model_type"].startswith("dinov2"):  # takes any size, and its processors give another
+        config |= {transformers_names.SHOWN_HW: needs.size_hw}
     try:
         drawn = {name: torch.empty(shape, device="meta") for name, shape in holds.shapes.items()}
         found = translation(config, drawn)
     except Exception:  # a configuration with something missing, or anything at all in it: the library says what
         found = None
     if found is not None:
-        loaded = _in_timm(folder, title, config, found, holds, pretrained, size_hw)
+        loaded = _in_timm(folder, title, config, found, holds, needs, pretrained, size_hw)
         how = f"as timm's {found.architecture.partition('_')[0]}"
     else:
-        loaded = wrap(_in_transformers(folder, title, config, holds, pretrained), name=title, device="cpu")
+        loaded = Loaded(title, _in_transformers(folder, title, config, holds, pretrained), torch.device("cpu"), needs)
         without = _class_named(config).endswith(LOCATING)
         how = "as its own module" + (", without the head for boxes or maps" if without else "")
-    own = (needs.size_hw if size_hw is None else size_hw) if found is None else input_size(loaded.model, needs.size_hw)
+    own = needs.size_hw if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
+    if own != needs.size_hw:
+        said += f", which takes {by(own)} pixels where its image processor gives {by(needs.size_hw)}"
+        needs = needs.of_size(own)
     about = processor(folder, title)
-    if "image_mean" not in about and about.get("do_normalize") is not False:
+    if not needs.translated:
+        said += ", pictures by its own image processor"
+    if needs.processor is None and "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
         pretrained and found is not None and _class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
@@ -89,14 +103,16 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     loaded = replace(
         loaded,
         name=title,
-        preprocessing=replace(needs, size_hw=own),
-        labels=labels_of(config, loaded.model),
+        preprocessing=needs,
+        labels=labels_of(config, loaded.model, datasets_on(folder / "README.md")),
         source=said,
         licence=(licence_on(folder / "README.md") or "not stated") if pretrained else NO_LICENCE,
         trained=pretrained,
         text_tower=folder if both_towers else None,
     )
     head = PROBLEMS.get(str(config.get("problem_type"))) if loaded.outputs else None
+    if head is None and "ForImageClassification" in _class_named(config) and (loaded.outputs or 0) > 1:
+        head = "softmax"  # as the library's own pipeline reads these
     return loaded if head is None else with_head(loaded, head)
 
 
@@ -131,7 +147,14 @@ def translation(config: Config, state: Mapping[str, Tensor]) -> Translation | No
 
 
 def _in_timm(
-    folder: Path, title: str, config: Config, found: Translation, holds: Holding, pretrained: bool, size_hw: Size | None
+    folder: Path,
+    title: str,
+    config: Config,
+    found: Translation,
+    holds: Holding,
+    needs: Preprocessing,
+    pretrained: bool,
+    size_hw: Size | None,
 ) -> Loaded:
     args = dict(found.args)
     size = size_hw or args.pop("img_size", None)
@@ -148,7 +171,7 @@ def _in_timm(
         model.num_classes = 0  # its head projects into the space that it shares with texts
     if config["model_type"] == "deit" and hasattr(model, "reg_token") and model.reg_token is not None:
         model.dist_token = model.reg_token  # so that it goes by its name
-    return wrap(model, device="cpu")
+    return Loaded(title, model, torch.device("cpu"), needs)
 
 
 def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, pretrained: bool) -> nn.Module:
@@ -241,10 +264,13 @@ def input_size(model: Any, size_hw: Size) -> Size:
     return (int(size[0]), int(size[1])) if size else size_hw
 
 
-def labels_of(config: Config, model: Any) -> tuple[str, ...]:
-    """`id2label`, unless it is the library's own LABEL_0, LABEL_1 … or the model has no classes."""
+def labels_of(config: Config, model: Any, datasets: str = "") -> tuple[str, ...]:
+    """`id2label`, unless it is the library's own LABEL_0, LABEL_1 … or the model has no classes. `datasets`: of what it
+    has learned from."""
     count, names = int(getattr(model, "num_classes", 0)), config.get("id2label")
     if not isinstance(names, dict) or len(names) != count:
-        return imagenet_labels(count)
+        return imagenet_labels_where(count, datasets)
     labels = tuple(str(names.get(str(i), f"class {i}")) for i in range(count))
-    return imagenet_labels(count) if all(re.fullmatch(r"LABEL_\d+", label) for label in labels) else labels
+    return (
+        imagenet_labels_where(count, datasets) if all(re.fullmatch(r"LABEL_\d+", label) for label in labels) else labels
+    )

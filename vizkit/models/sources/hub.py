@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +44,15 @@ class UnnamedError(ModelError):
     def __init__(self, sentence: str, fits: list[str]) -> None:
         super().__init__(sentence)
         self.fits = fits
+
+
+class PartError(ModelError):
+    """A file holds several networks, and nothing says which is meant; `parts`: their prefixes, of which `usual` is what
+    one means where it fits too."""
+
+    def __init__(self, sentence: str, parts: Sequence[str], usual: str | None = None) -> None:
+        super().__init__(sentence)
+        self.parts, self.usual = list(parts), usual
 
 
 class OfflineError(ModelError):
@@ -94,6 +103,8 @@ def _download(repo: str, revision: str | None = None, check: Callable[[Path], ob
     with _in_a_sentence(repo, revision):
         sizes = _files_of(repo, revision)
         weights = [name for name in WEIGHTS if name in sizes][:1]
+        if "adapter_config.json" in sizes:
+            raise ModelError(f"{repo} is an adapter: fetch its files into a folder, and open that.")
         if weights and sizes[weights[0]] > settings().model_bytes:
             raise over_budget(repo, sizes[weights[0]], settings().model_bytes)
         path = None

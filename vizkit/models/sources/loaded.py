@@ -1,11 +1,12 @@
 """A model ready to be looked at, and what is known about it: preprocessing, class names, licence, origin."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,20 @@ from vizkit.traces import TraceError
 
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
+_CARD_DATASETS = re.compile(r"\A---\n(?:.*\n)*?datasets?:((?:.*\n)(?:[ -].*\n)*)", re.MULTILINE)
+_IMAGENET = re.compile(r"imagenet|ilsvrc|(?<![a-z0-9])in(1|12|21|22)k(?![a-z0-9])", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:.*\()?(?:class|label|value|feature)? ?(\d{1,9})\)?", re.IGNORECASE)
+MOST_NAMED = 5
+
+
+class Counted(NamedTuple):
+    """What `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones, those that change
+    their weights, and whether anything is decided by the image."""
+
+    layers: int | None
+    linear: int
+    changed: int
+    decides: bool
 
 
 @dataclass(eq=False)
@@ -26,13 +41,12 @@ class Loaded:
 
     `labels` are the class names in the order of the logits, empty when unknown. `compared` remembers, for each input
     size and kind of recording, whether `forward` believed the features, and how far the logits were apart; `counted`,
-    for each input size, what `recording.counting` says of a plain pass: attention layers (None: unknown), linear ones,
-    and those that change their weights; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
+    for each input size; `weights_bytes` what `budget` counted; `placed` where the first tokens lie, see
     `families.measured`; `places` its attention layers, see `recording.editing`; `proven` what was heard and judged of
     the places of its tokens, see `families.proven_places`. `grid`: (rows, columns) of the patches,
     where the owner of the model has given it. `head`: what
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
-    a head, None where nobody knows.
+    a head, None where nobody knows; `probabilities`: whether the model itself has made probabilities of its logits.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`.
     """
 
@@ -48,10 +62,11 @@ class Loaded:
     head: Head = None  # pyright: ignore[reportAssignmentType]  # left out, it is guessed below
     head_guessed: bool = False
     outputs: int | None = None
+    probabilities: bool = False
     text_tower: Path | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
-    counted: dict[tuple[int, int], tuple[int | None, int, int]] = field(default_factory=dict, init=False)
+    counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)
     weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
     placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
     places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
@@ -62,7 +77,7 @@ class Loaded:
             count = getattr(self.model, "num_classes", None)
             self.outputs = count if isinstance(count, int) else None
         if self.head is None:
-            self.head, self.head_guessed = _guessed(self.outputs)
+            self.head, self.head_guessed = guessed_head(self.outputs, self.labels)
 
     @property
     def parameters(self) -> int:
@@ -86,13 +101,18 @@ class Loaded:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before its answers are believed, in sentences."""
-        if not self.head_guessed:
-            return ()
-        kinds = ", ".join(f'"{name}"' for name in HEADS)
-        return (
-            f"Nothing says what kind of head {self.name} has; {self.head.name} is a guess: give head= one of {kinds} "
-            "to load or wrap, or write it into its config.json.",
-        )
+        kinds, notes = ", ".join(f'"{name}"' for name in HEADS), []
+        if self.head_guessed:
+            notes.append(
+                f"Nothing says what kind of head {self.name} has; {self.head.name} is a guess: give head= one of "
+                f"{kinds} to load or wrap, or write it into its config.json."
+            )
+        if self.classifies and self.trained and self.outputs and self.outputs > 1 and not self.labels:
+            notes.append(
+                f"Nothing says what the {self.outputs:,} classes of {self.name} are called: give labels= to load or "
+                "wrap (--labels on the command line), or write them into its config.json as label_names."
+            )
+        return tuple(notes)
 
     def label(self, index: int) -> str:
         """What an output is called: by its own name, else by its number."""
@@ -102,16 +122,55 @@ class Loaded:
             return self.labels[index]
         return self.head.output if self.outputs == 1 else f"{self.head.output} {index}"
 
+    def number_of(self, target: "int | str | None") -> int | None:
+        """An output by its number from 0, or by what it is called: its name, a part that no other name has, "class 3",
+        or as lists tell two of one name apart, "crane (class 517)". Digits are a name where an output has it. None of
+        None. ValueError where there is no such output, or several.
+        """
+        if target is None or not isinstance(target, str):
+            return None if target is None else int(target)
+        sought, labels = target.casefold().strip(), [label.casefold().strip() for label in self.labels]
+        numbered = _NUMBER.fullmatch(sought)
+        near = [i for i, label in enumerate(labels) if label == sought]
+        if not near and numbered:
+            return int(numbered[1])  # the forward pass knows how many there are
+        near = near or [i for i, label in enumerate(labels) if sought and sought in label]
+        if len(near) == 1:
+            return near[0]
+        kind, few = self.head.output, (near or range(len(labels)))[:MOST_NAMED]
+        if not labels:
+            raise ValueError(f"No {kind} of {self.name} has a name; give the number of one.")
+        named = ", ".join(f"{self.labels[i]} ({kind} {i})" for i in few)
+        if near:
+            raise ValueError(
+                f"{len(near)} classes of {self.name} have {target[:60]!r} in their name: {named}; give a number."
+            )
+        raise ValueError(f"{self.name} has no {kind} {target[:60]!r}; it has {named}.")
 
-def _guessed(outputs: int | None) -> tuple[Head, bool]:
-    """(head, whether that is a guess) by the number of outputs alone."""
-    from timm.data import infer_imagenet_subset
+    def logits_of(self, out: Any, images: int = 1) -> Tensor:
+        """What the model returned for so many images as logits, or values, (image, output), float32; as
+        `outputs_of`. Of probabilities that it has made itself they are the logarithms, or those of the odds."""
+        values = outputs_of(out, images)
+        if not self.probabilities or not self.head.probable:
+            return values
+        values = values.clamp(min=torch.finfo(torch.float32).tiny)
+        return values.log() if self.head.exclusive else values.logit(eps=torch.finfo(torch.float32).eps)
 
+
+def guessed_head(outputs: int | None, labels: Sequence[str]) -> tuple[Head, bool]:
+    """(head, whether that is a guess) by the number of outputs, and their names, alone."""
     if outputs == 0:
         return EMBEDDING, False
     if outputs == 1:  # a softmax over one class would always say 1
         return REGRESSION, True
-    return SOFTMAX, not infer_imagenet_subset({"num_classes": outputs})
+    return SOFTMAX, not (labels and imagenet_labels(outputs or 0))  # as many as ImageNet's, and they have names
+
+
+def with_labels(loaded: Loaded, labels: Sequence[str]) -> Loaded:
+    """The model with the names of its outputs that its owner gives, in their order. Raises ModelError."""
+    if loaded.outputs not in (None, len(labels)):
+        raise ModelError(f"{loaded.name} has {loaded.outputs:,} outputs, and these are {len(labels):,} names for them.")
+    return replace(loaded, labels=tuple(map(str, labels)))
 
 
 def with_head(loaded: Loaded, stated: object) -> Loaded:
@@ -135,22 +194,29 @@ def described(
     trained: bool = True,
     card: Path | None = None,
     channels: int | None = None,
+    told: Mapping[str, Any] = MappingProxyType({}),
+    says: Sequence[str] | None = None,
 ) -> Loaded:
     """What timm knows about its model. `card`: where to look for a licence that the configuration does not state.
+    `says`: what is known of its classes, where that is not the model's own configuration.
 
     `channels`: of the input, where the architecture's own are others; of one, mean and deviation are the average of
-    the three, as timm makes them.
+    the three, as timm makes them. `told`: what its training was told of pictures otherwise, in the words of timm's
+    train.py.
     """
     import timm.data
 
     config: dict[str, Any] = dict(getattr(model, "pretrained_cfg", {}) or {})
-    resolved = timm.data.resolve_model_data_config(model)
+    try:
+        resolved = timm.data.resolve_model_data_config(model, dict(told) | ({"in_chans": channels} if channels else {}))
+    except (AssertionError, TypeError, ValueError, LookupError):
+        raise ModelError(f"What {name} says of its pictures makes no sense: {str(dict(told))[:120]}.") from None
     if size_hw:
         resolved["input_size"] = (resolved["input_size"][0], *size_hw)
         resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]
     if channels is not None:
         resolved["input_size"] = (channels, *resolved["input_size"][1:])
-        for key in ("mean", "std"):
+        for key in {"mean", "std"} - {*told}:
             resolved[key] = (sum(resolved[key]) / len(resolved[key]),) * channels
     try:
         preprocessing = Preprocessing.from_config(resolved)
@@ -158,24 +224,39 @@ def described(
         reason = str(error)
         raise ModelError(f"The preprocessing of {name} makes no sense: {reason[:1].lower()}{reason[1:]}") from None
     licence = str(config.get("license") or licence_on(card) or "not stated")[:80] if trained else NO_LICENCE
-    return Loaded(name, model, torch.device("cpu"), preprocessing, _labels_of(model, config), source, licence, trained)
+    count = getattr(model, "num_classes", 0)
+    labels = _labels_of(model, config) if says is None else imagenet_labels_where(count, *says)
+    return Loaded(name, model, torch.device("cpu"), preprocessing, labels, source, licence, trained)
 
 
 def licence_on(card: Path | None) -> str | None:
-    if card is None or not card.is_file():
-        return None
-    match = _CARD_LICENCE.match(card.read_text(encoding="utf-8", errors="replace")[:10_000])
+    match = _CARD_LICENCE.match("" if card is None else _start_of(card))
     return match[1] if match else None
 
 
+def datasets_on(card: Path) -> str:
+    """What a model card says that the model has learned from; "" where it says nothing."""
+    match = _CARD_DATASETS.match(_start_of(card))
+    return match[1] if match else ""
+
+
+def _start_of(card: Path) -> str:
+    return card.read_text(encoding="utf-8", errors="replace")[:10_000] if card.is_file() else ""
+
+
 def _labels_of(model: nn.Module, config: dict[str, Any]) -> tuple[str, ...]:
-    """Class names from the model's own configuration, else ImageNet's when the number of classes is one of its sets."""
+    """Class names from the model's own configuration, else ImageNet's where it says that they are."""
     count = getattr(model, "num_classes", 0)
     names, descriptions = config.get("label_names"), config.get("label_descriptions") or {}
     if isinstance(names, list | tuple) and len(names) == count:
         lookup = descriptions if isinstance(descriptions, dict) else {}
         return tuple(str(lookup.get(str(name), name)) for name in names)
-    return imagenet_labels(count)
+    return imagenet_labels_where(count, *(str(config.get(key)) for key in ("tag", "dataset", "hf_hub_id", "url")))
+
+
+def imagenet_labels_where(count: int, *says: str) -> tuple[str, ...]:
+    """`imagenet_labels` where one of these texts says ImageNet: others have 1,000 classes too."""
+    return imagenet_labels(count) if any(map(_IMAGENET.search, says)) else ()
 
 
 @cache
@@ -187,15 +268,9 @@ def imagenet_labels(count: int) -> tuple[str, ...]:
     return tuple(str(label) for label in ImageNetInfo(subset).label_descriptions()) if subset else ()
 
 
-def logits_of(out: Any) -> Tensor:
-    """The vector of logits of one image, (label,) float32; otherwise as `logits_of_images`."""
-    logits = logits_of_images(out)
-    return logits[0] if logits.dim() == 2 else logits
-
-
-def logits_of_images(out: Any) -> Tensor:
-    """What a model returned for a batch as (image, label), float32; models with two heads (distilled LeViT in training)
-    give their mean.
+def outputs_of(out: Any, images: int = 1) -> Tensor:
+    """What a model returned for so many images as (image, output), float32; models with two heads (distilled LeViT in
+    training) give their mean, and an axis of one that the model has left out stands again.
 
     Other libraries' models return an object or a mapping: their `logits`, or the vector that stands for the image.
     TraceError where the model ends in a map.
@@ -206,7 +281,8 @@ def logits_of_images(out: Any) -> Tensor:
             out = found
             break
     if isinstance(out, tuple | list):
-        vectors = [one for one in out if isinstance(one, Tensor) and one.dim() == 2]
+        numbers = [one for one in out if isinstance(one, Tensor) and one.dim() < 3]
+        vectors = [one for one in numbers if one.dim() == 2] or numbers
         if not vectors:
             raise TraceError("This model returns no vector of logits or features for an image.")
         out = torch.stack(vectors).mean(0) if len({one.shape for one in vectors}) == 1 else vectors[0]
@@ -214,4 +290,6 @@ def logits_of_images(out: Any) -> Tensor:
         raise TraceError(f"This model returns a {type(out).__name__}, in which no logits are found.")
     if out.dim() > 2:
         raise TraceError("This model ends in a map, not in class scores; vizkit shows classifiers and feature vectors.")
-    return out.float()
+    if out.numel() % images:
+        raise TraceError(f"This model returns {out.numel()} numbers for {images} images, in which no logits are found.")
+    return out.float().reshape(images, -1) if out.dim() < 2 else out.float()

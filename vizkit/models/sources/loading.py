@@ -1,24 +1,29 @@
 """Models from every source as one `Loaded`: timm by name, bundled, hub, torchvision, a run folder, a checkpoint."""
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
 from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.networks.sequence_models import NETWORKS
-from vizkit.models.sources import checkpoint, hub
+from vizkit.models.sources import adapters, checkpoint, hub
 from vizkit.models.sources.creating import Size, by, create, known, norm_of, plan, refuse_stretched_positions
-from vizkit.models.sources.fitting import fitting
+from vizkit.models.sources.fitting import fits, fitting
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
-from vizkit.models.sources.hub import ModelError, UnnamedError
-from vizkit.models.sources.loaded import Loaded, described, with_head
+from vizkit.models.sources.hub import ModelError, PartError, UnnamedError
+from vizkit.models.sources.loaded import Loaded, described, with_head, with_labels
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, from_torchvision
 from vizkit.models.sources.transformers_weights import has_weights
+from vizkit.models.sources.weight_names import is_adapter, refuse_adapters
 from vizkit.models.sources.zero_shot import with_classes
+from vizkit.regular_files import NO_FILE, is_regular
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_folder", "bundled_names", "load", "published_weights"]
 
@@ -32,21 +37,26 @@ def load(
     device: str | torch.device | None = None,
     image_size: int | Size | None = None,
     architecture: str | None = None,
+    part: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     head: str | None = None,
     classes: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Loaded:
     """Load a model.
 
     `source`: a timm name, "bundled:<name>", "hf-hub:<owner/name>", "torchvision:<name>", a run folder in timm's
     Hugging Face layout, or a checkpoint file (with the timm name of its `architecture`, or "torchvision:<name>", unless
-    the file names it). `pretrained=False`: the same architecture with random weights. `image_size`: pixels, or (height,
-    width), where the model allows another input than its own. `model_args`: options of a timm architecture, as
-    `timm.create_model` takes them; of a file, depth, patches, windows, classes and image size follow from its shapes.
+    the file names it), or a folder with a LoRA adapter (with its base as `architecture`, unless it is on the hub or in
+    the folder). `part`: which of several networks in a file, as "student". `pretrained=False`: the same architecture
+    with random weights. `image_size`: pixels, or (height, width), where the model allows another input than its own.
+    `model_args`: options of a timm architecture, as `timm.create_model` takes them; of a file, depth, patches, windows
+    and classes follow from its shapes, and the size of a square image.
     `head`: what the outputs are, "softmax", "sigmoid", "regression" or "embedding" (`vizkit.heads`), where the source
     does not say it; otherwise it is guessed from their number. `classes`: of a CLIP or SigLIP with both towers (a
-    folder of transformers), texts such as "a photo of a cat" that become its classes. `device=None` takes the GPU if
-    there is one. Raises ModelError with one sentence for the user, OfflineError without a network.
+    folder of transformers), texts such as "a photo of a cat" that become its classes. `labels`: what its
+    outputs are called, in their order, where the source does not say it. `device=None` takes the GPU if there is one.
+    Raises ModelError with one sentence for the user, OfflineError without a network.
     """
     chosen, size_hw = _checked_device(device), _checked_size(image_size)
     options = dict(model_args or {})
@@ -60,9 +70,13 @@ def load(
         folder = hub.weights_file(rest, lambda path: _plan_folder(path, rest, size_hw)).parent
         loaded = _from_folder(folder, name, pretrained, size_hw)
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
-        loaded = _from_file(Path(name), architecture, pretrained, size_hw, options)
+        loaded = _from_file(Path(name), architecture, part, pretrained, size_hw, options)
     elif _is_folder(source):
-        loaded = _from_folder(Path(name), Path(name).resolve().name, pretrained, size_hw)
+        given = Path(name), Path(name).resolve().name, pretrained, size_hw
+        adapted = adapters.is_folder(Path(name))
+        loaded = _from_adapter(*given, architecture, options) if adapted else _from_folder(*given)
+    elif error := _other_file(name):
+        raise error
     elif {"/", "\\"} & set(name):
         raise ModelError(f"There is no folder {Path(name).name!r} here; a model on the hub is hf-hub:owner/name.")
     else:
@@ -72,6 +86,7 @@ def load(
     if loaded.trained:
         refuse_missing_numbers(loaded.name, loaded.model)
     loaded.model.eval().requires_grad_(False)
+    loaded = loaded if labels is None else with_labels(loaded, labels)
     loaded = loaded if head is None else with_head(loaded, head)
     return _placed(loaded, chosen, probe=size_hw is not None)
 
@@ -102,6 +117,19 @@ def _is_folder(source: str | Path) -> bool:
         return not taken and Path(source).is_dir()
     except OSError:  # too long for a name, not readable
         return False
+
+
+def _other_file(name: str) -> ModelError | None:
+    """Of what lies here and is neither a folder nor a file of weights that is opened."""
+    path = Path(name)
+    if not os.path.exists(path) or path.is_dir():
+        return None
+    if not is_regular(path):
+        return ModelError(f"{path.name[:60]} cannot be opened: {NO_FILE}.")
+    return ModelError(
+        f"{path.name[:60]}: this kind of file cannot be opened; give weights of PyTorch "
+        f"({', '.join(checkpoint.SUFFIXES)}), or a folder of transformers or timm."
+    )
 
 
 def _placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
@@ -177,6 +205,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         raise ModelError(f"{title} reads texts, not pictures; `vizkit.models.sequences.open_sequence` opens it.")
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
+    refuse_adapters(title, holds.shapes)
     options = {"pretrained": pretrained, **norm_of(config)}
     model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", **options)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
@@ -200,21 +229,81 @@ def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
     plan(f"local-dir:{folder}", size_hw, title)
 
 
+def _from_adapter(
+    folder: Path, title: str, pretrained: bool, size_hw: Size | None, architecture: str | None, options: dict[str, Any]
+) -> Loaded:
+    """A folder with a LoRA adapter, in its base."""
+    if not pretrained:
+        raise ModelError(f"{title} is an adapter of trained weights; for random ones load its base by its name.")
+    adapter = adapters.read_adapter(folder, title)
+    name = adapters.base_of(adapter, folder, architecture)
+    kind, _, rest = name.partition(":")
+    if kind == "hf-hub":
+        base = hub.weights_file(rest, lambda path: _plan_folder(path, rest, size_hw)).parent
+    else:
+        base = bundled_folder(rest) if kind == "bundled" else Path(name) if _is_folder(name) else None
+    if base is None:
+        return adapters.merged_into(load(name, device="cpu", image_size=size_hw, model_args=options), adapter)
+    if base != folder and (base / adapters.CONFIG).is_file():
+        raise ModelError(f"{title} is an adapter of {base.name}, which is an adapter too: {adapters.MERGED}.")
+    if not is_transformers(base):
+        return adapters.merged_into(_from_folder(base, name if kind else base.name, True, size_hw), adapter)
+    with TemporaryDirectory() as place:
+        adapters.merged_folder(base, folder, adapter, Path(place))
+        loaded = from_transformers(Path(place), title, "folder", True, size_hw)
+    return replace(loaded, source=f"{loaded.source}, {adapter.said}", text_tower=None)
+
+
 def _from_file(
-    path: Path, architecture: str | None, pretrained: bool, size_hw: Size | None, options: dict[str, Any]
+    path: Path,
+    architecture: str | None,
+    part: str | None,
+    pretrained: bool,
+    size_hw: Size | None,
+    options: dict[str, Any],
 ) -> Loaded:
     name = architecture or ""
     if not pretrained:
         known(name)
         raise ModelError(f"{path.name} holds trained weights; for random ones load {name} by its name.")
-    file = checkpoint.read_checkpoint(path)
+    if path.name in adapters.FILES and (path.parent / adapters.CONFIG).is_file():
+        return _from_adapter(path.parent, path.parent.name, pretrained, size_hw, architecture, options)
+    file = _meant(path, name, part)
+    if is_adapter(file.state):
+        if not (path.parent / adapters.CONFIG).is_file():
+            raise ModelError(
+                f"{path.name} holds an adapter without its {adapters.CONFIG}, which says how strong it is: put that "
+                f"beside it, or {adapters.MERGED}."
+            )
+        adapter = adapters.read_adapter(path.parent, path.name, file.state)
+        file = file._replace(state=adapters.merged({}, adapter), part=adapter.said)
     refuse_foreign(path.name, file.state)
     name = name or file.architecture or ""
     if not name:
-        fits = fitting(path, file.state)
-        said = f"; its shapes fit {', '.join(fits)}" if fits else "; name its timm model"
-        raise UnnamedError(f"{path.name} does not say which architecture it is{said}.", fits)
+        names = fitting(path, file.state)
+        said = f"; its shapes fit {', '.join(names)}" if names else "; name its timm model"
+        raise UnnamedError(f"{path.name} does not say which architecture it is{said}.", names)
     kind, _, rest = name.partition(":")
     if kind == "torchvision":
         return fine_tuned(path, file, rest, size_hw)
     return from_checkpoint(path, file, name, size_hw, options)
+
+
+def _meant(path: Path, name: str, part: str | None) -> checkpoint.Checkpoint:
+    """The network of a file that is asked for, or the only one that fits an architecture."""
+    try:
+        return checkpoint.read_checkpoint(path, part)
+    except PartError as error:
+        if part is not None:
+            raise
+        files = {each: checkpoint.read_checkpoint(path, each) for each in error.parts}
+        fit = [
+            each
+            for each, file in files.items()
+            if (sought := name or file.architecture) and fits(path, sought, file.state)
+        ]
+        usual = error.usual if error.usual in (fit or [error.usual] * (not name)) else None
+        chosen = fit[0] if len(fit) == 1 else usual
+        if chosen is None:
+            raise
+        return files[chosen]

@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from vizkit.heads import SOFTMAX
 from vizkit.image import Preprocessing
 from vizkit.models.sources import checkpoint, hub
 from vizkit.models.sources.creating import Size, misfit
 from vizkit.models.sources.following import Shapes, count, heads_of, square, window_of
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels
+from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels_where
 from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
 
 TRANSFORMERS = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
@@ -47,8 +48,8 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     source = "torchvision" if pretrained else "torchvision, random weights"
     licence = weights.meta.get("license", "BSD-3-Clause") if pretrained else NO_LICENCE
     needs = preprocessing(weights, size_hw or (side, side))
-    place = torch.device("cpu")
-    return Loaded(f"torchvision:{name}", model, place, needs, labels, source, licence, pretrained, outputs=len(labels))
+    named, place, many = f"torchvision:{name}", torch.device("cpu"), len(labels)
+    return Loaded(named, model, place, needs, labels, source, licence, pretrained, head=SOFTMAX, outputs=many)
 
 
 def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size | None) -> Loaded:
@@ -65,7 +66,10 @@ def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size
         raise error
     model.load_state_dict(state)
     count = options["num_classes"]
-    needs, labels = preprocessing(weights, size_hw or (side, side)), imagenet_labels(count)
+    needs = preprocessing(weights, size_hw or (side, side))
+    every: Any = type(weights)
+    published_file = any(each.url.endswith(f"/{path.name}") for each in every)
+    labels = imagenet_labels_where(count, path.stem, "imagenet" if published_file else "")
     about = f"checkpoint of torchvision:{name}"
     return Loaded(path.stem, model, torch.device("cpu"), needs, labels, about, outputs=count)
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 State = dict[str, Tensor]
@@ -68,6 +69,7 @@ LAYER = {
     r"^(cls_)?classifier\.": "head.",
     r"^distillation_classifier\.": "head_dist.",
 }
+SHOWN_HW = "shown_hw"  # in a configuration, by vizkit: the size that the image processor gives
 BESIDE = r"^(pooler\.|decoder|embeddings\.mask_token)"
 
 
@@ -82,7 +84,7 @@ def _vit_args(config: Config, state: State) -> dict[str, Any]:
     hidden = config.get("intermediate_size") or width * config.get("mlp_ratio", 4)
     return {
         "img_size": side(config["image_size"]),
-        "patch_size": side(config["patch_size"])[0],
+        "patch_size": side(config["patch_size"]),
         "in_chans": config.get("num_channels", 3),
         "embed_dim": width,
         "depth": config["num_hidden_layers"],
@@ -114,6 +116,15 @@ def dinov2(config: Config, state: State) -> Translation | None:
         return None
     weights = renamed(state, LAYER, BESIDE)
     args = {**_vit_args(config, weights), "init_values": 1.0}
+    if (size := config.get(SHOWN_HW, args["img_size"])) != args["img_size"]:
+        # As the library does in every pass, one way with registers and another without.
+        places, patch = weights["pos_embed"], args["patch_size"]
+        rows, columns = (length // patch for length in args["img_size"])
+        grid = places[:, 1:].unflatten(1, (rows, columns)).permute(0, 3, 1, 2).float()
+        new_hw = (size[0] // patch, size[1] // patch)
+        grid = F.interpolate(grid, new_hw, mode="bicubic", align_corners=False, antialias="reg_token" in weights)
+        weights["pos_embed"] = torch.cat([places[:, :1], grid.flatten(2).transpose(1, 2).to(places)], 1)
+        args["img_size"] = size
     if "reg_token" in weights:  # inserted after the positions were added, so timm adds that of the class token before
         places = weights["pos_embed"]
         weights |= {"cls_token": weights["cls_token"] + places[:, :1], "pos_embed": places[:, 1:]}

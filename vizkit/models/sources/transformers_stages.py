@@ -28,7 +28,7 @@ def swin(config: Config, state: State) -> Translation | None:
     second = config["model_type"] == "swinv2"
     args = {
         "img_size": side(config["image_size"]),
-        "patch_size": side(config["patch_size"])[0],
+        "patch_size": side(config["patch_size"]),
         "in_chans": config.get("num_channels", 3),
         "embed_dim": config["embed_dim"],
         "depths": tuple(config["depths"]),

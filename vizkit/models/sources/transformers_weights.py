@@ -11,6 +11,7 @@ from torch import Tensor
 from vizkit.models.sources.checkpoint import read_header, read_json, read_torch_file
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
+from vizkit.models.sources.weight_names import refuse_adapters
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -35,7 +36,9 @@ def weights_of(folder: Path, title: str) -> dict[str, Tensor]:
 def held(folder: Path, title: str) -> Holding:
     """What the files hold, without reading their weights. Raises ModelError where they are not what the index says."""
     if _is_earlier(folder):
-        return read_torch_file(folder / EARLIER).holds
+        holds = read_torch_file(folder / EARLIER).holds
+        refuse_adapters(title, holds.shapes)
+        return holds
     shapes, kinds = {}, {}
     for path, names in _files(folder, title).items():
         holds = read_header(path).holds
@@ -43,6 +46,7 @@ def held(folder: Path, title: str) -> Holding:
             raise ModelError(f"{path.name} of {title} does not hold the tensors that its index names.")
         shapes |= holds.shapes
         kinds |= holds.kinds
+    refuse_adapters(title, shapes)
     return Holding(shapes, kinds)
 
 

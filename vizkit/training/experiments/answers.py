@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.image import Preprocessing, prepare
+from vizkit.image import Preprocessing, prepare_all
 from vizkit.models.probes.two_heads import refuse_one_token, two_heads
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
@@ -66,7 +66,7 @@ def ask(
 
 
 def _pixels_of(pictures: Sequence[np.ndarray], needs: Preprocessing) -> Tensor:
-    return torch.from_numpy(np.stack([prepare(rgb, needs)[0] for rgb in pictures]))
+    return torch.from_numpy(prepare_all(pictures, needs))
 
 
 def _picture_of(pictures: Sequence[np.ndarray] | ImageSet, row: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from vizkit.regular_files import read_text
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.work_folder import WorkError, WorkFolder
 from vizkit.writing import is_left
@@ -34,7 +35,7 @@ class RunFolder(WorkFolder):
     def recipe(self) -> Recipe:
         """RecipeError where the folder has none that can be read."""
         try:
-            return Recipe.from_json((self.path / "recipe.json").read_text(encoding="utf-8"))
+            return Recipe.from_json(read_text(self.path / "recipe.json"))
         except OSError:
             raise RecipeError(f"{self.path.name} is no run folder: it has no recipe.json.") from None
         except UnicodeDecodeError:
@@ -68,7 +69,7 @@ class RunFolder(WorkFolder):
         """One dictionary an epoch, up to the first line that is torn or damaged."""
         epochs = []
         try:
-            lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = read_text(self.path / "metrics.jsonl", "replace").splitlines()
         except OSError:
             return []
         for line in lines:

@@ -52,9 +52,15 @@ def save_best(
 def save_opened(folder: Path, loaded: Loaded) -> None:
     """A model as it was opened, in timm's layout, with the preprocessing and the head that it was opened with.
 
-    RecipeError where timm does not make it by a name and plain options: no run folder could open it again.
+    RecipeError where timm does not make it by a name and plain options, or its pictures are made by what no words of
+    timm's say: no run folder could open it again.
     """
     needs = loaded.preprocessing
+    if needs.crop_mode == "own" or needs.channel_order != "RGB":
+        raise RecipeError(
+            f"{loaded.name} sees pictures as only its own image processor makes them, which no run folder can hold; it "
+            "can be looked at, not trained."
+        )
     data = {key: getattr(needs, key) for key in ("mean", "std", "crop_pct", "crop_mode", "interpolation")}
     data["input_size"] = (needs.channels, *needs.size_hw)
     if not hasattr(loaded.model, "pretrained_cfg"):

@@ -1,7 +1,12 @@
 """What visitors of this server may do: as its owner has set it, else all where nobody but this machine can reach it."""
 
 import streamlit as st
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
+from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from vizkit.settings import settings
 
@@ -37,3 +42,22 @@ def upload_mib() -> int:
 def only_here() -> bool:
     """Whether the server listens on this machine alone. No address means all of them, as Streamlit has it."""
     return st.get_option("server.address") in ("127.0.0.1", "localhost", "::1")
+
+
+class OwnNames:
+    """Answers whoever calls this server by a name in server.allowedHosts. Another page could make a name of its own
+    mean this machine (DNS rebinding), and would then read and click what its visitor may. Streamlit asks for the names
+    of its websocket alone."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        names = Headers(scope=scope).getlist("host") if scope["type"] in ("http", "websocket") else None
+        if names is None or (len(names) == 1 and is_host_allowed(names[0])):
+            return await self.app(scope, receive, send)
+        return await PlainTextResponse(OTHER_NAME, 403)(scope, receive, send)
+
+
+OTHER_NAME = "This server is called by another name: its owner adds this one with --server.allowedHosts=NAME."
+HOSTS = Middleware(OwnNames)

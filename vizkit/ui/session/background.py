@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from vizkit.ui.device import DEVICE, Device
+from vizkit.device import DEVICE, Device
 from vizkit.ui.plain import plain
 
 LOOK_EVERY_S = 0.7

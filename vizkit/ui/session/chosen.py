@@ -31,6 +31,7 @@ class Opened(NamedTuple):
     path: str
     architecture: str | None = None
     head: str | None = None
+    part: str | None = None
 
 
 def picture() -> Picture:

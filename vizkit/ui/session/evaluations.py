@@ -28,8 +28,8 @@ MOST_KEPT = 60  # folders of finished evaluations
 @dataclass(frozen=True)
 class Request:
     """What is to be evaluated. `models`: as the command takes them; `content`: digest of pictures and weights;
-    `classes`: those typed for the models that read text; `head`: of those that do not say their own; `shown_by`: the
-    field of the view that shows what comes of it, by its name in the address."""
+    `classes`: those typed for the models that read text; `head`: of those that do not say their own; `part`: of files
+    with several networks; `shown_by`: the field of the view that shows what comes of it, by its name in the address."""
 
     data: str
     split: str
@@ -39,6 +39,7 @@ class Request:
     content: str
     classes: tuple[str, ...] = ()
     head: str = ""
+    part: str | None = None
     shown_by: str = "evaluated"
 
     @property
@@ -51,6 +52,7 @@ class Request:
         """Of the command line, without those that only a page needs."""
         words = ["evaluate", self.data, *(f"--model={name}" for name in self.models)]
         words += [f"--architecture={self.architecture}"] if self.architecture else []
+        words += [] if self.part is None else [f"--part={self.part}"]
         words += [f"--head={self.head}"] if self.head else []
         words += ["--classes=" + "".join(f"{text}\n" for text in self.classes)] if self.classes else []
         words += [f"--split={self.split}"] if self.split else []
@@ -70,7 +72,7 @@ def request_for(
 ) -> tuple[Request, list[str]]:
     """What to start, and a sentence for each model that cannot take part. `data`: a set's name or a path."""
     models, weights, refused = list[str](), list[object](), list[str]()
-    architectures, heads = set[str](), set[str]()
+    architectures, heads = set[tuple[str, str | None]](), set[str]()
     own = st.session_state.get("_checkpoints", {})
     typed = next((classes_of(source) for source in sources if bare(source) != source), ())
     for source in map(bare, sources):
@@ -84,7 +86,7 @@ def request_for(
                 continue
             models.append(opened.path)
             weights.append(source)
-            architectures.add(opened.architecture or "")
+            architectures.add((opened.architecture or "", opened.part))
             heads.add(head)
         elif source.startswith("run:"):
             run_folder = model_names.trained().get(source)
@@ -106,9 +108,10 @@ def request_for(
         models = [name for name in models if name not in {opened.path for opened in own.values()}]
     data = absolute(data)
     content = digest_of(pictures_digest, weights)
-    architecture = next(iter(architectures)) if len(architectures) == 1 else ""
+    architecture, part = next(iter(architectures)) if len(architectures) == 1 else ("", None)
     head = next(iter(heads)) if len(heads) == 1 else ""
-    return Request(data, split, images, tuple(dict.fromkeys(models)), architecture, content, typed, head), refused
+    named = tuple(dict.fromkeys(models))
+    return Request(data, split, images, named, architecture, content, typed, head, part), refused
 
 
 def absolute(data: str) -> str:

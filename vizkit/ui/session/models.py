@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.device import DEVICE
 from vizkit.image import Picture, Preprocessing
 from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import Opened
@@ -111,8 +112,10 @@ def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -
     from vizkit.models import load
     from vizkit.models.by_name import named
 
-    if opened is not None:
-        return load(opened.path, architecture=opened.architecture, head=opened.head, image_size=size_hw)
-    loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
+    with DEVICE.laid_down():  # a download may take minutes
+        if opened is not None:
+            path, given = opened.path, {name: value for name, value in opened._asdict().items() if name != "path"}
+            return load(path, image_size=size_hw, **given)
+        loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
     # The sentences of the library say its name.
     return replace(loaded, name=model_names.title(source)) if source.startswith("bundled:") else loaded

@@ -16,9 +16,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
+from vizkit.device import DEVICE
 from vizkit.settings import settings
 from vizkit.shortage import allocator
-from vizkit.ui.device import DEVICE
 
 ENTRY_BYTES = 1024  # of the objects around the numbers
 TRIMMED_BYTES = 128 * 2**20

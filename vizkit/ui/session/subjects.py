@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
+from vizkit.device import DEVICE
 from vizkit.image import Picture
 from vizkit.image import digest_of as digest_of_picture
-from vizkit.ui.device import DEVICE
 from vizkit.ui.session import models
 from vizkit.ui.session.chosen import cursor, title, whole_image
 from vizkit.ui.session.remembered import shelf

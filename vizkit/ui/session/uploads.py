@@ -144,12 +144,12 @@ def kept_zip(file: UploadedFile, seen: str = "", path: str = "") -> Path:
 
 
 def keep_checkpoint(files: Sequence[UploadedFile]) -> Path:
-    """The newest of the uploads as a file of this session; with a config.json among them all of them as a folder."""
+    """The newest of the uploads as a file of this session; with a configuration among them all of them as a folder."""
     if "_belongings" not in st.session_state:
         st.session_state["_belongings"] = Belongings()
         still_here()
     own = Path(tempfile.mkdtemp(dir=st.session_state["_belongings"].folder))
-    if not any(file.name == "config.json" for file in files):
+    if not any(file.name in ("config.json", "adapter_config.json") for file in files):
         place = own / f"{_stem_of(files[-1].name)}{Path(files[-1].name).suffix}"
         store(place, files[-1].getbuffer())
         return place
@@ -163,7 +163,7 @@ def _named(files: Sequence[UploadedFile]) -> dict[str, UploadedFile]:
     named = {name_of_file(file.name, 80): file for file in files}
     if len(named) < len(files):
         raise UploadError("Two of the files have the same name: open the files of one folder.")
-    weights = [name for name in named if name.endswith(".safetensors")]
+    weights = [name for name in named if name.endswith(".safetensors") and name != "adapter_model.safetensors"]
     if len(weights) == 1:
         named["model.safetensors"] = named.pop(weights[0])
     elif weights and "model.safetensors.index.json" not in named:

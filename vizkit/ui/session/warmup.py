@@ -6,6 +6,7 @@ import threading
 
 import streamlit as st
 
+from vizkit.device import import_alone
 from vizkit.shortage import allocator
 
 # Of mallopt(3). Sessions run in threads, and left alone malloc gives them up to eight arenas per core, each of which
@@ -21,7 +22,7 @@ def warm_up() -> threading.Thread:
         from vizkit.isolated_decoding import DECODERS
 
         DECODERS.warm_up()
-        import vizkit.models  # noqa: F401
+        import_alone("vizkit.models")
         from vizkit.training.runs.bin import empty_bin
         from vizkit.training.runs.folder import runs_root
         from vizkit.ui.session.uploads import sweep

@@ -1,6 +1,7 @@
 """The dialog that opens a visitor's own weights: one file, or the files of a folder of transformers or of timm."""
 
 import hashlib
+import os
 from pathlib import Path
 
 import streamlit as st
@@ -27,11 +28,12 @@ def dialog() -> None:
             TYPES,
             "checkpoint",
             "A file of weights; or model.safetensors with its config.json, and preprocessor_config.json where there is "
-            "one, as transformers and timm save them.",
+            "one, as transformers and timm save them; or an adapter with its adapter_config.json.",
         )
         folder = "" if files else folders.choose_weights("checkpoint_folder")
         fits = st.session_state.get("_fitting", [])
-        named = any(file.name == "config.json" for file in files) or (folder != "" and Path(folder).is_dir())
+        names = [file.name for file in files] or ([*os.listdir(folder)] if os.path.isdir(folder) else [])
+        named = "config.json" in names
         st.selectbox(
             "Architecture",
             [*fits, *TORCHVISION, *(name for name in model_names.timm_names() if name not in fits)],
@@ -39,11 +41,20 @@ def dialog() -> None:
             key="architecture",
             placeholder="config.json names it" if named else "timm name, or what the file says",
             disabled=named,
-            help="Only where the file does not name it. Depth, patches, windows, classes and image size follow from "
-            "the weights.",
+            help="Only where the file does not name it; of an adapter the base. Depth, patches, windows and classes "
+            "follow from the weights.",
         )
         if fits and (files or folder) and not named:
             st.info(f"The file does not name its architecture; its shapes fit {', '.join(map(plain, fits))}.")
+        parts = st.session_state.get("_parts", []) if files or folder else []
+        if parts:
+            st.selectbox(
+                "Network",
+                parts,
+                key="checkpoint_part",
+                format_func=lambda name: plain(name) or "without a prefix",
+                help="The file holds several; their names in it begin so.",
+            )
         st.selectbox(
             "Head",
             [FROM_FILE, *HEADS],
@@ -67,29 +78,33 @@ def _add_checkpoint(files: list[UploadedFile], folder: str) -> None:
     """Load the files, or what lies at `folder`, once to see that it fits; only then it joins the models. Where it does
     not say what it is, the names that fit are suggested, the best chosen."""
     from vizkit.models import ModelError, load
-    from vizkit.models.sources.hub import UnnamedError
+    from vizkit.models.sources.hub import PartError, UnnamedError
 
     path, architecture, head = None, st.session_state.get("architecture"), st.session_state.get("checkpoint_head")
     head = head if head in HEADS else None
+    parts = st.session_state.pop("_parts", [])
+    part = st.session_state.get("checkpoint_part") if parts else None
     st.session_state.pop("_fitting", None)
     try:
         path = keep_checkpoint(files) if files else Path(folder)
-        architecture = None if path.is_dir() else architecture
-        loaded = load(path, architecture=architecture, head=head)
+        architecture = None if (path / "config.json").is_file() else architecture
+        loaded = load(path, architecture=architecture, part=part if part in parts else None, head=head)
     except (ModelError, UploadError) as error:
         if files and path is not None and path.is_file():
             path.unlink()
         if isinstance(error, UnnamedError) and error.fits:
             st.session_state["_fitting"], st.session_state["architecture"] = error.fits, error.fits[0]
+            st.session_state["_parts"] = parts
         else:
             st.session_state["_checkpoint_refused"] = str(error)
+            st.session_state["_parts"] = error.parts if isinstance(error, PartError) else []
         return
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
-    parts = [hashlib.sha256(file.getbuffer()).hexdigest() for file in files] or _facts(path)
-    digest = digest_of(*parts, architecture, head)
+    facts = [hashlib.sha256(file.getbuffer()).hexdigest() for file in files] or _facts(path)
+    digest = digest_of(*facts, architecture, head, *([] if part is None else [part]))
     name = f"checkpoint:{path.stem}-{digest}"
-    st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head)
+    st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head, part)
     if loaded.text_tower is not None:
         readers().add(name)  # the sidebar asks for its classes, also on a page that loads no model
     add(name)

@@ -1,8 +1,8 @@
 """The pictures to learn from: which set, what is in it, and a few of them before anything starts."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -96,7 +96,7 @@ USES = ("to learn from", "to validate", "to test")
 def changed(data: str) -> int:
     """Of a folder or file: when, so that a mended one is looked at again."""
     try:
-        return Path(data).expanduser().stat().st_mtime_ns
+        return os.stat(os.path.expanduser(data)).st_mtime_ns
     except (OSError, ValueError):
         return 0
 

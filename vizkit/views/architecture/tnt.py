@@ -100,5 +100,5 @@ def patch_of(of: Subject, tokens: Tokens, token: int) -> Subject:
     """The pixels of a patch as a picture of its own."""
     seen = of.seen_rgb
     x0, y0, x1, y1 = (round(edge) for edge in pixel_box(tokens, token, (seen.shape[0], seen.shape[1])) or (0, 0, 1, 1))
-    loaded = replace(of.loaded, preprocessing=replace(of.loaded.preprocessing, crop_pct=1.0))
+    loaded = replace(of.loaded, preprocessing=of.loaded.preprocessing.of_seen)
     return Subject(lambda: loaded, np.ascontiguousarray(seen[y0:y1, x0:x1]), model=of.model)

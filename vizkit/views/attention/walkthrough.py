@@ -178,7 +178,9 @@ def proof(of: Subject, recorded: Attention, row: Row) -> Proof:
     weights, output = differences(recorded, row)
     words = f"Computed from these numbers, the weights are those of the trace to within {weights:.0e}"
     words += "" if output is None else f" and the layer's output its own to within {output:.0e} of its largest number"
-    return Proof(of.seen, f"{words}.", max(weights, output or 0.0) <= tolerance(row.parts.weights.dtype))
+    return Proof(
+        of.seen, f"{words}.", max(weights, output or 0.0) <= tolerance(row.parts.weights.dtype, of.loaded.device)
+    )
 
 
 def beside(recorded: Attention, row: Row) -> Tiles:

@@ -15,7 +15,7 @@ from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS
 from vizkit.analysis.remarks.answers import withstood
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.figure.palette import CLASSES
-from vizkit.image import RGB, data_url, prepare
+from vizkit.image import RGB, data_url, prepare_all
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Blocks,
@@ -161,7 +161,7 @@ def answers(draws: int, of: Subject, progress: Progress) -> Logits:
         for seed in seeds:
             progress(done, total)
             changed = [perturbed(of.rgb, name, strength, seed) for strength in PERTURBATIONS[name].strengths]
-            pixels = torch.from_numpy(np.stack([prepare(rgb, loaded.preprocessing)[0] for rgb in changed]))
+            pixels = torch.from_numpy(prepare_all(changed, loaded.preprocessing))
             with torch.no_grad():
                 every.append(torch.cat([logits_of_batch(loaded)(part).cpu() for part in pixels.split(most)]))
             done += 1

@@ -169,4 +169,4 @@ def table(found: Recorded, plane: Embedding) -> bytes:
         }
         for row in range(len(found))
     )
-    return csv_rows(rows).encode(errors="replace")
+    return csv_rows(rows).encode()

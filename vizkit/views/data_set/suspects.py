@@ -117,7 +117,7 @@ class Suspects(OfData):
 
     def table(self, found: Recorded, every: Sequence[Suspect]) -> bytes:
         decided = dict(decisions(self.decided, found))
-        return suspects_csv(found, every, decided).encode(errors="replace")
+        return suspects_csv(found, every, decided).encode()
 
 
 def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:

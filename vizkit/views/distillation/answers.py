@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -69,9 +68,9 @@ def ask(
 
 
 def logits_of(of: Subject, batch: Sequence[RGB]) -> Tensor:
-    from vizkit.image import prepare
+    from vizkit.image import prepare_all
     from vizkit.models.probes.model_functions import logits_of_batch
 
-    pixels = torch.from_numpy(np.stack([prepare(rgb, of.loaded.preprocessing)[0] for rgb in batch]))
+    pixels = torch.from_numpy(prepare_all(batch, of.loaded.preprocessing))
     with torch.no_grad():
         return logits_of_batch(of.loaded)(pixels).cpu()

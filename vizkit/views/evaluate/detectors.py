@@ -137,7 +137,7 @@ class Detectors(View):
             yield Line(note)
         yield Folded("Every detector by itself", partial(self.each, of, found, place))
         yield Folded("How this was made", lambda: made(found, map(about, found.models)))
-        yield Download("Table (CSV)", lambda: tables.as_csv(found).encode(errors="replace"))
+        yield Download("Table (CSV)", lambda: tables.as_csv(found).encode())
         yield Numbers(
             lambda: {
                 "labels": found.labels,

@@ -165,8 +165,8 @@ class Results(View):
         if set(INSECTS) & set(found.labels):  # a study of insects is read beside insects alone
             yield Folded("Reported, on other data", reported)
         yield Folded("How this was made", lambda: made(found, about(found)))
-        yield Download("Table (CSV)", lambda: tables.models_csv(found).encode(errors="replace"))
-        yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode(errors="replace"))
+        yield Download("Table (CSV)", lambda: tables.models_csv(found).encode())
+        yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode())
         yield Numbers(
             lambda: {
                 "models": names,

@@ -126,10 +126,10 @@ class Steer(View):
     def drawn(self, of: Subject, logits: "Tensor | None") -> Iterator[Block]:
         """Of λ = 0 alone until the others are there."""
         loaded, block, name, known = of.loaded, self.after(of), self.name(of), logits is not None
-        if logits is None:
-            logits = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
-            logits[FACTORS.index(0.0)] = of.seen.logits
-        values = loaded.head.values(logits)
+        every: Tensor = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
+        every[FACTORS.index(0.0)] = of.seen.logits
+        every = every if logits is None else logits
+        values = loaded.head.values(every)
         chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
         labels = [loaded.label(at) for at in range(values.shape[1])]
         yield Heading(f"The answers when the direction of {name} is added after block {block}")
@@ -141,7 +141,7 @@ class Steer(View):
             return
         yield Said(of_steering(labels, FACTORS, values, name))
         yield Answered(loaded)
-        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": logits.numpy()})
+        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": every.numpy()})
 
     def maps(self, of: Subject, traces: "tuple[Trace, ...] | None") -> Iterator[Block]:
         """The mean over heads of the last layer, before and after, under the one cursor; before alone until the others

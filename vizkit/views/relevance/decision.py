@@ -1,11 +1,13 @@
 """Which decision is explained: that for a class, or for one class against another."""
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vizkit.heads import ITSELF
 from vizkit.traces import NotApplicable
-from vizkit.views.controls import choice
+from vizkit.views.controls import ControlError, choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -30,6 +32,23 @@ def rivals(of: Sequence[Subject]) -> list[str]:
     return [NOTHING, *(classes(of)[1:] if any(each.loaded.head.exclusive for each in of) else ())]
 
 
+def meant(of: Sequence[Subject], text: str) -> str:
+    """The option of a class that is named otherwise: by its number, or a part of its name (`Loaded.number_of`)."""
+    if text in (NOTHING, *classes(of)):
+        return text
+    sentences = []
+    for each in of:
+        count = len(each.seen.logits)
+        try:
+            if (number := each.loaded.number_of(text) or 0) < count:
+                by_number = {own: name for name, own in classes_by_name(each.loaded, each.seen.logits).items()}
+                return by_number.get(number, f"{each.loaded.label(number)} (class {number})")
+            sentences.append(f"Class {number} does not exist: {each.name} has {count} classes.")
+        except ValueError as error:
+            sentences.append(str(error))
+    raise ControlError(next(iter(sentences), "No model has classes here."))
+
+
 class Decision(View):
     """Views that explain a class, chosen by its name: models need not know the same classes."""
 
@@ -40,6 +59,7 @@ class Decision(View):
         "length of the embedding, along its own direction.",
         default=PREDICTED,
         key="class_a",
+        meant=meant,
         listed=True,
         runs=True,
     )
@@ -49,6 +69,7 @@ class Decision(View):
         "Explains the difference of two logits: red is evidence for the first class, blue for the second.",
         default=NOTHING,
         key="class_b",
+        meant=meant,
         more=True,
         listed=True,
         runs=True,
@@ -69,11 +90,9 @@ def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
     """The number of each class by a name that it alone has; the likeliest first where there are too many to list."""
     count = len(logits)
     numbers = range(count) if count <= MOST_NAMES else logits.topk(MOST_NAMES).indices.tolist()
-    by_name: dict[str, int] = {}
-    for number in numbers:
-        name = loaded.label(number)
-        by_name[f"{name} (class {number})" if name in by_name else name] = number
-    return by_name
+    times = Counter(loaded.label(number) for number in range(count))
+    names = ((number, loaded.label(number)) for number in numbers)
+    return {name if times[name] == 1 else f"{name} (class {number})": number for number, name in names}
 
 
 def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: str) -> tuple[int, int | None]:
@@ -81,7 +100,12 @@ def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: 
     known, head = classes_by_name(loaded, logits), loaded.head
     predicted = head.target(logits)
     for name in (target, against):
-        if name not in (PREDICTED, NOTHING) and name not in known:
+        if name not in (PREDICTED, NOTHING, *known):
+            with suppress(ValueError):  # of more classes than are listed
+                number = loaded.number_of(name)
+                if number is not None and number < len(logits) and name == f"{loaded.label(number)} (class {number})":
+                    known[name] = number
+                    continue
             gives = "predicts" if head.probable else "gives"
             raise NotApplicable(f"{model} has no {head.output} “{name}”; it {gives} “{loaded.label(predicted)}”.")
     number = predicted if target == PREDICTED else known[target]

@@ -3,12 +3,13 @@ stopped."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vizkit.datasets.image_set import ImageSet, Source, digest_of
+from vizkit.device import cached_property
 from vizkit.image import RGB
 from vizkit.image import digest_of as digest_of_picture
 from vizkit.scoring import case_of, pictures

@@ -1,12 +1,11 @@
 """Scores of many maps as a table: the best first, chance last, with what each column tells."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 
 from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Summary, signed
 from vizkit.analysis.trust.verdict import ERRORS, MARGIN, beyond_chance, marks
 from vizkit.views.blocks import Line, Table, Verdict
+from vizkit.writing import csv_lines
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
 SHORT = {"pointing_strict": "exactly", "on_thing": "on insect", "on_deciding": "on parts", "randomisation": "random ρ"}
@@ -82,14 +81,12 @@ def in_words(summary: Summary | None, name: str) -> str:
 
 def as_csv(rows: Sequence[Row]) -> bytes:
     parts = ("mean", "spread", "images", "chance", "above_chance")
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(["method", "rank", *(f"{name} {part}" for name in FIGURES for part in parts)])
+    lines: list[list[object]] = [["method", "rank", *(f"{name} {part}" for name in FIGURES for part in parts)]]
     for row in rows:
         summaries = [row.figures.get(name) for name in FIGURES]
         numbers = [None if summary is None else getattr(summary, part) for summary in summaries for part in parts]
-        writer.writerow([row.method, row.rank, *numbers])  # None is an empty cell
-    return out.getvalue().encode()
+        lines.append([row.method, row.rank, *numbers])
+    return csv_lines(lines).encode()
 
 
 def caveats(shown: Sequence[Row]) -> Iterator[Line]:

@@ -169,4 +169,4 @@ def proof(walk: "Walk", more: str = "", error: float = 0.0) -> Proof:
     import torch
 
     words = f"Computed from these numbers, the logits are the model’s own, within {walk.error:.0e}{more}"
-    return Proof(None, words, max(walk.error, error) <= tolerance(torch.float32))
+    return Proof(None, words, max(walk.error, error) <= tolerance(torch.float32, walk.logits.device))

@@ -13,6 +13,7 @@ from vizkit.figure.palette import OTHERS
 from vizkit.views.blocks import Blocks, Chart, Download, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.writing import csv_lines
 
 MEASURED = Path(__file__).parents[2] / "bundled" / "super_resolution" / "levels.json"
 TITLES = {
@@ -78,9 +79,9 @@ class Likeness(View):
             "PSNR and SSIM by reference",
         )
         yield Numbers(lambda: {"names": np.array(list(rows)), "values": np.array(list(rows.values()))})
-        lines = [f"{name},{','.join(f'{value:.6g}' for value in row)}" for name, row in rows.items()]
-        head = "reference,psnr_db,above_none_db,low_db,high_db,ssim"
-        yield Download("Numbers (CSV)", "\n".join([head, *lines, ""]).encode)
+        head = ["reference", "psnr_db", "above_none_db", "low_db", "high_db", "ssim"]
+        lines = [head, *([name, *row] for name, row in rows.items())]
+        yield Download("Numbers (CSV)", lambda: csv_lines(lines).encode())
 
 
 def row_of(level: dict) -> tuple[float, float, float, float, float]:

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from vizkit.models.probes.convolution.reach import Reach
 from vizkit.models.probes.multiply_adds import copy_with, without_content
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded
-from vizkit.receptive_field import Reach
 from vizkit.traces import NotApplicable
 
 Pair = tuple[int, int]

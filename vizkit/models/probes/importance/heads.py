@@ -55,7 +55,7 @@ def head_importance(
 
     def log_p(plan: Plan) -> Float[Tensor, "image label"]:
         with Editing(plan):
-            return loaded.model(pixels).float().log_softmax(-1)
+            return loaded.logits_of(loaded.model(pixels), len(pixels)).log_softmax(-1)
 
     scales = tuple(torch.ones(len(pixels), place.heads, device=loaded.device, requires_grad=True) for place in places)
     with torch.enable_grad():

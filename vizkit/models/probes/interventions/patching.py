@@ -89,7 +89,7 @@ def patch(
     done(1.0)
     logits = torch.stack(parts).cpu()
     count, special = side[0] * side[1], len(names)
-    plain = [loaded.model(pixels.to(loaded.device))[0].float().cpu() for pixels in (clean, corrupted)]
+    plain = [loaded.logits_of(loaded.model(pixels.to(loaded.device)))[0].cpu() for pixels in (clean, corrupted)]
     return Patched(
         plain[0],
         plain[1],

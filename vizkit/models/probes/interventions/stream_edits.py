@@ -16,6 +16,7 @@ from vizkit.models.probes import positions
 from vizkit.models.probes.interventions.stream import adds_to, blocks_of, outputs_of
 from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.models.recording.edits import IN_ATTENTION, Edit, EditError
+from vizkit.models.recording.gates import carry_over
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
@@ -51,6 +52,7 @@ def with_edits(
         raise EditError(f"{edit}: {sentence}") from None
     twin = replace(made, name=loaded.name, model=model, compared=loaded.compared)
     twin.counted.update(loaded.counted)
+    carry_over(loaded.model, model)
     return twin
 
 

@@ -25,7 +25,7 @@ from vizkit.models.recording.forward import UNABLE
 from vizkit.models.recording.layer_scores import reader
 from vizkit.models.recording.meeting import SOFTMAXES
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import LOGIT_TOLERANCE, Attention, NotApplicable, Trace
+from vizkit.traces import Attention, NotApplicable, Trace
 
 LAYER_NORM = inspect.signature(F.layer_norm)
 PROJECTIONS = ("attn.proj", "attn.out")
@@ -94,7 +94,7 @@ def direct_attribution(
         )
     except (NotApplicable, *UNABLE) as error:
         raise different from error
-    if not made.error <= LOGIT_TOLERANCE:
+    if not made.error <= trace.check.logit_tolerance:
         raise different
     return made
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vizkit.models.recording.forward import UNABLE, apart
 from vizkit.models.recording.layer_scores import reader
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import LOGIT_TOLERANCE, NotApplicable, Trace
+from vizkit.traces import NotApplicable, Trace
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def logit_lens(loaded: Loaded, trace: Trace) -> Lens:
         error = apart(logits[-1], trace.logits)
     except UNABLE:
         error = float("nan")
-    if not error <= LOGIT_TOLERANCE:
+    if not error <= trace.check.logit_tolerance:
         raise NotApplicable(f"The head of {loaded.name} reads something else than what leaves its blocks.")
     return Lens(logits, error, what_the_head_reads(loaded.model))
 

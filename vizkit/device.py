@@ -1,9 +1,16 @@
-"""The lock of the device: one thread at a time runs models. Who waits for what another thread makes lays it down, for
-that other may need it."""
+"""The locks of a process. The device: one thread at a time runs models; who waits for what another thread makes lays it
+down, for that other may need it. The imports: Python locks modules one by one, and two threads that import parts of one
+package in another order are both given some that are half made."""
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Device:
@@ -49,3 +56,21 @@ class Device:
 
 
 DEVICE = Device()
+IMPORTING = threading.RLock()
+
+
+def import_alone(name: str) -> ModuleType:
+    """A module of ours that is imported when it is needed, one thread at a time."""
+    with IMPORTING:
+        return import_module(name)
+
+
+class cached_property(functools.cached_property[T]):  # noqa: N801  (it takes the place of the other)
+    """Of what may wait, for a download or for the device. That of Python 3.11 holds a lock for all instances: one
+    session would wait for the values of another, with the device in hand."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.attrname] = self.func(instance)
+        return value

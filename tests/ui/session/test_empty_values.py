@@ -1,0 +1,60 @@
+"""An empty value in the address, `&learned_grid=`, is what a field usually is; nothing chosen of several stays so."""
+
+from functools import cache
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from vizkit.datasets import samples
+from vizkit.hosts.showing import able
+from vizkit.models import load
+from vizkit.traces import NotApplicable
+from vizkit.views import VIEWS, class_of
+from vizkit.views.address import key_of
+from vizkit.views.controls import controls
+from vizkit.views.subject import Subject
+
+MODELS = {"swin": "digits_swin", "convolution": "digits_cnn"}
+
+
+@cache
+def subject(name):
+    loaded = load(f"bundled:{name}", device="cpu")
+    return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model=name)
+
+
+def asked(name, subject, empty):
+    """The view as its controls give it; `empty`: what stands in the address without a value."""
+
+    def script(name, subject):
+        import streamlit as st
+
+        from vizkit.ui.asking import ask
+        from vizkit.views import VIEWS, class_of
+
+        st.session_state["_view"] = ask(VIEWS[name], class_of(name), [subject])
+
+    test = AppTest.from_function(script, default_timeout=60, args=(name, subject))
+    for key in empty:
+        test.query_params[key] = ""
+    for _ in range(2):
+        test.run()
+        assert not test.exception, (name, [each.value for each in test.exception])
+    return test.session_state["_view"]
+
+
+@pytest.mark.parametrize("page", sorted({entry.page for entry in VIEWS.values()}))
+def test_an_empty_value_is_the_usual_one(page):
+    for name in [name for name, entry in VIEWS.items() if entry.page == page]:
+        entry, fields = VIEWS[name], controls(class_of(name))
+        of = subject(MODELS.get(page, "digits_vit"))
+        try:
+            able(class_of(name), [of])
+        except NotApplicable:  # a page does not ask then
+            continue
+        try:
+            able(class_of(name), [of])
+        except NotApplicable:  # a page does not ask then
+            continue
+        keys = [key_of(entry, field, each) for field, each in fields.items() if each.kind not in ("several", "text")]
+        assert asked(name, of, [*keys, "draw"]) == asked(name, of, []), name
