@@ -386,8 +386,9 @@ def test_architectures_that_fit_are_suggested(tmp_path, name):
 
 
 # ---- what timm's train.py was told -----------------------------------------------------------------------------------
+GREY = {"gp": "max", "in_chans": 1, "img_size": 96, "mean": [0.3], "std": [0.2]}
 TOLD = [
-    ("resnet18", {"global_pool": "max", "in_chans": 1}, {"gp": "max", "in_chans": 1, "mean": [0.3], "std": [0.2]}),
+    ("resnet18", {"global_pool": "max", "in_chans": 1}, GREY),
     ("resnet18", {}, {"crop_pct": 0.9, "interpolation": "bilinear", "img_size": 160, "mean": (0.5,) * 3}),
     (VIT, {"global_pool": "avg", "img_size": 96}, {"gp": "avg", "img_size": 96, "std": [0.4] * 3, "crop_pct": 1.0}),
 ]

@@ -26,6 +26,7 @@ PLAIN = (*BY_SHORTEST, "", "Beit", "Blip", "DeiT", "DPT", "Pvt", "RTDetr", "Segf
 STEPS = ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb", "do_reduce_labels")
 WORD = re.compile(r"[\w-]{0,40}")
 ROUNDING = 0.02  # of values whose deviation is about 1: what another order of rounding to 8 bits may make
+SAME = PIXEL_TOLERANCE / 10  # as other pictures may have more of what is rounded
 ALIKE = 0.06  # of 1: mean difference of a picture that lies where it is said, sampled more simply
 STEP = 1 / 255
 Size = tuple[int, int]
@@ -206,7 +207,7 @@ def _compared(own: OwnProcessor, words: Preprocessing | None, model_hw: Size) ->
     ours = [prepare(rgb, words)[0] for rgb in pictures] if words else []
     apart = [mean_difference(*pair) for pair in zip(ours, theirs, strict=bool(ours))] or [np.inf]
     if words and max(apart) < ROUNDING:
-        return replace(words, processor=own, translated=max(apart) < PIXEL_TOLERANCE)
+        return replace(words, processor=own, translated=max(apart) < SAME)
     tone, (height, width) = _tone(own, model_hw), own(_plain_picture(model_hw, 255)).shape[1:]
     needs = Preprocessing(
         (height, width), tone.mean, tone.std, 1.0, "own", "bilinear", len(tone.mean), tone.order, own, translated=False
