@@ -15,7 +15,7 @@ from torch import _weights_only_unpickler
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import NESTS, network_of, renamed, said_of
-from vizkit.regular_files import NO_FILE, is_regular, read_bytes
+from vizkit.writing import NO_FILE, is_regular, read_bytes
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it

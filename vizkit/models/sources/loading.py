@@ -23,7 +23,7 @@ from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, fr
 from vizkit.models.sources.transformers_weights import has_weights
 from vizkit.models.sources.weight_names import is_adapter, refuse_adapters
 from vizkit.models.sources.zero_shot import with_classes
-from vizkit.regular_files import NO_FILE, is_regular
+from vizkit.writing import NO_FILE, is_regular
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_folder", "bundled_names", "load", "published_weights"]
 
