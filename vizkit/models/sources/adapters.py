@@ -53,7 +53,7 @@ class Adapter(NamedTuple):
     def scale(self, module: str, rank: int) -> float:
         """α/r, or α/√r where the ranks are stabilised (Kalajdzievski 2023)."""
         patterns = self.config.get("alpha_pattern") or {}
-        alpha = next(
+        alpha: Any = next(
             (value for key, value in patterns.items() if re.match(rf"(.*\.)?({key})$", module)),
             self.config.get("lora_alpha"),
         )
@@ -63,7 +63,7 @@ class Adapter(NamedTuple):
 def read_adapter(folder: Path, title: str, weights: Mapping[str, Tensor] | None = None) -> Adapter:
     """The adapter of a folder. `weights`: of a file beside its config that holds base and adapter together."""
     config = read_json(folder / CONFIG, title)
-    kind = str(config.get("peft_type"))[:40]
+    kind = str(config.get("peft_type") or "unknown")[:40]
     if kind != "LORA":
         raise ModelError(f"{title} is an adapter of the kind {kind}: {MERGED}.")
     for name, value in config.items():

@@ -70,9 +70,11 @@ def load(
     elif Path(name).suffix.lower() in checkpoint.SUFFIXES:
         loaded = _from_file(Path(name), architecture, part, pretrained, size_hw, options)
     elif _is_folder(source):
-        opening = _from_adapter if (Path(name) / adapters.CONFIG).is_file() else _from_folder
-        more = (architecture, options) if opening is _from_adapter else ()
-        loaded = opening(Path(name), Path(name).resolve().name, pretrained, size_hw, *more)
+        folder, title = Path(name), Path(name).resolve().name
+        if (folder / adapters.CONFIG).is_file():
+            loaded = _from_adapter(folder, title, pretrained, size_hw, architecture, options)
+        else:
+            loaded = _from_folder(folder, title, pretrained, size_hw)
     elif error := _other_file(name):
         raise error
     elif {"/", "\\"} & set(name):
