@@ -26,7 +26,6 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.geometry": 1,
     "vizkit.heads": 0,
     "vizkit.vocabulary": 0,
-    "vizkit.regular_files": 0,
     "vizkit.decoding": 0,
     "vizkit.isolated": 0,
     "vizkit.isolated_decoding": 1,

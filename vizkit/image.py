@@ -18,7 +18,7 @@ from PIL.Image import Resampling
 from vizkit.decoding import MAX_BYTES, ImageError, decode, light
 from vizkit.isolated import place
 from vizkit.isolated_decoding import PLACES, BusyError, decode_isolated
-from vizkit.regular_files import is_regular, read_bytes
+from vizkit.writing import is_regular, read_bytes
 
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vizkit.check import FULL, Precision
-from vizkit.regular_files import open_file
-from vizkit.writing import write
+from vizkit.writing import open_file, write
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,9 +17,8 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
-from vizkit.regular_files import read_text
 from vizkit.shortage import disk_full, memory_short
-from vizkit.writing import clear, write
+from vizkit.writing import clear, read_text, write
 
 FINAL = ("done", "stopped", "failed")
 WORDS = ("state", "message", "name", "host")  # of a status; all else in it are numbers

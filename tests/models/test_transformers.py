@@ -306,7 +306,8 @@ def test_a_strange_configuration_is_refused_in_a_sentence_or_does_not_matter(tmp
         assert vizkit.trace(vizkit.load(changed(tmp_path, **entries), device="cpu"), photo).check.passed
 
 
-def test_an_adapter_beside_the_weights_is_not_looked_at(tmp_path, photo):
+def test_an_adapter_spoken_of_beside_a_whole_model_leads_nowhere_and_is_said(tmp_path, photo):
     made("SegformerForImageClassification", STAGES | HEADS).save_pretrained(tmp_path)
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "somebody/else"}')
-    assert vizkit.trace(vizkit.load(tmp_path, device="cpu"), photo).check.passed
+    loaded = vizkit.load(tmp_path, device="cpu")
+    assert "without the adapter" in loaded.source and vizkit.trace(loaded, photo).check.passed

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
-from vizkit.regular_files import read_bytes
-from vizkit.writing import write
+from vizkit.writing import read_bytes, write
 
 NEW = """---
 title: {title}

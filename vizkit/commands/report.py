@@ -8,8 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from vizkit.commands.output import writing_to
-from vizkit.regular_files import read_bytes
-from vizkit.writing import write
+from vizkit.writing import read_bytes, write
 
 
 def _pairs(texts: Sequence[str] | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ from vizkit.datasets.builtin import ABOUT, BUILT_IN
 from vizkit.datasets.folder import open_folder, splits_in
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet
 from vizkit.datasets.split_shares import fair_choice
-from vizkit.regular_files import NO_FILE, is_regular
+from vizkit.writing import NO_FILE, is_regular
 
 
 def open_set(name: str | Path, split: str, *, images: int | None = None, size_px: int = 224, seed: int = 0) -> ImageSet:

@@ -24,7 +24,7 @@ from vizkit.datasets.layout import SUFFIXES, is_junk, is_picture, list_folder, n
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.decoding import MAX_BYTES, ImageError
 from vizkit.image import RGB
-from vizkit.regular_files import NO_FILE, is_regular
+from vizkit.writing import NO_FILE, is_regular
 
 PART = 512  # pictures of a part, at most; what a killed process loses
 MOST_SAID = 2**16  # bytes of what is said about a picture beside it in a tar

@@ -16,7 +16,7 @@ import pyarrow
 from jaxtyping import Float32
 from pyarrow import dataset, parquet
 
-from vizkit.regular_files import read_text
+from vizkit.writing import read_text
 
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]

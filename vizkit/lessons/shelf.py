@@ -6,8 +6,8 @@ from pathlib import Path
 
 from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.lesson import MOST_BYTES, Lesson, read
-from vizkit.regular_files import read_bytes
 from vizkit.settings import settings
+from vizkit.writing import read_bytes
 
 COURSE = Path(__file__).parent / "course"
 MOST_LESSONS = 100

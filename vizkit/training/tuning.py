@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from vizkit.regular_files import read_bytes
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
+from vizkit.writing import read_bytes
 
 WEIGHTS = re.compile(r"\.(safetensors|pt|pth|bin|ckpt|tar)$", re.IGNORECASE)
 """The names of files of weights."""

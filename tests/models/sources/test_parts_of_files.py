@@ -1,5 +1,7 @@
 """Files of several networks: never a mixture of two; the one that is meant is named, or a sentence asks for it."""
 
+from typing import Any
+
 import pytest
 import timm
 import torch
@@ -140,7 +142,7 @@ SHAPED = {  # options of the model → image size that is given, what is said, w
 @pytest.mark.parametrize("case", SHAPED)
 def test_patches_and_places_that_are_no_squares(tmp_path, case):
     options, size_hw, said, unsaid = SHAPED[case]
-    model = network(**options)
+    model: Any = network(**options)
     loaded = opened(tmp_path, model.state_dict(), image_size=size_hw)
     same(loaded, model)
     assert said in loaded.source

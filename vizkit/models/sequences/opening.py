@@ -18,8 +18,8 @@ from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
-from vizkit.regular_files import read_bytes
 from vizkit.vocabulary import Vocabulary
+from vizkit.writing import read_bytes
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "sequences"
 MOST_WORDS, LONGEST_WORD = 100_000, 60

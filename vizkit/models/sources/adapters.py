@@ -69,7 +69,7 @@ class Adapter(NamedTuple):
 def read_adapter(folder: Path, title: str, weights: Mapping[str, Tensor] | None = None) -> Adapter:
     """The adapter of a folder. `weights`: of a file beside its config that holds base and adapter together."""
     config = read_json(folder / CONFIG, title)
-    kind = str(config.get("peft_type"))[:40]
+    kind = str(config.get("peft_type") or "unknown")[:40]
     if kind != "LORA":
         raise ModelError(f"{title} is an adapter of the kind {kind}: {MERGED}.")
     for name, value in config.items():

@@ -16,7 +16,7 @@ from torch import _weights_only_unpickler
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, refuse_over_budget
 from vizkit.models.sources.weight_names import NESTS, network_of, renamed, said_of
-from vizkit.regular_files import NO_FILE, is_regular, read_bytes
+from vizkit.writing import NO_FILE, is_regular, read_bytes
 
 MAX_BYTES = 8 * 2**30
 MAX_CONFIG_BYTES = 4 * 2**20  # names of 20,000 classes take 2 MiB; nothing else runs in Python while json reads it
@@ -65,8 +65,8 @@ def read_checkpoint(path: Path, part: str | None = None) -> Checkpoint:
     Raises ModelError, which says in one sentence why the file is refused, and PartError where `part` has to be given.
     """
     try:
-        if not is_regular(path):
-            raise ModelError(f"{path.name} is no checkpoint: {'it is a folder' if path.is_dir() else NO_FILE}.")
+        if not is_regular(path) and not path.is_dir():
+            raise ModelError(f"{path.name} is no checkpoint: {NO_FILE}.")
         if not path.is_file():
             raise ModelError(f"There is no checkpoint {path.name}.")
         if path.suffix.lower() not in SUFFIXES:

@@ -23,7 +23,7 @@ from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, fr
 from vizkit.models.sources.transformers_weights import has_weights
 from vizkit.models.sources.weight_names import is_adapter, refuse_adapters
 from vizkit.models.sources.zero_shot import with_classes
-from vizkit.regular_files import NO_FILE, is_regular
+from vizkit.writing import NO_FILE, is_regular
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_folder", "bundled_names", "load", "published_weights"]
 
@@ -75,6 +75,8 @@ def load(
         given = Path(name), Path(name).resolve().name, pretrained, size_hw
         adapted = adapters.is_folder(Path(name))
         loaded = _from_adapter(*given, architecture, options) if adapted else _from_folder(*given)
+        if not adapted and (Path(name) / adapters.CONFIG).is_file():
+            loaded = replace(loaded, source=f"{loaded.source}, without the adapter that {adapters.CONFIG} speaks of")
     elif error := _other_file(name):
         raise error
     elif {"/", "\\"} & set(name):

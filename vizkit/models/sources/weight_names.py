@@ -56,7 +56,7 @@ def network_of(
     of a self-distillation the teacher, as DINO does. `nests`: prefixes that the file itself keeps apart. Raises
     PartError where nobody can know it.
     """
-    prefixes = list(nests) or _networks("", state)
+    prefixes = list(nests) or _networks("", {n: w for n, w in state.items() if not BESIDE.match(_unwrapped(n))})
     if part is not None:
         chosen = [prefix for prefix in prefixes if f".{part}." in f".{prefix}."] or [part]
         if part and not _inside(state, part):

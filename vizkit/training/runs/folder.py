@@ -19,10 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vizkit.regular_files import read_text
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.work_folder import WorkError, WorkFolder
-from vizkit.writing import is_left
+from vizkit.writing import is_left, read_text
 
 NUMBERS = ("epoch", "train_loss", "train_accuracy", "rate", "images_per_s", "val_loss", "val_accuracy", "seconds")
 """Of each line of the metrics."""

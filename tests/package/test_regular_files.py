@@ -18,9 +18,9 @@ from vizkit.image import open_image
 from vizkit.lessons.shelf import read_file
 from vizkit.models import ModelError, load
 from vizkit.models.sequences.opening import open_sequence
-from vizkit.regular_files import is_regular, open_file, read_text
 from vizkit.saving import open_npz
 from vizkit.training.runs.folder import RunFolder
+from vizkit.writing import is_regular, open_file, read_text
 
 DOORS = {  # what is called at a folder in which everything is a pipe → what the sentence says
     "weights": (lambda at: load(at / "a.pth"), "a.pth is no checkpoint: it is a pipe or a device"),
