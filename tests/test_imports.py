@@ -20,7 +20,6 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.writing": 0,
     "vizkit.shortage": 0,
     "vizkit.work_folder": 1,
-    "vizkit.precision": -2,
     "vizkit.check": -1,
     "vizkit.traces": 0,
     "vizkit.geometry": 1,

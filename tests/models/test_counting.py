@@ -12,7 +12,7 @@ from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
 from vizkit.models import families
 from vizkit.models.recording.counting import Counting
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Counted, Loaded
 from vizkit.traces import TraceError
 
 # Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
@@ -272,7 +272,8 @@ def test_scripted_code_is_seen_through():
 def test_count_and_recording_agree_for_every_module_of_timm(module):
     """Both are right or both are wrong: they share nothing but which axis of a softmax weighs keys."""
     loaded, trace = loaded_of(module), first_trace(module)
-    layers, _, changed = loaded.counted[trace.image_size]
+    layers, _, changed, decides = loaded.counted[trace.image_size]
+    assert not decides
     assert layers == trace.check.layers_found > 0
     said = any("as the softmax gives them" in note for note in trace.notes)
     assert (changed > 0) == (said and module != "vision_transformer")  # where two kernels' outputs are subtracted
@@ -282,7 +283,7 @@ def test_count_and_recording_agree_for_every_module_of_timm(module):
 def test_what_a_family_plans_is_what_is_counted(module, monkeypatch):
     """The families read their number off the model: it holds where nothing was counted at all."""
     loaded = loaded_of(module)
-    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: (None, 0, 0)})
+    monkeypatch.setattr(loaded, "counted", {pixels_of(module).shape[-2:]: Counted(None, 0, 0, False)})
     monkeypatch.setattr("vizkit.models.recording.forward.plain_pass", lambda loaded, pixels: loaded.model(pixels))
     check = families.trace(loaded, pixels_of(module)).check
     assert check.layers_expected == check.layers_found

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.check import precision_of_pass
 from vizkit.geometry import all_ids
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
@@ -20,7 +21,6 @@ from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
-from vizkit.precision import of_pass
 from vizkit.traces import Attention, Features, Tokens, Trace
 
 Pixels = Float[Tensor, "1 channel _height _width"]
@@ -77,7 +77,7 @@ def trace_layers(
         layers=counting.layers,
         linear=counting.linear,
         changed=counting.changed,
-        precision=of_pass(detector.model, logits.device),
+        precision=precision_of_pass(detector.model, logits.device),
     )
     cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
     attention = [_layer(call, cells, queries) for call in recorder.calls]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import logit_tolerance
+from vizkit.check import FULL, Precision, logit_tolerance, precision_of_pass
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.edit_proof import EditProof
@@ -22,7 +22,6 @@ from vizkit.models.recording.layer_scores import take_score_gradients
 from vizkit.models.recording.recorder import Call, Keep, Recorder
 from vizkit.models.recording.stages import stages_of
 from vizkit.models.sources.loaded import Counted, Loaded, logits_of, logits_of_images
-from vizkit.precision import FULL, Precision, of_pass
 
 UNABLE = (AttributeError, NameError, NotImplementedError, TypeError, RuntimeError, AssertionError, ValueError)
 """How models say that they have no features on the way."""
@@ -75,7 +74,7 @@ def forward(
     """
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
-    precision = of_pass(loaded.model, loaded.device)
+    precision = precision_of_pass(loaded.model, loaded.device)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers, precision)
     if NOW.get() is not None:  # a changed model has no plain pass to be compared with
         believed = next((features for known, (features, _) in loaded.compared.items() if known[:2] == case[:2]), True)
@@ -189,7 +188,7 @@ def _recorded(
     detached = (tuple(m.detach() for m in maps), tuple(s if s is None else s.detach() for s in specials))
     made = Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
     made = _alone(made) if images is None else made
-    precision = of_pass(loaded.model, pixels.device)
+    precision = precision_of_pass(loaded.model, pixels.device)
     return replace(made, edited=tuple(proof.differences) if proof else (), precision=precision)
 
 
