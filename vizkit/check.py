@@ -33,11 +33,11 @@ FULL = Precision("float32", torch.finfo(torch.float32).eps)
 LOWER = {"tf32": Precision("TF32", 2.0**-10), "bf16": Precision("bfloat16", 2.0**-7)}
 
 
-def of_type(dtype: torch.dtype) -> Precision:
+def precision_of_type(dtype: torch.dtype) -> Precision:
     return Precision(str(dtype).removeprefix("torch."), torch.finfo(dtype).eps)
 
 
-def of_products(device: torch.device, *, convolutions: bool = False) -> Precision:
+def precision_of_products(device: torch.device, *, convolutions: bool = False) -> Precision:
     """Of matrix products of float32 on a device, or of `convolutions`, outside autocast."""
     backends: Any = torch.backends
     if device.type == "cuda":
@@ -65,14 +65,14 @@ def _of_processor(flag: str, convolutions: bool) -> Precision:
     return LOWER[flag] if off > 100 * FULL.spacing else FULL
 
 
-def of_pass(model: nn.Module, device: torch.device) -> Precision:
+def precision_of_pass(model: nn.Module, device: torch.device) -> Precision:
     """The lowest of all products of a pass of the model that is made here and now."""
-    kinds = [of_products(device)]
+    kinds = [precision_of_products(device)]
     if any(isinstance(module, CONVOLUTIONS) for module in model.modules()):
-        of_convolutions = of_products(device, convolutions=True)
+        of_convolutions = precision_of_products(device, convolutions=True)
         kinds.append(of_convolutions._replace(name=f"{of_convolutions.name} (convolutions)"))
     if torch.is_autocast_enabled(device.type):
-        cast = of_type(torch.get_autocast_dtype(device.type))
+        cast = precision_of_type(torch.get_autocast_dtype(device.type))
         kinds.append(cast._replace(name=f"{cast.name} (autocast)"))
     return max(kinds, key=lambda kind: kind.spacing)
 
@@ -85,7 +85,7 @@ def tolerance(dtype: torch.dtype, device: torch.device | None = None) -> float:
     Such a kernel rounds weights and output by ε/2 each, so Σ w v is wrong by ε/2 · (Σ w |v| + |Σ w v|) at most; 2 ε
     covers it as long as the values cancel to no less than a third.
     """
-    products = FULL if device is None else of_products(device)
+    products = FULL if device is None else precision_of_products(device)
     return max(OUTPUT_TOLERANCE, 2 * max(torch.finfo(dtype).eps, products.spacing))
 
 

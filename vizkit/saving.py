@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.check import FULL, Precision
 from vizkit.writing import open_file, write
 
 if TYPE_CHECKING:
@@ -121,6 +120,7 @@ def _array(tensor: "Tensor") -> np.ndarray:
 def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
     import torch
 
+    from vizkit.check import FULL, Precision
     from vizkit.traces import Attention, Check, Features, Tokens, Trace
 
     def tokens(fields: dict[str, Any]) -> Tokens:
@@ -156,7 +156,7 @@ def _trace_in(file: Mapping[str, np.ndarray], meta: dict[str, Any]) -> "Trace":
         for i, layer in enumerate(meta["layers"])
     )
     size, notes = tuple(meta["image_size"]), tuple(meta["notes"])
-    # Older files do not say how precise products were.
-    check = Check(**{**meta["check"], "precision": Precision(*meta["check"].get("precision", FULL))})
+    precision = Precision(*meta["check"].get("precision", FULL))  # older files know none
+    check = Check(**meta["check"] | {"precision": precision})
     rest = features("features"), check, meta["target"], notes, features("cam_features"), meta.get("linear", 0)
     return Trace(meta["model"], size, tensor("logits"), attention, *rest, features("layer_features"))

@@ -310,4 +310,5 @@ def test_an_adapter_spoken_of_beside_a_whole_model_leads_nowhere_and_is_said(tmp
     made("SegformerForImageClassification", STAGES | HEADS).save_pretrained(tmp_path)
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "somebody/else"}')
     loaded = vizkit.load(tmp_path, device="cpu")
-    assert "without the adapter" in loaded.source and vizkit.trace(loaded, photo).check.passed
+    assert "without the adapter" in loaded.source
+    assert vizkit.trace(loaded, photo).check.passed

@@ -14,13 +14,14 @@ picture from then on is recorded alone.
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, of_pass, of_type
+from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, precision_of_pass, precision_of_type
 from vizkit.models import families
 from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
@@ -174,7 +175,7 @@ class Many:
             one = self._together(pixels[at : at + 1], None if goal is None else lambda _: [goal])
             alone = [each[0] for each in (one.logits, *one.numbers)]
         together = [batch.logits, *batch.numbers]
-        return len(alone) == len(together) and all(map(self._near, together, alone, [at] * len(alone)))
+        return len(alone) == len(together) and all(map(partial(self._near, at, self._allowed()), together, alone))
 
     @torch.no_grad()
     def _in_any_order(self, pixels: Tensor, batch: Batch, at: int) -> bool:
@@ -185,19 +186,24 @@ class Many:
         order[others] = others.roll(1)
         logits = self.loaded.logits_of(self.loaded.model(pixels[order].to(self.loaded.device)), len(order)).cpu()
         stays, own = logits[at], batch.logits[at]
-        allowed = logit_tolerance(of_pass(self.loaded.model, self.loaded.device))
-        return apart(stays, own) <= allowed and all(
-            self._near(logits, batch.logits[place], new) for new, place in enumerate(order.tolist())
+        same = logit_tolerance(precision_of_pass(self.loaded.model, self.loaded.device))
+        allowed = self._allowed()
+        return apart(stays, own) <= same and all(
+            self._near(new, allowed, logits, batch.logits[place]) for new, place in enumerate(order.tolist())
         )
 
-    def _near(self, many: Tensor, alone: Tensor, at: int) -> bool:
+    def _allowed(self) -> float:
+        """What rounding may make of the largest number."""
+        lowest, own = precision_of_pass(self.loaded.model, self.loaded.device), precision_of_type(self.loaded.dtype)
+        return max(map(logit_tolerance, (lowest, own)))
+
+    def _near(self, at: int, allowed: float, many: Tensor, alone: Tensor) -> bool:
         """Whether the numbers of a picture in a batch are those that it has alone, but for rounding: in half precision
         that is large, but far smaller than what lies between two pictures."""
         if many.shape[1:] != alone.shape or not alone.numel():
             return many.shape[1:] == alone.shape
-        lowest, half = of_pass(self.loaded.model, self.loaded.device), of_type(self.loaded.dtype)
         off, between = (float((each - alone).abs().max()) for each in (many[at], many[at - 1]))
-        rounding = logit_tolerance(max(lowest, half, key=lambda one: one.spacing)) * float(alone.abs().max())
+        rounding = allowed * float(alone.abs().max())
         return off <= (max(rounding, ROUNDING * between) if self.loaded.dtype.itemsize < 4 else rounding)
 
     @torch.no_grad()

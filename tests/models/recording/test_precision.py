@@ -9,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import vizkit
-from vizkit.check import FULL, LOWER, logit_tolerance, of_products, tolerance
+from vizkit.check import FULL, LOWER, logit_tolerance, precision_of_products, tolerance
 from vizkit.models.recording import recorder
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -53,24 +53,24 @@ def by_new_flag(precision: str) -> None:
 def test_products_on_a_gpu_follow_every_way_to_set_them(set_to, value, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (8, 0))
     set_to(value)
-    assert of_products(CUDA) == expected
+    assert precision_of_products(CUDA) == expected
     assert tolerance(torch.float32, CUDA) == max(1e-4, 2 * expected.spacing)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (7, 5))
-    assert of_products(CUDA) == FULL
+    assert precision_of_products(CUDA) == FULL
 
 
 def test_convolutions_on_a_gpu_have_a_flag_of_their_own(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
-    assert of_products(CUDA, convolutions=True) == LOWER["tf32"]  # torch's default
+    assert precision_of_products(CUDA, convolutions=True) == LOWER["tf32"]  # torch's default
     torch.backends.cudnn.conv.fp32_precision = "ieee"
-    assert of_products(CUDA, convolutions=True) == FULL
+    assert precision_of_products(CUDA, convolutions=True) == FULL
 
 
 def test_a_flag_means_nothing_where_the_processor_cannot():
     torch.set_float32_matmul_precision("medium")
-    assert of_products(CPU) == (LOWER["bf16"] if HAS_BF16 else FULL)
-    assert of_products(CPU, convolutions=True) == FULL
-    assert of_products(torch.device("mps")) == FULL
+    assert precision_of_products(CPU) == (LOWER["bf16"] if HAS_BF16 else FULL)
+    assert precision_of_products(CPU, convolutions=True) == FULL
+    assert precision_of_products(torch.device("mps")) == FULL
     assert logit_tolerance(FULL) == tolerance(torch.float32, torch.device("mps")) == 1e-4
 
 
@@ -93,8 +93,8 @@ def rounded(tensor):
 
 
 def pretend_tf32(monkeypatch):
-    for module in ("vizkit.check", "vizkit.check", "vizkit.models.recording.edit_proof"):
-        monkeypatch.setattr(f"{module}.of_products", lambda device, *, convolutions=False: LOWER["tf32"])
+    for module in ("vizkit.check", "vizkit.models.recording.edit_proof"):
+        monkeypatch.setattr(f"{module}.precision_of_products", lambda device, *, convolutions=False: LOWER["tf32"])
     return Rounding()
 
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.check import of_pass
+from vizkit.check import precision_of_pass
 from vizkit.geometry import all_ids
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
@@ -77,7 +77,7 @@ def trace_layers(
         layers=counting.layers,
         linear=counting.linear,
         changed=counting.changed,
-        precision=of_pass(detector.model, logits.device),
+        precision=precision_of_pass(detector.model, logits.device),
     )
     cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
     attention = [_layer(call, cells, queries) for call in recorder.calls]

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.check import logit_tolerance, of_pass
+from vizkit.check import logit_tolerance, precision_of_pass
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.probes.flow import watched
@@ -113,7 +113,7 @@ def inside(loaded: Loaded, pixels: Tensor) -> Inside:
     logits = watched(model, ("patch_embed", *parts, "norm"), see)(pixels)[0].float().cpu()
     theirs = logits if isinstance(loaded.model, ViT) else loaded.model(pixels)[0].float().cpu()
     error = float((logits - theirs).abs().max())
-    if error > logit_tolerance(of_pass(model, pixels.device)) * max(1.0, float(theirs.abs().max())):
+    if error > logit_tolerance(precision_of_pass(model, pixels.device)) * max(1.0, float(theirs.abs().max())):
         raise NotApplicable(f"{loaded.name} gives other logits when rebuilt from these parts; it is built differently.")
     embedded = passed["blocks.0"].given if len(model.blocks) else passed["norm"].given
     return Inside(model, pixels[0].float().cpu(), passed, embedded, logits, error)

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from vizkit.check import of_products
+from vizkit.check import precision_of_products
 from vizkit.models.recording.edited_scores import scored
 from vizkit.models.recording.editing import Editing
 from vizkit.models.recording.edits import Edit, EditError
@@ -23,7 +23,13 @@ from vizkit.models.recording.gates import attention_axis
 from vizkit.models.recording.layer_output import Difference, by_row, difference
 from vizkit.models.recording.recorder import MULTI_HEAD, SOFTMAXES
 from vizkit.models.recording.watching import PRODUCTS
-from vizkit.models.recording.weights import AT_ONCE, full_precision, multi_head_output, precise, repeated
+from vizkit.models.recording.weights import (
+    AT_ONCE,
+    full_precision,
+    multi_head_output,
+    precise,
+    repeated,
+)
 
 OF_SCORES = ("temperature", "uniform", "frozen")
 Rows = Callable[[slice], tuple[Tensor, Tensor]]
@@ -231,7 +237,7 @@ class EditProof(TorchFunctionMode):
             ]
         mine, theirs = torch.cat([part.mine for part in parts], -2), torch.cat([part.theirs for part in parts], -2)
         sharpest = max((1 / edit.value for edit in self._edits() if edit.kind == "temperature"), default=0.0)
-        spacing = of_products(out.device).spacing if products else 0.0
+        spacing = precision_of_products(out.device).spacing if products else 0.0
         rounding = 4 * max(torch.finfo(out.dtype).eps, spacing) * self._largest * sharpest
         self.differences.append(Difference(mine, theirs, max(parts[0].tolerance, rounding)))
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import FULL, Precision, logit_tolerance, of_pass
+from vizkit.check import FULL, Precision, logit_tolerance, precision_of_pass
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.edit_proof import EditProof
@@ -74,7 +74,7 @@ def forward(
     """
     pixels, keep = pixels.to(loaded.device), keep or Keep()
     layers = None if keep.layers is None else frozenset(keep.layers)
-    precision = of_pass(loaded.model, loaded.device)
+    precision = precision_of_pass(loaded.model, loaded.device)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers, precision)
     if case in loaded.compared and case[:2] not in loaded.counted:
         plain_pass(loaded, pixels)  # of a copy of the modules, whose gates are not known yet
@@ -190,7 +190,7 @@ def _recorded(
     detached = (tuple(m.detach() for m in maps), tuple(s if s is None else s.detach() for s in specials))
     made = Pass(logits.detach().float(), tuple(recorder.calls), *detached, logit_error, deciding, entering, gradients)
     made = _alone(made) if images is None else made
-    precision = of_pass(loaded.model, pixels.device)
+    precision = precision_of_pass(loaded.model, pixels.device)
     return replace(made, edited=tuple(proof.differences) if proof else (), precision=precision)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import logit_tolerance, of_pass
+from vizkit.check import logit_tolerance, precision_of_pass
 from vizkit.models.recording.recorder import Call
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
@@ -43,7 +43,7 @@ def take_score_gradients(
     with torch.enable_grad():
         scores = [score_of(read(x).float()) for x in tokens]
     off, size = (scores[-1] - logit).detach().abs(), logit.detach().abs().clamp(min=1)
-    if not bool((off <= logit_tolerance(of_pass(model, logit.device)) * size).all()):
+    if not bool((off <= logit_tolerance(precision_of_pass(model, logit.device)) * size).all()):
         return
     for match, call in blocks:
         if match and call.raw is not None:

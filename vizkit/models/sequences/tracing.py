@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import of_pass
+from vizkit.check import precision_of_pass
 from vizkit.geometry import all_ids
 from vizkit.models.families.translate import Translated, attention_of, finish
 from vizkit.models.networks.sequence_recurrent import AdditiveAttention
@@ -75,7 +75,7 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
         layers=counting.layers,
         linear=counting.linear,
         changed=counting.changed,
-        precision=of_pass(model.model, logits.device),
+        precision=precision_of_pass(model.model, logits.device),
     )
     tokens = {name: line(name, text.shape[1]) for name, text in zip(("source", "target"), texts, strict=False)}
     attention = [_layer(call, tokens) for call in recorder.calls]

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from vizkit.check import of_pass
+from vizkit.check import precision_of_pass
 from vizkit.models.networks.super_resolution.texture import directions, neighbours, relevance
 from vizkit.models.networks.super_resolution.ttsr import TIMES, TTSR, Search
 from vizkit.models.super_resolution.enlarging import RGB, fitting_reference, pixels_of
@@ -50,7 +50,7 @@ def trace(enlarger: Enlarger, small: RGB, reference: RGB, *, sharpness: float = 
         logit_error=apart(enlarged, model(pixels, second, sharpness), at_least=1.0),
         output_error=max(map(apart, rebuilt, (each.cpu() for each in model.textures(search, sharpness)))),
         output_tolerance=tolerance(torch.float32, pixels.device),
-        precision=of_pass(model, pixels.device),
+        precision=precision_of_pass(model, pixels.device),
     )
     logits = enlarged[0].cpu().flatten(1).T.contiguous()
     size_hw = small.shape[0], small.shape[1]
