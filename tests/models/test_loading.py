@@ -748,7 +748,7 @@ def test_a_folder_of_a_thousand_classes_has_imagenets_names_where_its_configurat
     model = timm.create_model("test_vit", num_classes=1000, img_size=48)
     safetensors.torch.save_file(model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
     config = {"architecture": "test_vit", "num_classes": 1000}
-    config["pretrained_cfg"] = {"input_size": [3, 48, 48], "num_classes": 1000, **said}
+    config["pretrained_cfg"] = {"input_size": [3, 48, 48], "fixed_input_size": True, "num_classes": 1000, **said}
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert vizkit.load(tmp_path, device="cpu").label(3) == (imagenet_labels(1000)[3] if named else "class 3")
 
