@@ -66,7 +66,7 @@ def explain_many(
         if named in (ANSWER, LABEL) and named in loaded.labels:
             number = loaded.labels.index(named)
             raise ValueError(f"{loaded.name} has a class {named!r}; for that one give class {number}.")
-        target = named if named in (ANSWER, LABEL) else loaded.number_of(named)
+        target = named if named in (ANSWER, LABEL) else loaded.number_of(named) or 0
         made_by = Maps(loaded, chosen(methods), maps, target, rival, layer)
         size = batch or BATCH.get(loaded.device.type, ON_A_GPU)
         told = settings_of(data, source, loaded, made_by, size)

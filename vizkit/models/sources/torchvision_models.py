@@ -67,7 +67,7 @@ def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size
     model.load_state_dict(state)
     count = options["num_classes"]
     needs = preprocessing(weights, size_hw or (side, side))
-    published_file = any(each.url.endswith(f"/{path.name}") for each in type(weights))
+    published_file = any(each.url.endswith(f"/{path.name}") for each in weights.__class__)
     labels = imagenet_labels_where(count, path.stem, "imagenet" if published_file else "")
     about = f"checkpoint of torchvision:{name}"
     return Loaded(path.stem, model, torch.device("cpu"), needs, labels, about, outputs=count)
