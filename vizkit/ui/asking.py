@@ -79,10 +79,10 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
     known = options(control, of)
     if control.pictures:
         linked_picture.say_missing(key, [*known, *map(control.called, known)])
-    if control.meant is not None and (text := st.query_params.get(key)) and text not in known:
+    text = st.query_params.get(key)
+    if control.meant is not None and text and text not in known and key not in st.session_state:
         try:
-            put(key, control.meant(of, text))
-            st.rerun()  # a widget takes its value from the address at the beginning of a run
+            st.session_state[key] = control.meant(of, text)
         except ControlError as sentence:
             st.info(plain(str(sentence)))
     keep_valid(key, known)
