@@ -120,6 +120,7 @@ WRONG = {  # what is asked → the sentence
     "output is a folder": ({"output": "."}, "cannot be written"),
     "no such layer": ({"options": ["--random-weights", "--layers", "2,6"]}, "no layer 6: this model has 6"),
     "no such row": ({"options": ["--random-weights", "--rows", "101"]}, "no query token 101: this model has 101"),
+    "no such name": ({"options": ["--random-weights", "--target", "zzz"]}, "has no class 'zzz'; it has tench"),
     "no such class": ({"options": ["--random-weights", "--target", "1000"]}, "Class 1000 does not exist"),
     "mean with gradients": ({"options": ["--random-weights", "--target", "1", "--mean-heads"]}, "single heads"),
     "size that is cut": ({"options": ["--random-weights", "--image-size", "100", "160"]}, "nearest size is 96×160"),

@@ -184,6 +184,13 @@ def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_n
     assert "None of your models gives classes; shown: ViT · digits." in texts(test)
 
 
+@pytest.mark.parametrize(("linked", "said"), [("class 7", "for 7"), ("7", "for 7"), ("99", "Class 99 does not exist")])
+def test_a_link_names_a_class_as_commands_do(linked, said):
+    test = opened("relevance", models=VIT, image="digit 3", class_a=linked)
+    assert not test.exception
+    assert said in texts(test)
+
+
 def test_the_large_map_is_about_the_class_until_another_is_clicked():
     test = opened("relevance", models=VIT, image="digit 3")
     assert large(test)["name"] == "Generic relevance"

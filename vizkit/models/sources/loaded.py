@@ -21,7 +21,6 @@ NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
 _CARD_DATASETS = re.compile(r"\A---\n(?:.*\n)*?datasets?:((?:.*\n)(?:[ -].*\n)*)", re.MULTILINE)
 _IMAGENET = re.compile(r"imagenet|ilsvrc|(?<![a-z0-9])in(1|12|21|22)k(?![a-z0-9])", re.IGNORECASE)
-_NUMBER = re.compile(r"(?:.*\()?(?:class|label|value|feature)? ?(\d{1,9})\)?", re.IGNORECASE)
 MOST_NAMED = 5
 
 
@@ -130,21 +129,21 @@ class Loaded:
         if target is None or not isinstance(target, str):
             return None if target is None else int(target)
         sought, labels = target.casefold().strip(), [label.casefold().strip() for label in self.labels]
-        numbered = _NUMBER.fullmatch(sought)
-        near = [i for i, label in enumerate(labels) if label == sought]
+        kind = self.head.output
+        numbered = re.fullmatch(rf"((class|{kind}) )?(\d{{1,9}})", sought)
+        near = [i for i, label in enumerate(labels) if sought in (label, f"{label} ({kind} {i})")]
         if not near and numbered:
-            return int(numbered[1])  # the forward pass knows how many there are
+            return int(numbered[3])  # the forward pass knows how many there are
         near = near or [i for i, label in enumerate(labels) if sought and sought in label]
         if len(near) == 1:
             return near[0]
-        kind, few = self.head.output, (near or range(len(labels)))[:MOST_NAMED]
+        few = (near or range(len(labels)))[:MOST_NAMED]
         if not labels:
             raise ValueError(f"No {kind} of {self.name} has a name; give the number of one.")
         named = ", ".join(f"{self.labels[i]} ({kind} {i})" for i in few)
         if near:
-            raise ValueError(
-                f"{len(near)} classes of {self.name} have {target[:60]!r} in their name: {named}; give a number."
-            )
+            kinds = f"{kind}{'es' if kind[-1] == 's' else 's'} of {self.name}"
+            raise ValueError(f"{len(near)} {kinds} have {target[:60]!r} in their name: {named}; give a number.")
         raise ValueError(f"{self.name} has no {kind} {target[:60]!r}; it has {named}.")
 
     def logits_of(self, out: Any, images: int = 1) -> Tensor:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vizkit.heads import ITSELF
@@ -42,7 +41,7 @@ def meant(of: Sequence[Subject], text: str) -> str:
         try:
             if (number := each.loaded.number_of(text) or 0) < count:
                 by_number = {own: name for name, own in classes_by_name(each.loaded, each.seen.logits).items()}
-                return by_number.get(number, f"{each.loaded.label(number)} (class {number})")
+                return by_number.get(number, told_apart(each.loaded, number))
             sentences.append(f"Class {number} does not exist: {each.name} has {count} classes.")
         except ValueError as error:
             sentences.append(str(error))
@@ -92,20 +91,22 @@ def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
     numbers = range(count) if count <= MOST_NAMES else logits.topk(MOST_NAMES).indices.tolist()
     times = Counter(loaded.label(number) for number in range(count))
     names = ((number, loaded.label(number)) for number in numbers)
-    return {name if times[name] == 1 else f"{name} (class {number})": number for number, name in names}
+    return {name if times[name] == 1 else told_apart(loaded, number): number for number, name in names}
+
+
+def told_apart(loaded: "Loaded", number: int) -> str:
+    """A class where another is called alike."""
+    return f"{loaded.label(number)} ({loaded.head.output} {number})"
 
 
 def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: str) -> tuple[int, int | None]:
     """See `Decision.asked`; `model`: what people call it."""
     known, head = classes_by_name(loaded, logits), loaded.head
     predicted = head.target(logits)
+    if {target, against} - {PREDICTED, NOTHING, *known}:  # of more classes than are listed
+        known |= {told_apart(loaded, number): number for number in range(len(logits))}
     for name in (target, against):
         if name not in (PREDICTED, NOTHING, *known):
-            with suppress(ValueError):  # of more classes than are listed
-                number = loaded.number_of(name)
-                if number is not None and number < len(logits) and name == f"{loaded.label(number)} (class {number})":
-                    known[name] = number
-                    continue
             gives = "predicts" if head.probable else "gives"
             raise NotApplicable(f"{model} has no {head.output} “{name}”; it {gives} “{loaded.label(predicted)}”.")
     number = predicted if target == PREDICTED else known[target]
