@@ -8,9 +8,10 @@ import streamlit as st
 if __name__ != "__main__":
     from streamlit.starlette import App
 
-    from vizkit.ui.session.allowed import HOSTS
+    from vizkit.ui.session.allowed import OwnNames
 
-    app = App(__file__, middleware=[HOSTS])
+    app = App(__file__)
+    app = OwnNames(app)
 else:
     from vizkit.ui.session.warmup import warm_up
 

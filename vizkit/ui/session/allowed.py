@@ -1,10 +1,8 @@
 """What visitors of this server may do: as its owner has set it, else all where nobody but this machine can reach it."""
 
+from typing import Any
+
 import streamlit as st
-from starlette.datastructures import Headers
-from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
@@ -49,15 +47,19 @@ class OwnNames:
     mean this machine (DNS rebinding), and would then read and click what its visitor may. Streamlit asks for the names
     of its websocket alone."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Any) -> None:
         self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        names = Headers(scope=scope).getlist("host") if scope["type"] in ("http", "websocket") else None
-        if names is None or (len(names) == 1 and is_host_allowed(names[0])):
-            return await self.app(scope, receive, send)
-        return await PlainTextResponse(OTHER_NAME, 403)(scope, receive, send)
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        names = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"host"]
+        if scope["type"] == "lifespan" or (len(names) == 1 and is_host_allowed(names[0])):
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})  # before it is accepted, 403
+        else:
+            headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(OTHER_NAME)).encode())]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": OTHER_NAME.encode()})
 
 
 OTHER_NAME = "This server is called by another name: its owner adds this one with --server.allowedHosts=NAME."
-HOSTS = Middleware(OwnNames)
