@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from vizkit.writing import write
 
 PAGE = Path(__file__).parents[1] / "docs/gpu.md"
 PRECISIONS = ("fp32", "bf16", "fp16")
+OTHERS = ("deit3_small_patch16_224", "eva02_small_patch14_224", "beit_base_patch16_224", "convnext_tiny", "resnet50")
 SWITCHED = ("heads:2.1=0", "uniform:2")
 Row = tuple[str, str, str]  # what, what was measured, the goal
 
@@ -82,6 +84,30 @@ def proofs(here: Measuring) -> Iterator[Row]:
                 words = ", ".join(f"{what} off by {error:.1e}" for what, error in off if error is not None)
                 what = f"{name}, {precision}, {edits[0] if edits else 'with gradients'}"
                 yield what, made.failure or words, f"≤ {made.output_tolerance:.0e} of a layer's output"
+
+
+def lower(here: Measuring) -> Iterator[Row]:
+    """Traces where torch's flags or autocast let factors of products be rounded."""
+    before = torch.get_float32_matmul_precision()
+    cast = partial(torch.autocast, torch.device(here.device).type)
+    settings = {
+        "TF32": lambda: None,
+        "autocast to bf16": lambda: cast(dtype=torch.bfloat16),
+        "autocast to fp16": lambda: cast(dtype=torch.float16),
+    }
+    for name in here.models if here.small else (*here.models, *OTHERS):
+        for setting, entered in settings.items():
+            loaded = here.model(name)
+            torch.set_float32_matmul_precision("high" if setting == "TF32" else "highest")
+            try:
+                with entered() or contextlib.nullcontext():
+                    made = vizkit.trace(loaded, picture()).check
+            finally:
+                torch.set_float32_matmul_precision(before)
+            off = [("a layer's output", made.output_error), ("logits", made.logit_error)]
+            words = ", ".join(f"{what} off by {error:.1e}" for what, error in off if error is not None)
+            allowed = f"≤ {made.output_tolerance:.0e} and {made.logit_tolerance:.0e}"
+            yield f"{name}, {setting}", f"{made.failure or words} ({made.precision.name})", allowed
 
 
 def recording(here: Measuring) -> Iterator[Row]:
@@ -257,6 +283,7 @@ def limited(here: Measuring) -> None:
 SUBJECTS = {
     "Tests": tests,
     "Proofs": proofs,
+    "Products of lower precision": lower,
     "Recording / the plain fused pass": recording,
     "Evaluation": evaluating,
     "Maps of many pictures / the bare forward pass": explaining,
