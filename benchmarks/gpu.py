@@ -69,7 +69,7 @@ class Measuring:
 def tests(here: Measuring) -> Iterator[Row]:
     if here.small:  # which is itself called by a test
         return
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "-q", "tests/devices"]
+    command = [sys.executable, "-m", "pytest", "-m", "gpu", "tests/devices"]
     done = subprocess.run(command, cwd=PAGE.parents[1], capture_output=True, text=True, check=False)
     yield "pytest -m gpu", done.stdout.strip().splitlines()[-1].strip("= "), "none failed"
 

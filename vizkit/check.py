@@ -74,7 +74,7 @@ def precision_of_pass(model: nn.Module, device: torch.device) -> Precision:
     if torch.is_autocast_enabled(device.type):
         cast = precision_of_type(torch.get_autocast_dtype(device.type))
         kinds.append(cast._replace(name=f"{cast.name} (autocast)"))
-    return max(kinds, key=lambda kind: kind.spacing)
+    return max(reversed(kinds), key=lambda kind: kind.spacing)  # autocast is what was asked for
 
 
 def tolerance(dtype: torch.dtype, device: torch.device | None = None) -> float:
