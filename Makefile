@@ -6,7 +6,7 @@ PIP := $(BIN)/pip install --quiet -c requirements.lock
 run: .venv/run          ## install what is needed and open the app on the bundled models
 	$(BIN)/streamlit run app.py
 
-TESTS = $(BIN)/python -m pytest -n 2 --dist loadfile
+TESTS = $(BIN)/python -m pytest -n 3 --dist loadfile  # the browser mostly waits: a third process computes meanwhile
 
 test: .venv/dev         ## what a change must pass before it lands, ten minutes; the browser's tests need Chromium
 	$(TESTS) --rows first

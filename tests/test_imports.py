@@ -389,6 +389,7 @@ def test_import_is_light(module):
     assert heavy_after(f"import {module}") == "[]"
 
 
+@pytest.mark.product(first=0)
 def test_lightness_test_can_fail():
     assert heavy_after("import vizkit.traces") == "['torch']"
 
@@ -475,6 +476,7 @@ def test_the_checker_of_names_can_fail(tmp_path, check, text):
     assert len(list(check(tmp_path))) == 1
 
 
+@pytest.mark.product(first=0)
 def test_a_first_picture_needs_no_compiler():
     """torch's compiler takes as long to import as torch and timm together. What was put in its place is gone."""
     code = """

@@ -97,6 +97,7 @@ def test_names_cannot_leave_the_text_they_stand_in(recorded):
     assert "</script><script>alert" not in text
 
 
+@pytest.mark.product(first=0)
 def test_vit_base_stays_below_three_million_characters():
     loaded = random_model("vit_base_patch16_224")
     made = vizkit.trace(loaded, photograph("china"))

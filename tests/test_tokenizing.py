@@ -49,6 +49,7 @@ def test_it_answers_as_the_library_does():
     assert (tokenizer.number("cat"), tokenizer.number("dog")) == (2, None)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("bomb", BOMBS, ids=[f"{next(iter(bomb))} {index}" for index, bomb in enumerate(BOMBS)])
 def test_a_bomb_is_refused_in_a_sentence_or_does_no_harm(bomb):
     good, said = made(), ""

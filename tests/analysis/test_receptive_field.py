@@ -144,6 +144,7 @@ def gradient(loaded, pixels, path, own):
     )
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("which", SWINS)
 def test_outside_the_field_every_gradient_is_exactly_zero_and_inside_none(which):
     name, size_hw, options = SWINS[which]

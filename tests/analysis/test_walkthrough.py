@@ -331,6 +331,7 @@ def test_nothing_goes_past_an_attention_pool():
     assert attention_parts(loaded, torch.randn(1, 3, 48, 80), 1).stream is None
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("which", LOADERS)
 def test_the_weights_and_ids_are_those_of_the_trace(which):
     loaded = LOADERS[which]()

@@ -162,6 +162,7 @@ CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "conv
 KINDS = "positions?positions_view=Kinds&models=bundled:insects_swin"  # five options beside one another
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("address", ["patches", KINDS, "attention", *CONVOLUTION])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     models = "" if address == KINDS else f"{'&' if '?' in address else '?'}{MODELS}"

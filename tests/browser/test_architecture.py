@@ -109,6 +109,7 @@ def test_a_click_opens_a_part_of_the_block(page: Page, server: str):
     expect(page).to_have_url(re.compile("block_part=MLP"))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("view", "model"),
     [

@@ -92,6 +92,7 @@ def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(1)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Predictions", "Maps", "Cost", "Robustness"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/compare?{MODELS}&image=flower&compare_view={view}")

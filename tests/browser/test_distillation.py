@@ -75,6 +75,7 @@ def test_the_layers_of_two_tokens(page: Page, server: str):
     expect(page.get_by_text("In layer 2 the two tokens give").first).to_be_visible()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("address", [TYPED, PAIR])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}")

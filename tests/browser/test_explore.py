@@ -105,6 +105,7 @@ def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, ser
     expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(same)
 
 
+@pytest.mark.product(first=0)
 def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
     """Not again in the same browser, and never where motion is not wanted."""
     address = f"{server}/?models=bundled:insects_vit&image=mayfly+nymph"
@@ -130,6 +131,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
         context.close()
 
 
+@pytest.mark.product(first=0)
 def test_the_hand_takes_over(chromium: Browser, server: str):
     page = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="no-preference").new_page()
     page.add_init_script(
@@ -157,6 +159,7 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
     expect(page.locator(f"{CARD} output").first).to_contain_text("row 2, column 2 of 8 × 8 attends")
 
 
+@pytest.mark.product(first=0)
 def test_a_link_reopens_the_view(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+7")
     ready(page)
@@ -206,6 +209,7 @@ def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
         fresh.context.close()
 
 
+@pytest.mark.product(first=0)
 def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: Browser, server: str):
     page.goto(f"{server}/explore?{MODELS}&image=digit+3")
     ready(page)
@@ -277,6 +281,7 @@ def test_pictures_and_numbers_are_saved(page: Page, server: str):
     assert zipfile.ZipFile(io.BytesIO(saved["Numbers of all layers (NPZ)"])).testzip() is None
 
 
+@pytest.mark.product(first=0)
 def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
     """Streamlit finds pages/ by itself until app.py has run once; the guard must send the first visitor through it."""
     with serving(tmp_path) as address:
@@ -288,6 +293,7 @@ def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
         expect(page.get_by_text("strength of features").first).to_be_visible()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_everything_without_scrolling_sideways(phone: Page, server: str, scheme: str):
     phone.emulate_media(color_scheme=scheme)
@@ -314,6 +320,7 @@ def apart(one: dict[str, float], other: dict[str, float]) -> bool:
     return any(a[high] <= b[low] for low, high in ends for a, b in ((one, other), (other, one)))
 
 
+@pytest.mark.product(first=0)
 def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: str):
     """Neither one another nor the picture nor the label of its colours, which follows the layer all the while."""
     size = page.viewport_size

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -63,6 +64,7 @@ def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     fits(phone)
 
 
+@pytest.mark.product(first=0)
 def test_on_a_telephone_the_arrow_names_what_lies_behind_it(phone: Page, server: str):
     shown = """words => {
       const arrow = document.querySelector('[data-testid=stExpandSidebarButton]')

@@ -4,6 +4,7 @@ import re
 import statistics
 import time
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LONG_MS, click_at, fits, still
@@ -54,6 +55,7 @@ def answer(page: Page, step: Step) -> None:
     expect(page.get_by_role("button", name="Guess again")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
     lesson = opened(NAME)
     page.goto(f"{server}/lessons")

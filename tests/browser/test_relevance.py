@@ -87,6 +87,7 @@ def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page,
     ready(page)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("address", ["rollout", "relevance", "relevance?relevance_view=Trust&trust_scores=ROAD"])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
     phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")

@@ -83,6 +83,7 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     expect(page.locator("output").first).to_contain_text(place)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, scheme: str):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
@@ -147,7 +148,7 @@ def saved_view(tmp_path_factory):
     return page_of
 
 
-@pytest.mark.product("of_page")
+@pytest.mark.product
 @pytest.mark.parametrize(("of_page", "name"), [(entry.page, name) for name, entry in VIEWS.items()])
 def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, of_page: str, name: str):
     address, errors = saved_view(name), []

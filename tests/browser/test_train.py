@@ -85,6 +85,7 @@ def test_a_recorded_run_is_played(page: Page, server: str):
     expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Start", "Watch", "Compare"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")

@@ -53,6 +53,7 @@ def elsewhere(page: Page, server: str) -> Iterator[list[str]]:
     page.remove_listener("dialog", note_dialog)
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.usefixtures("hostile_run")
 def test_no_request_leaves_for_another_host(page: Page, server: str, elsewhere: list[str]):
     page.goto(server)

@@ -31,6 +31,7 @@ def test_what_cannot_be_measured_gets_a_sentence(more, capsys):
     assert capsys.readouterr().err.strip().count("\n") == 0
 
 
+@pytest.mark.product(first=0)
 def test_two_nodes_measure_what_one_process_does(tmp_path):
     given = [
         *("11" if word == "3" else word for word in FEW),

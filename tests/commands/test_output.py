@@ -61,6 +61,7 @@ def test_commands_say_it_so(given, tmp_path, monkeypatch, capsys):
 CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batch", "4"]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("given", "name", "first"),
     [

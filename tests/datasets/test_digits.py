@@ -85,6 +85,7 @@ def test_unknown_photograph():
         photographs.picture("cat")
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", MODELS)
 def test_bundled_model_is_as_good_as_its_card_says(name):
     folder = BUNDLED / f"digits_{name}"

@@ -165,6 +165,7 @@ def coloured():
     return [_pictures("train", 30 * CLASSES), _pictures("test", 15 * CLASSES)]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("model", [LogisticRegression(C=0.01, max_iter=200), KNeighborsClassifier(9)], ids=repr)
 @pytest.mark.parametrize("look", ["histograms", "moments"])
 def test_colour_does_not_tell_the_class(coloured, look, model):

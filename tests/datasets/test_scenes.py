@@ -56,6 +56,7 @@ def test_run_lengths_go_down_the_columns():
     assert run_lengths(~mask) == (0, 2, 3, 1)
 
 
+@pytest.mark.product(first=0)
 def test_written_and_read_again(tmp_path):
     drawn = open_boxes("scenes", "test", count=13, size_px=64)
     write_coco(tmp_path, [drawn[index] for index in range(13)], drawn.labels)

@@ -77,6 +77,7 @@ def on(name):
     return vizkit.load(f"bundled:{name}", device=NAME)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "digits_cnn", "digits_dual"])
 def test_a_trace_is_what_it_is_on_the_cpu(name):
     expected = vizkit.trace(vizkit.load(f"bundled:{name}", device="cpu"), PICTURE, target=3)

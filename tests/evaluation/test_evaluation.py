@@ -188,6 +188,7 @@ def test_the_oldest_answers_make_room(monkeypatch):
     assert folder_of(eye(), painted(31), 64).exists()
 
 
+@pytest.mark.product(first=0)
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
     plain = [stored_input(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]

@@ -82,6 +82,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
             assert (result["test_accuracy"], result["test_images"]) == (pytest.approx(judged.right.mean()), 359)
 
 
+@pytest.mark.product(first=0)
 def test_the_recorded_boxes_are_of_these_scenes_and_weights():
     """If this fails: `python -m benchmarks scenes` records them anew."""
     found = SCENES.find("scenes")
@@ -96,6 +97,7 @@ def test_the_recorded_boxes_are_of_these_scenes_and_weights():
         assert getattr(row.measures, name).value == pytest.approx(measured["precision"][name], abs=1e-4)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", sorted(read_texts(RECORDED / "texts.npz")))
 def test_the_recorded_answers_to_texts_are_those_of_the_test(name):
     """If this fails: `python -m benchmarks texts` records them anew."""

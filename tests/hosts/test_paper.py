@@ -231,6 +231,7 @@ def test_small_maps_say_their_ends_and_which_one_is_large():
 LONG = "a very long sentence of many words, " * 40
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "block",
     [

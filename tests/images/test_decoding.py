@@ -99,6 +99,7 @@ def test_a_hundred_scans_of_a_small_picture_are_shown():
     assert read_picture(scan_bomb(MAX_SCANS - 10)).rgb.shape == (64, 96, 3)
 
 
+@pytest.mark.product(first=0)
 def test_markers_are_counted_without_walking_millions():
     data = b"\xff\xd8" + b"\xff\xe0\0\2" * 5_000_000
     start = time.process_time()
@@ -123,6 +124,7 @@ def test_what_is_decoded_here_is_little_work():
     assert jpeg_work(scan_bomb(80, (2000, 1500))).pixels * 90 > LIGHT_PIXELS
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", SLOW)
 def test_slow_decoding_is_ended_in_a_sentence(name, monkeypatch):
     monkeypatch.setattr(isolated_decoding, "CPU_S", 0.5)
@@ -130,6 +132,7 @@ def test_slow_decoding_is_ended_in_a_sentence(name, monkeypatch):
         read_picture(SLOW[name]())
 
 
+@pytest.mark.product(first=0)
 def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
     """Five, one more than there are decoders; a photograph is read while the first of them are still at work."""
     monkeypatch.setattr(isolated_decoding, "CPU_S", 0.8)

@@ -282,6 +282,7 @@ def test_upload_is_shown_or_refused_in_one_sentence(make, expected, note):
     assert note or not picture.note
 
 
+@pytest.mark.product(first=0)
 def test_hostile_uploads_cost_little_memory(tmp_path):
     """Peak resident memory (VmHWM) of a process that reads them all, above what it held before the first.
 
@@ -482,6 +483,7 @@ def timm_transform(given_config, rgb):
     return create_transform(**given_config, is_training=False)(image).numpy()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("crop_mode", ["center", "squash", "border"])
 @pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic", "lanczos"])
 @pytest.mark.parametrize("size_hw", INPUTS, ids=str)

@@ -65,6 +65,7 @@ def questions() -> list[Any]:
     ]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, opened, make = read(file), [], checking.subject

@@ -80,6 +80,7 @@ def predicted(layer: Attention, token: int) -> Tensor:
     return (dense(layer)[:, :, token] > 1e-20).any(0)
 
 
+@pytest.mark.product
 def test_swin_one_token_reaches_the_predicted_queries_and_no_other(swin):
     model, _, trace = swin
     for layer in first_two_of_each_stage(model, trace):
@@ -308,6 +309,7 @@ def test_vit_a_patch_of_pixels_is_one_token(kind):
         assert int(shift.argmax()) == token
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224"])
 def test_oblong_input_has_rows_first(name):
     loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(256, 128))

@@ -210,6 +210,7 @@ TRAINING = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("case", TRAINING)
 def test_training_files_give_the_model_that_is_evaluated(tmp_path, photo, case):
     model = made(VIT, depth=2, img_size=64, num_classes=0)
@@ -302,6 +303,7 @@ def test_torchvision_files_that_do_not_fit(tmp_path):
         opened(tmp_path, state, "torchvision:resnet50")
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
 def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
@@ -375,6 +377,7 @@ SUGGESTED = {  # what the file holds → what has to be suggested first
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", SUGGESTED)
 def test_architectures_that_fit_are_suggested(tmp_path, name):
     torch.save(SUGGESTED[name](), tmp_path / "file.pth")

@@ -387,6 +387,7 @@ def test_healthy_families_pass_with_both_proofs(name, dtype, fused):
     assert again.output_error is not None  # for this very picture, also where the logits were compared before
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("mode", ["default", "rows", "mean", "target"])
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "eva02_tiny_patch14_224"])

@@ -179,6 +179,7 @@ REFUSED = {  # file → (how it is made, what the sentence says)
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", REFUSED, ids=lambda name: name[:30])
 def test_bad_checkpoint_is_refused_in_one_sentence(tmp_path, name):
     make, expected = REFUSED[name]
@@ -334,6 +335,7 @@ BAD_CONFIGS = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", BAD_CONFIGS)
 def test_bad_config_is_refused_in_one_sentence(tmp_path, name):
     config, expected = BAD_CONFIGS[name]

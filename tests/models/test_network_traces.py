@@ -369,6 +369,7 @@ def test_load_by_name_at_another_size(name):
         vizkit.load(name, pretrained=False, device="cpu", image_size=(60, 96))
 
 
+@pytest.mark.product(first=0)
 def test_checkpoints_open_in_a_fresh_process(tmp_path):
     """As `vizkit.training.runs.saving` writes them; whoever opens them knows nothing of our networks."""
     from timm.models import save_for_hf

@@ -187,6 +187,7 @@ def test_torchvision_has_a_table_too():
     torch.testing.assert_close(table.flatten(0, 1), model.encoder.pos_embedding.data[0, 1:])
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
@@ -392,6 +393,7 @@ EQUIVARIANT = [
 ]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("name", "options"), EQUIVARIANT)
 def test_without_positions_the_order_of_the_patches_does_not_matter(name, options):
     """In float64: in float32 the order in which a matrix product adds up goes with the size of the batch and the

@@ -138,6 +138,7 @@ def test_whatever_is_no_longer_declared_is_missed(imports):
     assert silent == set(NOT_IMPORTED)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("module", "text", "said"),
     [

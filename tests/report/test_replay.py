@@ -71,6 +71,7 @@ def saved(tmp_path_factory) -> Path:
     return folder / "report"
 
 
+@pytest.mark.product(first=0)
 def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
     assert main(["report", str(saved / "replay.json"), "-o", str(tmp_path / "again")]) == 0
     names = sorted(path.name for path in saved.iterdir())
@@ -211,6 +212,7 @@ def test_a_file_says_what_is_in_it():
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("shows", "array"),
     [

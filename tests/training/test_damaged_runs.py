@@ -62,6 +62,7 @@ def flipped(file):
 
 
 # ---- damaged files ---------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("file", "damage", "words"),
     [

@@ -139,6 +139,7 @@ def boxes(pictures):
     return np.array(found)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("changes", [{"mixup": 0.8}, {"cutmix": 1.0}, {"mixup": 0.8, "cutmix": 1.0}], ids=str)
 def test_shares_are_drawn_as_by_timm(changes):
     recipe, theirs, ours = Recipe(**changes), [], []
@@ -163,6 +164,7 @@ def test_an_odd_batch_is_mixed_too():
 
 
 # ---- whole runs ------------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     run = RunFolder(tmp_path / "run")
@@ -195,6 +197,7 @@ def test_stopped_between_it_goes_on_to_the_bit(alone, tmp_path, monkeypatch):
     assert curve(run) == curve(alone)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "changes", [{"clip_norm": 0.5}, {"optimizer": "muon", "ema": 0.9, "weight_decay": 0.1}], ids=str
 )

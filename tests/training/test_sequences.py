@@ -92,6 +92,7 @@ def test_what_is_hidden_follows_from_the_seed_of_the_example():
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("model", [name for name, task in TASK_OF.items() if task in {"translate", "masked", "causal"}])
 def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     run = followed(tmp_path / "run", tiny(model))
@@ -168,6 +169,7 @@ def test_attention_rewrites_dates_it_has_never_seen(name):
     assert judged(name, open_pairs("dates", "test", count=300, seed=77)).accuracy >= 0.95
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["dates_gpt", "dates_lstm"])
 def test_all_answers_right_is_exactly_what_greedy_writing_gets_right(name):
     """Of models that get many dates right and some wrong."""

@@ -218,6 +218,7 @@ def test_the_last_blocks_and_the_head_learn(model):
     assert not next(m for m in net.modules() if isinstance(m, torch.nn.Conv2d)).training
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "changes",
     [
@@ -267,6 +268,7 @@ FIELDS += ["--model-args", json.dumps(TINY_VIT), "--quiet", "--device", "cpu"]
 SAME = ("train_loss", "val_loss", "val_accuracy", "rate")
 
 
+@pytest.mark.product(first=0)
 def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     fields = [*FIELDS, "--epochs", "14", "--drop-path", "0.2", "--turn-deg", "9"]

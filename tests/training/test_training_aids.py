@@ -100,6 +100,7 @@ def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
     assert losses[1] != pytest.approx(losses[0], rel=1e-4)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("accuracies", "best"), [((0.3, 0.5, 0.4), 1), ((0.5, 0.3, 0.4), 0), ((0.3, 0.4, 0.5), 2), ((0.5, 0.5, 0.5), 0)]
 )

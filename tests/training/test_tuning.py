@@ -45,6 +45,7 @@ def turned(tmp_path_factory):
 
 
 # ---- before the first step -------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("name", sorted(vizkit.models.bundled_names()))
 def test_before_the_first_step_the_body_is_that_of_the_opened_model_to_the_bit(name):
     source = f"bundled:{name}"
@@ -91,6 +92,7 @@ def test_the_preprocessing_that_a_model_was_opened_with_is_kept(tmp_path):
     assert Preprocessing.from_config(timm.data.resolve_model_data_config(begun)) == needs
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "case", ["vit", "vit, features", "deit", "beit", "dinov2, registers", "clip", "swin", "convnext"]
 )
@@ -118,6 +120,7 @@ def test_a_model_of_transformers_own_code_is_refused(tmp_path):
 
 
 # ---- learning --------------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "digits_cnn", "insects_deit", "digits_dual"])
 def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     recipe = tuning.TUNING[tuning.PROBE][1].but({**QUICK, "model": f"bundled:{name}", "data": turned, "images": 32})
@@ -136,6 +139,7 @@ def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     assert f"trained on from bundled:{name}, its head alone on" in (run.path / "card.md").read_text()
 
 
+@pytest.mark.product(first=0)
 def test_fine_tuning_beats_chance_and_learning_from_scratch_in_as_many_steps(turned, tmp_path):
     fine = tuning.TUNING[tuning.TUNE][1].but({**QUICK, "epochs": 2, "batch": 16, "data": turned})
     from_scratch = fine.but({"model": "digits_vit", "lr": 1e-3})

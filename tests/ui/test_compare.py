@@ -114,6 +114,7 @@ def test_the_whole_image_in_place_of_the_crop():
     assert box is None or box == pytest.approx([0, 0, 1, 1], abs=0.02)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Cost", "Robustness"])
 def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: pytest.MonkeyPatch):
     from vizkit.models.probes import shape

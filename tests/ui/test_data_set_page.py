@@ -46,6 +46,7 @@ def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_t
     assert [tile["place"] for tile in sent_to(again, "vizkit_evaluated")[0]["tiles"]] == places
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("told", [7, None, ["1"], "x" * 5000])
 def test_what_no_lasso_sends_changes_nothing(told):
     test = shown("Map")
@@ -55,6 +56,7 @@ def test_what_no_lasso_sends_changes_nothing(told):
     assert not test.exception
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", [SWIN, CNN])
 def test_every_view_is_drawn_with_other_models(view, model):

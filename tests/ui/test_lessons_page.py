@@ -113,6 +113,7 @@ def test_a_bad_lesson_of_a_teacher_is_a_sentence_on_the_shelf(teacher: Path):
     assert "HTML is not shown" in texts(opened("lessons", lesson="bad"))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["../tried", "/etc/passwd", "nobody", "tried%00", "x" * 5000])
 @pytest.mark.parametrize("step", ["-1", "1e9", "999", "x", ""])
 def test_a_forged_link_opens_nothing_else(name: str, step: str):
@@ -248,6 +249,7 @@ def test_what_the_browser_kept_comes_back():
     assert json.loads(memory["answers"])["tried|4|water strider"] == 112
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "kept",
     [
@@ -273,6 +275,7 @@ def test_what_a_browser_forges_is_left(kept: str):
             test.button(key="lesson_next").click().run()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "value", [None, [], [[]], [[2, 2]], [[0.5, None]], [["0.5", "0.5"]], "x", 3, {"a": 1}, [[0.1, 0.1]] * 9]
 )

@@ -23,6 +23,7 @@ def png(width: int = 64, height: int = 48) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.product(first=0)
 def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
     listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
@@ -46,6 +47,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
     assert not test.warning
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -237,6 +239,7 @@ CASES = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("model", "page", "key", "view"), CASES.values(), ids=CASES)
 def test_anatomy_shows_every_kind_of_model_or_another_one_and_says_so(model: str, page: str, key: str, view: str):
     test = opened(page, models=model, image="flower", **{key: view})

@@ -69,6 +69,7 @@ LINKS = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", LINKS)
 @pytest.mark.parametrize("roots", ["", "allowed"])
 def test_a_link_opens_no_folder_and_does_not_tell_whether_it_exists(home, monkeypatch, page, roots):

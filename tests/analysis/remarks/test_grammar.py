@@ -759,6 +759,7 @@ def test_every_rule_is_tried():
     assert not missing, f"Add to EVERY what these rules say: {missing}."
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}")
 def test_no_number_makes_a_fault(rule: Callable[..., str | None]):
     torch.manual_seed(0)

@@ -74,6 +74,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     ready(page)
 
 
+@pytest.mark.product(first=0)
 def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
@@ -106,6 +107,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
     fits(phone)
 
 
+@pytest.mark.product(first=0)
 def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/evaluate?evaluate_view=Detectors&eval_scenes_data=scenes&eval_scenes_images=12")

@@ -75,6 +75,7 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
     expect(page.get_by_text("10 of 41 runs done")).to_be_visible()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("address", [PUBLISHED, SIZE])
 def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, with_runs: str, address: str):
     phone.goto(f"{with_runs}/{address}")

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -83,6 +84,7 @@ def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
     expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-shapes", "24 × 6, 8 × 24", timeout=LONG_MS)
 
 
+@pytest.mark.product(first=0)
 def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")
     ready(page)

@@ -108,6 +108,7 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
     expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 7 attends")
 
 
+@pytest.mark.product(first=0)
 def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
     ready(page)
@@ -133,6 +134,7 @@ def test_what_is_switched_off_is_said(page: Page, server: str):
     expect(page.get_by_text("· 0.0% of the rollout lies elsewhere")).to_be_visible()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Stages", "Shift", "Switched+off"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/swin?models=bundled:insects_swin&swin_view={view}")

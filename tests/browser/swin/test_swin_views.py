@@ -56,6 +56,7 @@ def test_measuring_shows_progress_and_stops(page: Page, server: str):
     expect(page.get_by_role("button", name="Measure on this machine")).to_be_visible()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Window", "Reach", "Merging", "Cost", "Beside+a+ViT"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/{HERE}&swin_view={view}")

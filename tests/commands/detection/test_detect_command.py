@@ -57,6 +57,7 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
     assert json.loads((tmp_path / "out.json").read_text())["pictures"][0]["found"] == []
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("more", "word"),
     [

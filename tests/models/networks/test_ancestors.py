@@ -113,6 +113,7 @@ def test_they_open_as_models_without_attention(photo):
 # torchvision's --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "grids"),
     [

@@ -20,6 +20,7 @@ def loaded_of(model: nn.Module, side_px: int = 8) -> Loaded:
     return Loaded("own", model.eval(), CPU, Preprocessing((side_px, side_px), (0.5,) * 3, (0.5,) * 3))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("row", IMAGENET, ids=lambda row: f"{row.timm}-{row.side_px}")
 def test_parameters_and_multiply_adds_are_the_published_ones(row):
     import timm

@@ -28,6 +28,7 @@ def block_cost(tokens, width):
     return 12 * tokens * width**2 + 2 * tokens**2 * width
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "size", "giga"),
     [

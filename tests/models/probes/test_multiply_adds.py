@@ -157,6 +157,7 @@ def test_products_with_what_comes_from_weights_alone_are_not_between_activations
     assert found(Own(), (3, 5, 4)) == (3 * 4 * 5 * 5 + 3 * (3 * 5 * 4 * 4), 3 * 5 * 4 * 4)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "name",
     ["insects_vit", "insects_swin", "insects_gradual", "insects_dual", "digits_cnn", "insects_deit"],

@@ -36,6 +36,7 @@ def test_the_formula_by_hand():
 
 
 # Golden numbers -------------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("ancestor", ANCESTORS, ids=lambda ancestor: ancestor.architecture)
 def test_fields_and_parameters_of_the_ancestors(ancestor):
     own = ancestor.architecture == "lenet5"
@@ -240,6 +241,7 @@ def test_the_bound_by_hand():
     assert patches.beside(Reach(4, 4, 0, beyond=9)).beyond == 9
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "side"),
     [("convnext_atto", 129), ("convnext_atto", 96), ("inception_v3", 129), ("resnet18", 75)]

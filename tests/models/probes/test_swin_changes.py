@@ -107,6 +107,7 @@ def stage_of(loaded, stage: int) -> nn.Module:
     return nn.Sequential(*(model.features[2 * stage + 1] if is_torchvision(model) else model.layers[stage].blocks))
 
 
+@pytest.mark.product
 def test_without_the_shift_nothing_crosses_a_border_and_with_it_something_does(one):
     off = changed(one, shift=False)
     for index, (on_paper, without) in enumerate(zip(hierarchy(one), hierarchy(off), strict=True)):
@@ -128,6 +129,7 @@ def test_without_the_shift_nothing_crosses_a_border_and_with_it_something_does(o
         assert crossed == [True, False]
 
 
+@pytest.mark.product
 def test_the_model_itself_stays_as_it_was(one):
     pixels = torch.randn(1, 3, *one.preprocessing.size_hw)
     with torch.no_grad():
@@ -158,6 +160,7 @@ def test_without_bias_offsets_make_no_difference(one):
         assert float(relative_bias(bare, layer).by_offset.std(dim=(1, 2)).max()) == 0
 
 
+@pytest.mark.product
 def test_a_changed_model_can_be_traced(one):
     image = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
     trace = vizkit.trace(changed(one, shift=False), image)

@@ -301,6 +301,7 @@ def border(loaded: Loaded, changed: Trace) -> Tensor:
     return far & real[:, :, None] & real[:, None]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", SWINS)
 def test_edits_keep_the_borders_of_shifted_windows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = swin(name)

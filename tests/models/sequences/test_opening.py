@@ -99,6 +99,7 @@ def test_a_model_of_texts_is_no_model_of_pictures(tmp_path):
         vizkit.load(tmp_path)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", bundled_sequences())
 def test_bundled_models_write_as_often_right_as_their_cards_say(name):
     """So they are given texts here as they were in training, with every special word in its place."""

@@ -28,6 +28,7 @@ def found_in(name: str, shapes: Shapes, **base):
     return followed("file.pt", made(name, **base), shapes)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "base", "options"),
     [
@@ -64,6 +65,7 @@ def test_of_an_architecture_as_it_is_only_the_classes_are_told():
     assert found_in(VIT, shapes_of(made(VIT, num_classes=0))) == {"num_classes": 0}
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -136,6 +136,7 @@ def test_a_critic_that_was_saved_goes_on_as_if_nothing_had_been(pictures):
     assert all(torch.equal(one, other) for one, other in pairs)
 
 
+@pytest.mark.product(first=0)
 def test_a_run_with_all_losses_saves_its_critic(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 24, "test": 24})
     recipe = TINY.but({"epochs": 2, "perceptual": 0.01, "adversarial": 0.001})

@@ -40,6 +40,7 @@ def own_runs(runs: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 # ---- every view, every model -----------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
     test = opened("architecture", models=[CNN, FITTING[name]], image="digit 3", architecture_view=name)

@@ -51,6 +51,7 @@ def shown(test: AppTest) -> list:
     return [entry.item.shows for entry in test.session_state["_report"].values()]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("weighted", ["true", "false"])
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):

@@ -41,6 +41,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return request.param, name, {name: Brought(f"{KINDS[request.param]}, 1a2b3c4d", str(folder))}
 
 
+@pytest.mark.product
 def test_all_six_views_show_it_or_say_why_not(kind):
     name, source, brought = kind
     title, text = brought[source].title, TEXT.get(name, "the cats sat the")

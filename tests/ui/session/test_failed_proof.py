@@ -33,6 +33,7 @@ def badges(test) -> list[str]:
     return [caption.value for caption in test.caption if ":material/verified:" in caption.value]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("model", [VIT, SWIN])
 def test_a_prediction_that_recording_changes_is_said_in_red_beside_every_picture(page, model, monkeypatch):
@@ -45,6 +46,7 @@ def test_a_prediction_that_recording_changes_is_said_in_red_beside_every_picture
     assert not badges(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", PAGES)
 def test_weights_that_no_layer_used_are_not_drawn(page, monkeypatch):
     whole = opened(page, models=VIT)

@@ -31,6 +31,7 @@ def test_a_family_that_expects_no_attention_is_no_transformer(monkeypatch: pytes
     assert not NEEDS["transformer"].has(models.model("bundled:digits_mlp"))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("data", ["insects", "digits"])
 @pytest.mark.parametrize("kind", ["vit", "swin", "cnn"])
 @pytest.mark.parametrize("need", ONE_OF_EACH)

@@ -78,6 +78,7 @@ def test_every_way_to_explain_can_be_added():
     assert entry.item.shows == Maps(method="grad_cam")
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

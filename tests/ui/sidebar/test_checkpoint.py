@@ -35,6 +35,7 @@ def open_file(test, content, head):
     return test
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("head", [FROM_FILE, *HEADS])
 def test_a_bare_file_has_the_head_that_is_stated_else_a_guess_that_is_said(three, head):
     test = opened(models="bundled:digits_vit", image="digit 3")

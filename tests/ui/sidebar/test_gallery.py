@@ -182,6 +182,7 @@ def picture(name="rocket.png"):
 BANNER = "shows one of them"
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", ["explore", "relevance", "compare"])
 def test_an_upload_to_bundled_models_meets_one_banner(page):
     test = opened(page, models=[INSECTS, DIGITS], image="digit 3")

@@ -35,6 +35,7 @@ def nothing_begins(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("stem", "view"), PARTIAL.values(), ids=PARTIAL)
 def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
     models = list(test_views.NEEDS[view.needs or "model"].models[:1])
@@ -49,6 +50,7 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
     assert elements(other) == elements(usual)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("page", "query", "parts"),
     [

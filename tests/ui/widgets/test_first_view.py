@@ -63,6 +63,7 @@ def test_it_stands_in_until_the_models_are_there_and_is_compared_with_them(monke
     assert SAID not in texts(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("asks", [{"models": SWIN}, {"image": "china"}, {"layer": "2"}, {"scale": "shared"}])
 def test_any_other_view_waits_for_its_model(asks: dict[str, str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(first, "ready", lambda: False)  # torch is still on its way

@@ -27,6 +27,7 @@ def test_help_stays_open_at_the_side_of_every_page(page: str):
     assert "**What it does not show:**" in texts(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("page", "query"),
     [

@@ -235,6 +235,7 @@ def evaluated(models, pictures, *sources):
     return sound(test.selectbox(key="eval_folder").set_value(pictures).run()).button(key="eval_start").click().run()
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("head", LABELS)
 def test_a_model_without_exclusive_classes_is_not_judged_by_folders(models, pictures, head):
     test = evaluated(models, pictures, f"checkpoint:{head}")

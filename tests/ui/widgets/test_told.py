@@ -282,6 +282,7 @@ PLACES = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "value", ["9" * 5000, "9" * 5000 + ".1", "nan,-1", "-inf"], ids=["digits", "dot", "nan", "inf"]
 )
