@@ -68,13 +68,13 @@ def _of_processor(flag: str, convolutions: bool) -> Precision:
 def precision_of_pass(model: nn.Module, device: torch.device) -> Precision:
     """The lowest of all products of a pass of the model that is made here and now."""
     kinds = [precision_of_products(device)]
+    if torch.is_autocast_enabled(device.type):  # of equals the first is named, and this was asked for
+        cast = precision_of_type(torch.get_autocast_dtype(device.type))
+        kinds.insert(0, cast._replace(name=f"{cast.name} (autocast)"))
     if any(isinstance(module, CONVOLUTIONS) for module in model.modules()):
         of_convolutions = precision_of_products(device, convolutions=True)
         kinds.append(of_convolutions._replace(name=f"{of_convolutions.name} (convolutions)"))
-    if torch.is_autocast_enabled(device.type):
-        cast = precision_of_type(torch.get_autocast_dtype(device.type))
-        kinds.append(cast._replace(name=f"{cast.name} (autocast)"))
-    return max(reversed(kinds), key=lambda kind: kind.spacing)  # autocast is what was asked for
+    return max(kinds, key=lambda kind: kind.spacing)
 
 
 def tolerance(dtype: torch.dtype, device: torch.device | None = None) -> float:

@@ -36,24 +36,27 @@ def checked(thing):
         if "__dataclass_fields__" in vars(thing) and "__init__" in vars(thing):
             thing.__init__ = checked(thing.__init__)
         return thing
+    parts = [part for annotation in thing.__annotations__.values() for part in _parts(annotation)]
+    arrays = [part for part in parts if isinstance(part, type) and issubclass(part, AbstractArray)]
+    if _left_to_jaxtyping(thing, parts, arrays):
+        return jaxtyped(thing, typechecker=beartype)
+    return _at_first_call(thing, bool(arrays))
+
+
+def _at_first_call(function, arrays):
+    """Checked from its first call on: most functions are never called in one process, and to write the checks of all
+    took half of its start."""
     checking = None
 
-    @functools.wraps(thing)
+    @functools.wraps(function)
     def called(*args, **kwargs):
         __tracebackhide__ = True
         nonlocal checking
-        checking = checking or _checking(thing)  # most functions are never called in one process: a half of its start
+        if checking is None:
+            checking = _with_axes(beartype(function)) if arrays else beartype(function)
         return checking(*args, **kwargs)
 
     return called
-
-
-def _checking(function):
-    parts = [part for annotation in function.__annotations__.values() for part in _parts(annotation)]
-    arrays = [part for part in parts if isinstance(part, type) and issubclass(part, AbstractArray)]
-    if _left_to_jaxtyping(function, parts, arrays):
-        return jaxtyped(function, typechecker=beartype)
-    return _with_axes(beartype(function)) if arrays else beartype(function)
 
 
 def _parts(annotation):
