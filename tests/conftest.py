@@ -75,15 +75,10 @@ TOGETHER = (
     ),
 )
 
-ROW_BY_ROW = ("tests/views/test_contract.py", "tests/ui/inventory/")
-
 
 def together(nodeid):
-    """The first of the files that go where a test goes, or its own file; those that go through all views are long, and
-    each of their rows stands alone."""
+    """The first of the files that go where a test goes, or its own file."""
     file = nodeid.partition("::")[0]
-    if file.startswith(ROW_BY_ROW):
-        return nodeid
     return next((files[0] for files in TOGETHER if file.startswith(files)), file)
 
 

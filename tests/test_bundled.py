@@ -29,6 +29,7 @@ def fresh():
     return [insects.draw(i, split="test", seed=FRESH_SEED, size_px=112) for i in range(10 * len(insects.LABELS))]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_name_insects_they_have_never_seen(kind, fresh):
     loaded = vizkit.load(f"bundled:insects_{kind}", device="cpu")
@@ -50,6 +51,7 @@ def test_the_class_token_looks_at_the_insect(fresh):
     assert np.mean(ratios) > 3
 
 
+@pytest.mark.product(first=0)
 def test_the_detector_finds_insects_it_has_never_seen():
     """docs/detection.md says more than .9 over 1,000 scenes of the seed that it was tested on."""
     detector = open_detector("bundled:scenes_detr")

@@ -97,6 +97,7 @@ def test_two_classes_are_explained_by_their_difference(toy, insect):
 # Trained models -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["insects_vit", "insects_cnn", "insects_swin"])
 def test_integrated_gradients_are_complete(insect, name):
     subject = trained(name, insect)

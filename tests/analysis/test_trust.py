@@ -476,6 +476,7 @@ def test_cases_of_insects(swin_cases):
     assert swin_cases[0].name != swin_cases[1].name
 
 
+@pytest.mark.product(first=0)
 def test_scores_of_many(swin_cases):
     methods, told = ["rollout", "attention", "grad_cam"], []
     measures = ("truth", "deletion", "randomisation", "sensitivity")

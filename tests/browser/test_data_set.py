@@ -77,6 +77,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     assert sum(bool(row["decision"]) for row in rows) == 1
 
 
+@pytest.mark.product(first=0)
 def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium: Browser, server: str):
     """One goes from view to view while the pictures are read, and leaves a pass behind in each: what is begun in one,
     the others need."""

@@ -21,6 +21,7 @@ def turned(page: Page, presses: int) -> None:
         page.keyboard.press("ArrowRight" if presses > 0 else "ArrowLeft")
 
 
+@pytest.mark.product(first=0)
 def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     page.goto(f"{server}/{TYPED}")
     ready(page)

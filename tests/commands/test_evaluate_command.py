@@ -55,6 +55,7 @@ def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp
     assert table(tmp_path / "table.csv") == one[1]
 
 
+@pytest.mark.product(first=0)
 def test_two_nodes_give_the_table_of_one_process(one, cache, tmp_path):
     output = tmp_path / "table.csv"
     first, second = on_two_nodes([*DIGITS, "-o", output], environment(cache))

@@ -264,6 +264,7 @@ def damaged(whole):
     yield from (("part-00000.parquet", content) for content in (b"", b"PAR1", b"x" * 99))
 
 
+@pytest.mark.product(first=0)
 def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
     """Whatever is changed: a row, a picture, or a sentence."""
     copy, sentences = tmp_path / "maps", list[str]()

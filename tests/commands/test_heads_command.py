@@ -10,6 +10,7 @@ from vizkit.__main__ import main
 FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
 
 
+@pytest.mark.product(first=0)
 def test_a_table_and_all_numbers(tmp_path, capsys):
     assert main(FEW) == 0
     assert "3 pictures, a head gives its mean; rank correlation" in capsys.readouterr().out

@@ -86,6 +86,7 @@ def test_shapes_and_ranges(size_px):
     assert sample.picture.std() > 5
 
 
+@pytest.mark.product(first=0)
 def test_masks_are_disjoint_and_make_up_the_insect(some):
     for sample in some[:24]:
         masks = np.array([sample.mask(part) for part in insects.PARTS])
@@ -165,7 +166,7 @@ def coloured():
     return [_pictures("train", 30 * CLASSES), _pictures("test", 15 * CLASSES)]
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("model", [LogisticRegression(C=0.01, max_iter=200), KNeighborsClassifier(9)], ids=repr)
 @pytest.mark.parametrize("look", ["histograms", "moments"])
 def test_colour_does_not_tell_the_class(coloured, look, model):
@@ -181,6 +182,7 @@ def test_colour_would_tell_the_class_were_it_painted_by_class(coloured):
     assert _told_by("moments", LogisticRegression(C=1.0, max_iter=200), *tinted) > 2 * CHANCE
 
 
+@pytest.mark.product(first=0)
 def test_shape_does_tell_the_class():
     """Even a linear model knows most animals by their coarse silhouettes, head up."""
     train, test = (_silhouettes(split, count) for split, count in (("train", 180), ("test", 60)))

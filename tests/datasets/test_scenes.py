@@ -19,6 +19,7 @@ def test_a_scene_depends_on_its_number_alone():
     assert not np.array_equal(one.picture, other.picture)
 
 
+@pytest.mark.product(first=0)
 def test_boxes_are_those_of_what_is_seen_and_counts_are_even():
     scenes = [draw_scene(index, size_px=64) for index in range(120)]
     counts = np.bincount([len(scene.labels) for scene in scenes], minlength=MOST + 1)

@@ -106,7 +106,7 @@ def test_a_strangers_module_is_measured_there():
     assert found.attention[0].query.grid == (4, 4)
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("method", ["rollout", "generic_relevance", "grad_cam", "integrated_gradients", "occlusion"])
 def test_a_map_is_made_there(method):
     with pretended():
@@ -147,6 +147,7 @@ def test_a_probe_gives_there_what_it_gives_on_the_cpu(probe):
     torch.testing.assert_close(found, asked(vizkit.load("bundled:digits_vit", device="cpu")), atol=1e-4, rtol=1e-3)
 
 
+@pytest.mark.product(first=0)
 def test_a_text_is_traced_there():
     words = ["the", "2", "1", "st", "of", "november", ",", "2", "0", "2", "6"]
     with pretended():

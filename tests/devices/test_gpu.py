@@ -167,6 +167,7 @@ def test_it_gives_there_what_it_gives_on_the_cpu(entry, device):
         torch.testing.assert_close(own.cpu(), other, atol=2e-3, rtol=2e-3)
 
 
+@pytest.mark.product(first=0)
 def test_likeness_of_references_is_measured_there(monkeypatch):
     monkeypatch.setattr("vizkit.evaluation.super_resolution.LEVELS", LEVELS[:1])
     models = [build(name, SIZES).eval() for name in ("ttsr_small", "sr_small")]
@@ -239,8 +240,8 @@ def test_a_strangers_module_in_half_precision_is_measured_and_evaluated(precisio
 
 
 # ---- `make gpu` ------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 @DEVICES
-@pytest.mark.product("device")
 @pytest.mark.parametrize("title", [title for title in gpu.SUBJECTS if title != "Tests"])
 def test_each_subject_is_measured_there(title, device, monkeypatch, tmp_path):
     if device == NAME:

@@ -11,6 +11,7 @@ from vizkit.traces import NotApplicable
 PAIRS = 20
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["dates_transformer", "dates_lstm_attention"])
 def test_the_years_digits_look_at_the_year(name):
     model = open_sequence(f"bundled:{name}")

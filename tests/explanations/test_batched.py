@@ -54,6 +54,7 @@ def alone(method, loaded, rgb, seen, goal, against, layer=""):
         return str(reason)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("against", [None, 7])
 def test_every_map_is_that_of_its_picture(loaded, pictures, pixels, against):
     explainer = Explainer(loaded, SOME, pixels[:1], against)

@@ -78,7 +78,7 @@ def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.
     assert all(step.look and (step.reveal is not None) == (step.question is not None) for step in given.steps)
 
 
-@pytest.mark.product("file")
+@pytest.mark.product
 @pytest.mark.parametrize(("file", "number"), questions())
 def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> None:
     given = read(file)

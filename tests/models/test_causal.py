@@ -96,6 +96,7 @@ def test_swin_one_token_reaches_the_predicted_queries_and_no_other(swin):
             assert torch.equal(changed, predicted(layer, id_of(layer.key, cell))), (layer.name, cell)
 
 
+@pytest.mark.product
 def test_swin_shifts_where_the_block_shifts(swin):
     model, size_hw, trace = swin
     grids = [tokens.grid for tokens in tokens_of(model, size_hw)]
@@ -136,6 +137,7 @@ def test_swin_merging_reads_the_four_cells_it_says():
         assert torch.equal(changed, full[:, token] > 0)
 
 
+@pytest.mark.product(first=0)
 def test_a_wrong_sign_of_the_shift_would_be_caught():
     """The check above can fail: with the roll the other way most tokens stand in another window."""
     loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, device="cpu")
@@ -355,6 +357,7 @@ def torchvision_vit() -> Loaded:
     return loaded
 
 
+@pytest.mark.product(first=0)
 def test_torchvision_vit_a_patch_is_one_token(torchvision_vit):
     pixels = torch.randn(1, 3, 224, 224)
     before = trace_of(torchvision_vit, pixels)

@@ -268,6 +268,7 @@ def test_scripted_code_is_seen_through():
         families.trace(made(Model(softmax, lambda _, *given: mixed(*given))), PIXELS)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("module", ZOO)
 def test_count_and_recording_agree_for_every_module_of_timm(module):
     """Both are right or both are wrong: they share nothing but which axis of a softmax weighs keys."""

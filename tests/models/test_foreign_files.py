@@ -130,6 +130,7 @@ def test_what_a_vit_is_follows_from_its_file(tmp_path, photo, case):
     same_answer(loaded, model, photo)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("architecture", "options"),
     [

@@ -374,6 +374,7 @@ def trace_of(loaded: Loaded, dtype: torch.dtype, **options) -> Trace:
     return families.trace(loaded, pixels, **options)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(("dtype", "fused"), [(torch.float32, True), (torch.bfloat16, True), (torch.bfloat16, False)])
 @pytest.mark.parametrize("name", SMALL)
 def test_healthy_families_pass_with_both_proofs(name, dtype, fused):

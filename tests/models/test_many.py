@@ -35,6 +35,7 @@ def alone(loaded, pixels, **options):
     return [families.trace(loaded, one[None], target=goal, **options) for one, goal in zip(pixels, GOALS, strict=True)]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("module", EVERY_LAYOUT)
 def test_a_batch_has_the_traces_and_the_maps_of_its_pictures(module):
     loaded = loaded_of(module)

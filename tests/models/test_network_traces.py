@@ -396,6 +396,7 @@ def test_checkpoints_open_in_a_fresh_process(tmp_path):
 # Training -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.product(first=0)
 def test_the_models_to_compare_are_equal_in_all_else():
     from vizkit.training.architectures import ours
 

@@ -150,6 +150,7 @@ def test_named_sizes_have_the_published_parameters(size, millions, blocks, heads
     assert model.pos_embed.shape[1] == (257 if size == "huge" else 197)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("theirs", "ours", "options"),
     [

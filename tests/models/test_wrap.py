@@ -141,6 +141,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", KNOWN)
 def test_measured_places_are_those_that_the_family_knows(name):
     model = timm.create_model(name, pretrained=False, **KNOWN[name]).eval()

@@ -87,6 +87,7 @@ def test_the_extras_name_what_the_sentences_promise():
         assert packages.get(module, module) in names
 
 
+@pytest.mark.product(first=0)
 def test_the_wheel_has_every_file_that_is_not_python(wheel):
     with zipfile.ZipFile(wheel) as package:
         names = set(package.namelist())

@@ -83,6 +83,7 @@ def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
     assert "01_digits_vit_digit_3_explore_layer5_head2.png" in capsys.readouterr().out
 
 
+@pytest.mark.product(first=0)
 def test_the_text_is_in_the_files(saved):
     picture = Image.open(next(saved.glob("01*.png")))
     assert picture.text["Title"] == "Attention of row 5, column 5: layer 5 of 6, head 2 of 4"
@@ -96,6 +97,7 @@ def test_the_text_is_in_the_files(saved):
         assert words in drawing
 
 
+@pytest.mark.product(first=0)
 def test_the_numbers_are_those_of_the_map(saved):
     trace = vizkit.trace(vizkit.load(VIT), samples.picture("digit 3"))
     with np.load(next(saved.glob("01*.npz"))) as file:
@@ -104,6 +106,7 @@ def test_the_numbers_are_those_of_the_map(saved):
         assert json.loads(file["meta"].item())["image"] == "digit 3"
 
 
+@pytest.mark.product(first=0)
 def test_the_page_has_comments_drawings_and_a_canvas(saved):
     page = (saved / "report.html").read_text(encoding="utf-8")
     assert page.count("<article>") == len(ALL)
@@ -112,6 +115,7 @@ def test_the_page_has_comments_drawings_and_a_canvas(saved):
     assert "comment Explore(layer=2" in page
 
 
+@pytest.mark.product(first=0)
 def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
     loaded = vizkit.load(VIT)
     with torch.no_grad():
@@ -212,7 +216,7 @@ def test_a_file_says_what_is_in_it():
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(
     ("shows", "array"),
     [
@@ -275,6 +279,7 @@ def made_again(item: Item):
     return made(item, inputs), made(read.entries[0].item, again)
 
 
+@pytest.mark.product(first=0)
 def test_several_models_are_on_one_picture_and_again_later():
     first, again = made_again(several())
     assert first.png == again.png
@@ -301,6 +306,7 @@ def test_a_further_model_that_is_another_one_is_said():
     inputs_for(Report("", (Entry(item),)), {}, {"digits_swin": SWIN})
 
 
+@pytest.mark.product(first=0)
 def test_the_cursor_comes_back():
     first, again = made_again(item_of(VIT, Rollout("patch"), at=(0.95, 0.05)))
     assert first.png == again.png

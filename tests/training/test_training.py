@@ -154,6 +154,7 @@ def test_the_loop_learns(tmp_path):
     assert lines[-1]["val_accuracy"] > 0.4
 
 
+@pytest.mark.product(first=0)
 def test_one_process_trains_in_one_precision_after_another(finished, tmp_path):
     halves = followed(tmp_path / "halves", QUICK.but({"precision": "bf16"}))
     assert halves.status["state"] == "done"
@@ -240,6 +241,7 @@ def test_every_aid_runs(tmp_path, changes):
     assert np.isfinite(run.metrics()[0]["train_loss"])
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("changes", "word"),
     [

@@ -117,6 +117,7 @@ def test_only_an_epoch_better_than_all_before_is_kept(tmp_path, monkeypatch, acc
     assert equal(weights[3], weights[best])  # and is what the test judges
 
 
+@pytest.mark.product(first=0)
 def test_erasing_puts_noise_into_a_rectangle_of_each_training_picture(tmp_path, shown):
     _, plain, judged = shown(tmp_path / "plain", ONE_STEP)
     _, erased, judged_too = shown(tmp_path / "erased", ONE_STEP.but({"erasing": 1.0}))
@@ -129,6 +130,7 @@ def test_erasing_puts_noise_into_a_rectangle_of_each_training_picture(tmp_path, 
         assert after[:, changed].std() > 0.5
 
 
+@pytest.mark.product(first=0)
 def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, shown):
     recipe = ONE_STEP.but({"mixup": 1.0, "smoothing": 0.1, "seed": 3})
     _, plain, judged = shown(tmp_path / "plain", recipe.but({"mixup": 0.0}))
@@ -154,6 +156,7 @@ def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, sho
     assert run.metrics()[0]["train_loss"] == pytest.approx(float(loss), rel=1e-5)
 
 
+@pytest.mark.product(first=0)
 def test_clipping_bounds_the_length_of_a_step(tmp_path):
     free = norm(step(followed(tmp_path / "free", SGD)))
     clipped = norm(step(followed(tmp_path / "clipped", SGD.but({"clip_norm": 0.01}))))

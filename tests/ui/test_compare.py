@@ -96,6 +96,7 @@ def test_a_click_on_a_thumbnail_makes_the_image_the_sidebars():
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_a_model_of_features_and_one_that_is_missing_say_so():
     test = predictions(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
     assert not test.exception
@@ -114,7 +115,7 @@ def test_the_whole_image_in_place_of_the_crop():
     assert box is None or box == pytest.approx([0, 0, 1, 1], abs=0.02)
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("view", ["Cost", "Robustness"])
 def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: pytest.MonkeyPatch):
     from vizkit.models.probes import shape
@@ -172,6 +173,7 @@ def test_the_strength_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     assert test.query_params["robust_level"] == "7"
 
 
+@pytest.mark.product(first=0)
 def test_cost_is_measured_beside_the_page():
     test = at_rest(opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Cost", cost_batch="2"))
     assert not test.exception

@@ -28,6 +28,7 @@ def shown(view, model=VIT, **query):
     return at_rest(opened("data_set", models=model, data_set_view=view, **query))
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("model", [VIT, SWIN, CNN])
 def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_them_again(model):
     test = shown("Map", model)
@@ -56,7 +57,7 @@ def test_what_no_lasso_sends_changes_nothing(told):
     assert not test.exception
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", [SWIN, CNN])
 def test_every_view_is_drawn_with_other_models(view, model):
@@ -66,6 +67,7 @@ def test_every_view_is_drawn_with_other_models(view, model):
     assert [*canvases(test)]
 
 
+@pytest.mark.product(first=0)
 def test_what_is_decided_goes_into_a_table_and_into_no_file():
     test = shown("Suspects")
     fine(test)
@@ -78,6 +80,7 @@ def test_what_is_decided_goes_into_a_table_and_into_no_file():
     assert "wrong labels" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_decisions_are_in_the_table():
     from vizkit.evaluation.data_set.record import record
     from vizkit.models import load

@@ -117,6 +117,7 @@ def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_on
     assert "the paired test tells ViT apart from the other model" in texts(both)
 
 
+@pytest.mark.product(first=0)
 def test_models_that_are_done_are_shown_while_others_are_at_work():
     sound(evaluating(THREE[1:]).button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
@@ -126,6 +127,7 @@ def test_models_that_are_done_are_shown_while_others_are_at_work():
     assert "1 of 2 models so far" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_what_was_evaluated_is_there_at_once():
     sound(evaluating(THREE[2:]).button(key="eval_start").click().run())
     again = sound(evaluating(THREE[2:]))
@@ -137,6 +139,7 @@ def test_what_was_evaluated_is_there_at_once():
     assert "eval_start" in [button.key for button in evaluating(THREE[2:], eval_images="59").button]
 
 
+@pytest.mark.product(first=0)
 def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
     path = home / "цифры ارقام & <b>"
     for name in ("0", "1", "жук سوسک"):
@@ -277,6 +280,7 @@ def test_progress_in_words():
 
 
 # ---- detectors -------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_detectors_from_the_button_to_their_scenes():
     test = sound(opened("evaluate", evaluate_view="Detectors", eval_scenes_data="scenes", eval_scenes_images="6"))
     assert "6 scenes" in texts(test)
@@ -290,6 +294,7 @@ def test_detectors_from_the_button_to_their_scenes():
     assert "have the mistake “missed”" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_a_model_of_texts_is_measured_anew_by_a_click():
     test = sound(opened("evaluate", evaluate_view="Sequences", eval_sequence="RNN, repeats letters"))
     assert "RNN, repeats letters answers 81 of 2,000 texts wholly right" in texts(test)
@@ -305,6 +310,7 @@ def test_a_model_of_texts_is_measured_anew_by_a_click():
     assert "answers 81 of 2,000 texts wholly right" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_a_detector_s_work_says_how_far_it_is_and_stops_when_told(tmp_path, monkeypatch):
     from vizkit.evaluation.scenes import judging
 

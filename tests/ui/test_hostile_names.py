@@ -143,7 +143,7 @@ CASES = {
 }
 
 
-@pytest.mark.product("page")
+@pytest.mark.product
 @pytest.mark.parametrize(("page", "models", "query"), CASES.values(), ids=CASES)
 def test_every_page_shows_hostile_names_as_text(page, models, query):
     test = visited(page, models, **query)
@@ -162,6 +162,7 @@ def picture(suffix: int) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.product(first=0)
 def test_names_of_uploaded_files_and_class_folders_are_text():
     test = visited("explore", [VIT])
     test.file_uploader(key="uploads").upload(f"{NAME}.png", picture(1), "image/png").run()
@@ -188,6 +189,7 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
         assert unescaped(test) == []
 
 
+@pytest.mark.product(first=0)
 def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monkeypatch):
     real = vizkit.models.load
 

@@ -230,6 +230,7 @@ def test_the_other_tables_open_by_a_link(table):
         assert "reaches the highest" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
     finished(runs_home, "mine")  # the weights of digits_cnn, tested on digits
     test = view(models="bundled:insects_cnn")

@@ -80,6 +80,7 @@ def names(data: dict, *, empty: bool = False) -> list[str]:
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
     assert not test.exception
@@ -120,6 +121,7 @@ def test_the_map_is_that_of_the_chosen_class():
     assert "it predicts" not in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_class_activation_maps_at_another_layer():
     test = opened("relevance", models=CNN, image="digit 3", cam_layer="stage 1 · 16 × 16 cells")
     assert not test.exception
@@ -158,6 +160,7 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     assert "both classes are “mayfly nymph”" in test.info[0].value
 
 
+@pytest.mark.product(first=0)
 def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
     assert not test.exception
@@ -166,6 +169,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     assert large(test)["name"] == "ViT · insects: Generic relevance"
 
 
+@pytest.mark.product(first=0)
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.scoring.GRADIENT_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
@@ -174,6 +178,7 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
     assert "Rollout" in names(small(test))
 
 
+@pytest.mark.product(first=0)
 def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_not_scored():
     test = opened("relevance", models=FEATURES, image="digit 3")
     assert "for this picture's own embedding" in texts(test)
@@ -184,6 +189,7 @@ def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature_and_n
     assert "None of your models gives classes; shown: ViT · digits." in texts(test)
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("linked", "said"), [("class 7", "for 7"), ("7", "for 7"), ("99", "Class 99 does not exist")])
 def test_a_link_names_a_class_as_commands_do(linked, said):
     test = opened("relevance", models=VIT, image="digit 3", class_a=linked)
@@ -213,6 +219,7 @@ def test_a_click_makes_the_map_of_any_model_large():
     assert large(test)["name"] == "ViT · digits: Generic relevance"
 
 
+@pytest.mark.product(first=0)
 def test_the_most_faithful_stands_first():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
     until_done(test, "relevance_later2")
@@ -224,6 +231,7 @@ def test_the_most_faithful_stands_first():
     assert f"{gains[0]:.2f} better than a random order" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_one_scale_for_a_method_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     test.segmented_control(key="relevance_scale").set_value("one per method").run()
@@ -238,6 +246,7 @@ def test_one_scale_for_a_method_in_all_models():
             assert first[name]["to"] == pytest.approx(top)
 
 
+@pytest.mark.product(first=0)
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
     until_done(test, "relevance_later2")
@@ -263,6 +272,7 @@ def said(test: AppTest) -> str:
     return stage["book"]
 
 
+@pytest.mark.product(first=0)
 def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     test = raced(opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust"), INSECTS_VIT)
     assert not test.exception
@@ -284,6 +294,7 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
 
 
+@pytest.mark.product(first=0)
 def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
     test = opened(
         "relevance",
@@ -299,6 +310,7 @@ def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
     assert (data["share"][data["at"]], data["back"], data["lit"]) == (0.5, True, "grad_cam")
 
 
+@pytest.mark.product(first=0)
 def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", class_a="backswimmer")
     test = raced(test, INSECTS_VIT)

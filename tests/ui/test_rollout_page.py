@@ -116,6 +116,7 @@ def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch
     ]
 
 
+@pytest.mark.product(first=0)
 def test_colours_from_the_lowest_or_shared():
     test = opened("rollout", models=SWIN, image="digit 3")
     grown = rollout_by_layer(traced(SWIN, "digit 3"))

@@ -30,6 +30,7 @@ def test_a_link_opens_block_and_step():
     assert "Block 5, number 1 of 2 in stage 2 · 7 × 7 tokens of 16 pixels" in texts(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("step", ["x", "0", "99", "-3"])
 def test_a_broken_link_opens_the_defaults(step: str):
     test = opened("swin", models=SWIN, swin_view="nonsense", swin_block="77", shift_step=step)
@@ -40,6 +41,7 @@ def test_a_broken_link_opens_the_defaults(step: str):
     assert told(test)["step"] == 1
 
 
+@pytest.mark.product(first=0)
 def test_stepping_and_clicking_run_no_model(monkeypatch: pytest.MonkeyPatch):
     test = opened("swin", models=DIGITS_SWIN, image="digit 5", swin_view="Shift")
     fine(test)

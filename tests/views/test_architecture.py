@@ -130,6 +130,7 @@ def test_contrast_by_hand():
 
 
 # ---- words inside of patches -----------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     of = subject("tnt_s_patch16_224")
     of.point = (0.4, 0.3)

@@ -151,6 +151,7 @@ def test_a_colour_counts_doublings_and_none_lies_beyond_the_scale():
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     (later,) = of_kind(cost.Cost(batch=2).show(insects[:2]), Later)
     for job in later.jobs:  # as a page does
@@ -180,6 +181,7 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
 
 
+@pytest.mark.product(first=0)
 def test_what_is_large_is_measured_when_it_is_asked_for():
     deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
     (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
@@ -210,6 +212,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture(insects):
         torch.testing.assert_close(found[kind][draw, 4], expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.product(first=0)
 def test_mean_and_range_of_several_draws(insects):
     blocks = flat(Robustness(draws=5, level=2).show(insects[2:]))
     (canvas,) = of_kind(blocks, Canvas)

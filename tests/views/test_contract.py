@@ -63,10 +63,10 @@ def _few(open_split, *given, images=None, **named):
     return open_split(*given, images=min(images or FEW, FEW), **named)
 
 
+@pytest.mark.product("view")  # with a Swin and a CNN: tests/ui/inventory/test_every_view.py
 @pytest.mark.parametrize(
     ("view", "name", "options"),
-    [(*row, "one of each") for row in ALL if row[1] not in ("two_heads", "stranger")]
-    + [pytest.param(*row, "all", marks=pytest.mark.product(first=0)) for row in ALL],
+    [(*row, "one of each") for row in ALL if row[1] not in ("two_heads", "stranger")] + [(*row, "all") for row in ALL],
 )
 def test_a_view_breaks_no_rule(view, name, options):
     """What it shows of a model is made once, for all rules."""

@@ -34,6 +34,7 @@ def words(panel) -> list[str]:
     return [frame["word"] for frame in panel["frames"]]
 
 
+@pytest.mark.product(first=0)
 def test_all_is_right_in_the_first_scene_and_its_true_answer_stands_beside_it():
     drawn, said, blocks = shown(Boxes())
     found, true, *_ = drawn["panels"]
@@ -149,6 +150,7 @@ def test_a_model_of_ones_own_is_asked_with_progress(tmp_path):
 
 
 # ---- what they are of ------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     scene, picture = vizkit.show("boxes"), vizkit.show("boxes", image="sample:china")
     assert (reads(scene.view), reads(picture.view)) == ("nothing", "picture")

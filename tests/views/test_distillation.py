@@ -121,6 +121,7 @@ def test_many_pictures_and_a_folder(tmp_path):
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_counting_asks_the_teacher_and_the_models_beside():
     one, same = of("insects_deit", "mayfly nymph"), of("insects_deit", "mayfly nymph")
     same.model = "another"

@@ -52,6 +52,7 @@ def case(which: str, window: int = 0):
     return attention_parts(loaded, pixels, 1, window=window), layers(trace)[1]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("which", ["vit", "deit", "dinov2", "swin", "swin v2"])
 def test_the_script_gets_the_traces_numbers(which: str):
     parts, recorded = case(which, window=1)
@@ -171,6 +172,7 @@ def test_a_slide_lies():
     assert chart.x > photo.x + photo.width
 
 
+@pytest.mark.product(first=0)
 def test_ten_slides(tmp_path):
     shown = vizkit.show("walk-through", model("digits_swin"), "sample:digit 3")
     shown.save(tmp_path / "slides.zip")

@@ -42,6 +42,7 @@ def test_what_is_kept_is_what_the_model_gives(digits):
     assert ((found.entropy >= 0) & (found.entropy <= 1)).all()
 
 
+@pytest.mark.product(first=0)
 def test_it_goes_on_where_it_was_stopped_and_is_not_made_twice(digits, monkeypatch):
     images, told = open_labelled("digits", images=300), []
     with pytest.raises(StoppedError):
@@ -133,6 +134,7 @@ def test_the_library_and_the_command_look_over_a_set(tmp_path, digits, capsys):
     assert "ends in .html or .parquet or .csv" in capsys.readouterr().err
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("missing", ["openTSNE", "cleanlab"])
 def test_a_missing_library_is_one_sentence(digits, missing, monkeypatch, capsys):
     for name in [name for name in sys.modules if name.partition(".")[0] == missing]:

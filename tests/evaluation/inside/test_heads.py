@@ -41,6 +41,7 @@ def order_of(loaded, images, **options):
     )
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("ablation", heads.ABLATIONS)
 def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, told = vizkit.load("bundled:digits_vit", device="cpu"), []
@@ -61,6 +62,7 @@ def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pyte
     assert again.examples == whole.examples
 
 
+@pytest.mark.product(first=0)
 def test_a_head_that_is_taken_away_gives_its_mean() -> None:
     loaded = vizkit.load("bundled:digits_swin", device="cpu")
     result = order_of(loaded, 1)
@@ -102,6 +104,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers() -> N
     assert found.examples == ((2, 0), (0, 2))
 
 
+@pytest.mark.product(first=0)
 def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -> None:
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
     order = order_of(loaded, 4)

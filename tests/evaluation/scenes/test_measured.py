@@ -80,6 +80,7 @@ def test_what_is_kept_is_what_was_judged(tmp_path):
     assert [path.name for path in tmp_path.glob("out*")] == ["outcome.npz"]
 
 
+@pytest.mark.product(first=0)
 def test_stopped_it_goes_on_and_what_was_said_is_never_asked_again(monkeypatch):
     scenes, asked, told = box_set(("ant", "bee", "wasp"), scene([0, 1], 0), scene([], 1), scene([2], 2)), [], []
     whole, real = judge([small_detector()], scenes, {}), judging.found

@@ -60,6 +60,7 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
 OLDER = {"use_timm_backbone": True, "backbone": "resnet18", "scale_embedding": False, "num_hidden_layers": 1}
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     "older",
     [

@@ -13,6 +13,7 @@ from vizkit.traces import NotApplicable
 IMAGES = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in (1, 2)]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])
 def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
     loaded = vizkit.load(name, device="cpu")

@@ -76,6 +76,7 @@ def test_where_the_stride_stands_decides_427_against_483():
     assert walk_of(model, (1, 3, 224, 224)).stages[-1].rows.size == 483
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "fields", "whole"),
     [
@@ -221,6 +222,7 @@ def test_the_model_is_left_as_it_was():
     assert copy_with(model, without_content)[0].weight.is_meta
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "pixel_mlp"])
 def test_networks_without_overlapping_windows_say_so(name):
     with pytest.raises(NotApplicable, match="not convolutions"):

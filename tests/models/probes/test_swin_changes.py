@@ -142,6 +142,7 @@ def test_the_model_itself_stays_as_it_was(one):
     assert float((answers[0] - answers[1]).abs().max()) > 1e-3
 
 
+@pytest.mark.product
 def test_all_weights_are_shared(one):
     """But for the biases, which are what is changed."""
     off = changed(one, shift=False, bias=False)

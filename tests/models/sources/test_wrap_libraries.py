@@ -97,6 +97,7 @@ OPENED: dict[str, tuple[Callable[[], nn.Module], int, list]] = {
 }
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", OPENED)
 def test_vit_pytorch_is_recorded_and_placed_as_far_as_the_pixels_say(name):
     pytest.importorskip("vit_pytorch")

@@ -50,6 +50,7 @@ def test_a_view_draws_its_family_and_says_how_to_read_it(name: str):
     assert "What it does not show" in texts(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", SPECIAL)
 def test_without_a_fitting_model_another_is_shown_and_buttons_add_one(name: str):
     test = opened("architecture", models=[SWIN, CNN], image="digit 3", architecture_view=name)
@@ -73,6 +74,7 @@ def test_the_button_adds_the_model():
     assert not test.info
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(
     ("name", "models", "said"), [("Flow", [], "Choose a model"), ("nonsense", [VIT], "In block 6 attention adds")]
 )
@@ -96,6 +98,7 @@ def test_no_model_or_a_broken_link(name: str, models: list[str], said: str):
 
 
 # ---- flow ------------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_flows_are_measured_not_typed():
     models = [VIT, SWIN, CNN, DUAL]
     test = opened("architecture", models=models, image="digit 3", architecture_view="Flow")

@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-@pytest.mark.product("kind")
+@pytest.mark.product
 @pytest.mark.parametrize(("kind", "name"), [(kind[1:], name) for kind, name in KINDS.items()])
 def test_pictures_are_the_same_again(kind: tuple, name: str):
     entry = VIEWS[name]

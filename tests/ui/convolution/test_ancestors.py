@@ -99,7 +99,7 @@ def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
         assert test.selectbox(key="cam_layer").value == query["cam_layer"]
 
 
-@pytest.mark.product("model")
+@pytest.mark.product
 @pytest.mark.parametrize(("model", "page", "query", "words"), SMALL, ids=str)
 @pytest.mark.usefixtures("small")
 def test_alexnet_and_vgg_too(model: str, page: str, query: dict[str, str], words: str):

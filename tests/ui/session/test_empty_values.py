@@ -41,6 +41,7 @@ def asked(name, of, empty):
     return test.session_state["_view"]
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("page", sorted({entry.page for entry in VIEWS.values()}))
 def test_an_empty_value_is_the_usual_one(page):
     for name in [name for name, entry in VIEWS.items() if entry.page == page]:

@@ -39,6 +39,7 @@ def test_an_empty_report_says_how_to_add_a_picture():
     assert "choose “Add to report”" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatch):
     test = with_pictures()
     fine(test)
@@ -69,6 +70,7 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     assert test.text_input(key="report_title").value == TEXT
 
 
+@pytest.mark.product(first=0)
 def test_every_way_to_explain_can_be_added():
     test = opened("relevance", models=VIT, image="digit 3", relevance_method="Grad-CAM")
     test.button(key="report_relevance0").click().run()

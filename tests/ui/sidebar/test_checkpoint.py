@@ -50,6 +50,7 @@ def test_a_bare_file_has_the_head_that_is_stated_else_a_guess_that_is_said(three
         assert HEADS[head].title in said
 
 
+@pytest.mark.product(first=0)
 def test_the_same_file_with_two_heads_is_two_models(three):
     test = opened(models="bundled:digits_vit", image="digit 3")
     for head in ("sigmoid", "regression"):
@@ -65,6 +66,7 @@ def test_a_head_that_cannot_be_is_refused_in_a_sentence():
     assert test.session_state["models"] == ["bundled:digits_vit"]
 
 
+@pytest.mark.product(first=0)
 def test_a_file_of_two_networks_asks_which_is_meant():
     out, state = io.BytesIO(), timm.create_model("test_vit", num_classes=3).state_dict()
     torch.save({f"{part}.{name}": value for part in ("left", "right") for name, value in state.items()}, out)

@@ -64,6 +64,7 @@ def test_a_card_lists_the_answers_in_their_own_unit(models, head):
     assert HEADS[head].title in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_a_guess_is_said_on_every_page_with_answers(models):
     for page in ("explore", "relevance", "compare"):
         assert "regression is a guess: give head=" in texts(opened(models, page, "checkpoint:guessed")), page
@@ -71,6 +72,7 @@ def test_a_guess_is_said_on_every_page_with_answers(models):
 
 
 # ---- Relevance -------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_relevance_says_what_is_explained(models):
     test = opened(models, "relevance", *every(models))
     words = texts(test)
@@ -98,12 +100,14 @@ def test_no_label_is_likely_enough(models):
     assert ("it predicts" in texts(test)) is bool(logits[0] < 0)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("head", ["regression", "embedding"])
 def test_maps_of_values_are_not_scored_by_probabilities(models, head):
     test = opened(models, "relevance", f"checkpoint:{head}", relevance_view="Trust")
     assert "None of your models gives classes; shown: ViT · digits." in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
     test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust")
     test = raced(test, "checkpoint:sigmoid")
@@ -206,6 +210,7 @@ def pictures(home):  # noqa: F811
     return f"{home.name}/pictures"
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("stated", [None, "softmax"])
 def test_evaluate_says_a_guess_unless_the_head_was_stated(models, pictures, tmp_path, stated):
     path = str(folder(tmp_path / "silent", 2, label_names=["wet", "shell"]))
@@ -244,6 +249,7 @@ def test_a_model_without_exclusive_classes_is_not_judged_by_folders(models, pict
     assert not [table for table in test.dataframe if head in str(table.value)]
 
 
+@pytest.mark.product(first=0)
 def test_beside_a_classifier_it_is_left_out_with_a_sentence(models, pictures, tmp_path):
     softmax = folder(tmp_path / "softmax", 2, head="softmax", label_names=["wet", "shell"])
     several = models | {"checkpoint:softmax": str(softmax)}

@@ -105,6 +105,7 @@ def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_wi
     assert [block.quantity for block in blocks if isinstance(block, Map)] == ["attention"]
 
 
+@pytest.mark.product(first=0)
 def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     of = subject("insects_deit")
     second = of.loaded.label(int(of.seen.logits.argsort(descending=True)[1]))
@@ -118,6 +119,7 @@ def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     assert at[0.0] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
 
 
+@pytest.mark.product(first=0)
 def test_the_factor_runs_no_model():
     of = subject("digits_vit")
     shown(Steer(towards="7"), of)
@@ -164,6 +166,7 @@ def test_a_swin_whose_vectors_change_their_length_says_so():
 
 
 # ---- the smallest set ------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize(("name", "parts"), [("digits_vit", "heads"), ("digits_cnn", "patches")])
 def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str):
     blocks = shown(Smallest(parts=parts, goal="flip"), subject(name))

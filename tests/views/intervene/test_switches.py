@@ -28,6 +28,7 @@ def said(view: Switches, name: str = "digits_vit", of=None) -> str:
     return next(block.text for block in shown(view, name, of) if isinstance(block, Said))
 
 
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("name", "tool", "grid"),
     [("digits_vit", "Hide", (8, 8)), ("digits_swin", "Erase", (16, 16)), ("digits_cnn", "Erase", (16, 16))],
@@ -40,6 +41,7 @@ def test_without_changes_before_is_after(name: str, tool: str, grid: tuple[int, 
     assert said(Switches(NONE), name).startswith("Nothing is changed")
 
 
+@pytest.mark.product(first=0)
 def test_it_opens_with_the_head_without_which_the_answer_leads_the_least():
     of = subject("insects_deit")
     found = sent(Switches(), of=of)["off"]
@@ -107,6 +109,7 @@ def test_of_two_patches_that_change_places_both_are_needed():
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
+@pytest.mark.product
 @pytest.mark.parametrize("kind", ["relevance", "rollout", "attention"])
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
 def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):
@@ -139,6 +142,7 @@ def test_a_pasted_picture_is_taken_from_those_at_hand():
     assert said(view, of=of).startswith("With 1 patch of holiday.png pasted")
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("edits", ["heads:1.1=mean", "patch:stream.2=3", "steer:2=1*5", "frozen:1"])
 def test_changes_that_need_other_images_are_refused_in_a_sentence(edits: str):
     with pytest.raises(NotApplicable):

@@ -125,6 +125,7 @@ def test_a_block_of_one_window_has_nothing_to_roll():
     assert "one window holds the whole grid" in sent(Shift(block=5), subject())["steps"][1][1]
 
 
+@pytest.mark.product(first=0)
 def test_padding_after_the_roll_is_told():
     """timm pads what it has rolled, and its mask misses the line where the edges of the image meet."""
     data = sent(Shift(), padded())
