@@ -106,6 +106,7 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)
 
 
+@pytest.mark.product(first=0)
 def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
     page.emulate_media(reduced_motion="no-preference")
     try:
@@ -143,6 +144,7 @@ def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
         page.emulate_media(reduced_motion="reduce")
 
 
+@pytest.mark.product(first=0)
 def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, server: str):
     page.goto(f"{server}/convolution?models=bundled:digits_cnn&image=digit+3&convolution_view=Feature+maps")
     ready(page)
@@ -172,6 +174,7 @@ def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str,
     expect(phone.locator("canvas:not([aria-label])")).to_have_count(0)
 
 
+@pytest.mark.product(first=0)
 def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
     ready(page)
@@ -213,6 +216,7 @@ SMALL_AND_LARGE = """canvas => {
 }"""
 
 
+@pytest.mark.product(first=0)
 def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
     page.goto(f"{server}/positions?positions_view=Relative&models=bundled:digits_swin")
     ready(page)

@@ -23,6 +23,7 @@ def click(page: Page, x: float, y: float) -> None:
     click_at(page.locator(CANVAS).first, x, y)
 
 
+@pytest.mark.product(first=0)
 def test_a_flow_opens_to_its_numbers(page: Page, server: str):
     page.goto(
         f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3&architecture_view=Flow"
@@ -58,6 +59,7 @@ def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     expect(page).to_have_url(re.compile("dual_alpha=0.4"))
 
 
+@pytest.mark.product(first=0)
 def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3&architecture_view=Gradual+reduction")
     ready(page)
@@ -70,6 +72,7 @@ def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
     expect(page.get_by_text("Products of attention by block").first).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_words_inside_patches(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=flower&architecture_view=TNT")
     ready(page)
@@ -79,6 +82,7 @@ def test_words_inside_patches(page: Page, server: str):
     expect(page.locator(f"{MAIN} figure")).to_have_count(16)
 
 
+@pytest.mark.product(first=0)
 def test_the_code_beside_its_numbers(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&architecture_view=From+parts")
     ready(page)

@@ -92,6 +92,7 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
         expect(other.locator(MAIN).get_by_text("a linear probe are right on")).to_be_visible(timeout=LONG_MS)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("view", ["Map", "Suspects", "Probe"])
 def test_it_fits_a_telephone(phone: Page, server: str, view: str):
     phone.goto(f"{server}/data_set?models=bundled:digits_vit&data_set_view={view}")
@@ -101,6 +102,7 @@ def test_it_fits_a_telephone(phone: Page, server: str, view: str):
     fits(phone)
 
 
+@pytest.mark.product(first=0)
 def test_ten_thousand_points_turn_smoothly(page: Page, tmp_path):
     chance, count = np.random.default_rng(0), 10_000
     kind = chance.integers(0, 12, count)

@@ -68,6 +68,7 @@ def test_many_pictures_and_other_classes(page: Page, server: str):
     expect(page.get_by_text("their answers cannot be compared").first).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_the_layers_of_two_tokens(page: Page, server: str):
     page.goto(f"{server}/{TOKENS}")
     ready(page)

@@ -55,6 +55,7 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"at=0\.(29|30)\d*(,|%2C)0\.(79|80)"))
 
 
+@pytest.mark.product(first=0)
 def test_hovering_previews_and_leaving_restores(page: Page, server: str):
     """The row and its sentence, in the words of Python."""
     page.goto(f"{server}/?{MODELS}&image=digit+3")
@@ -90,6 +91,7 @@ def test_a_click_on_a_head_opens_it(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"head=4.*layer=3|layer=3.*head=4"))
 
 
+@pytest.mark.product(first=0)
 def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, server: str):
     """Under the one cursor, also while it is hovered over."""
     page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
@@ -149,6 +151,7 @@ def test_the_hand_takes_over(chromium: Browser, server: str):
     page.context.close()
 
 
+@pytest.mark.product(first=0)
 def test_arrow_keys_move_the_query(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
     ready(page)
@@ -367,6 +370,7 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     expect(notes).to_have_count(0)
 
 
+@pytest.mark.product(first=0)
 def test_no_layer_makes_the_page_jump(page: Page, server: str):
     """Every layer has a sentence of its own, of one line or two."""
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")

@@ -50,6 +50,7 @@ def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server
     still(page)
 
 
+@pytest.mark.product(first=0)
 def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     phone.goto(f"{server}/?{BUNDLED}&image=china")
     still(phone)

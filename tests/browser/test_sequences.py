@@ -3,6 +3,7 @@
 import io
 import re
 
+import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -39,6 +40,7 @@ def test_a_word_is_followed_forced_and_let_go(page: Page, server: str):
     expect(canvas).to_have_attribute("data-written", DAY)
 
 
+@pytest.mark.product(first=0)
 def test_a_head_is_chosen_and_stays_in_the_link(page: Page, server: str):
     open_translate(page, server)
     page.get_by_role("button", name="Decoder → source 1, head 2").click()
@@ -70,6 +72,7 @@ def open_view(page: Page, server: str, title: str, more: str = "") -> None:
     ready(page)
 
 
+@pytest.mark.product(first=0)
 def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
     open_view(page, server, "Masks", "&mask=BERT")
     text = page.get_by_role("textbox", name="Text")
@@ -86,6 +89,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
     expect(page.locator("td.hidden").first).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     open_view(page, server, "Step by step")
     canvas = page.locator(f"{MAIN} .strips")
@@ -105,6 +109,7 @@ def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     expect(canvas).to_have_attribute("data-title", "Softmax")  # step 4 of a layer without the embedding
 
 
+@pytest.mark.product(first=0)
 def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
     open_view(page, server, "Memory", "&memory=Gradient")
     dots = page.locator(f"{MAIN} .js-plotly-plot .xtick")
@@ -114,6 +119,7 @@ def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
     expect(page).to_have_url(re.compile("gap=15"))
 
 
+@pytest.mark.product(first=0)
 def test_other_words_are_compared(page: Page, server: str):
     open_view(page, server, "Words", "&sequence_text=11.11.2011&words_kind=weekdays")
     expect(page.get_by_text("Cosine of the weekdays", exact=True)).to_be_visible()
@@ -121,6 +127,7 @@ def test_other_words_are_compared(page: Page, server: str):
     expect(page.get_by_text("“.” at places 3 and 6")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_a_word_stands_beside_a_patch_of_an_own_photograph(page: Page, server: str):
     open_view(page, server, "From words to patches", "&models=ViT+·+digits")
     shades = Image.linear_gradient("L").resize((320, 240))

@@ -55,6 +55,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
 
 
+@pytest.mark.product(first=0)
 def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
     page.goto(f"{server}/train?train_view=Start")
     ready(page)

@@ -57,6 +57,7 @@ def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     expect(chart(page, 1)).to_have_count(0)
 
 
+@pytest.mark.product(first=0)
 def test_accuracy_against_data_size(page: Page, with_runs: str):
     page.goto(
         f"{with_runs}/{SIZE}&size_seed=0&size_epochs=300+images&size_runs=insects:easy+·+100+to+12,000+images+·+yours"

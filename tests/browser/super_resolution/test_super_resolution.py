@@ -50,6 +50,7 @@ def test_arrow_keys_choose_a_place(page: Page, server: str):
     expect(page.locator(f"{MAIN} .says")).to_contain_text("Row 12, column 14 takes its texture")
 
 
+@pytest.mark.product(first=0)
 def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
     root = opened(page, server, "sr_place=13,13")
     left, top, side = enlarged(root)
@@ -72,6 +73,7 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str)
     expect(root).to_have_attribute("data-at", "12,12")  # a drag chooses no place
 
 
+@pytest.mark.product(first=0)
 def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
     opened(page, server)
     for name, size in (("second.jpg", (301, 97)), ("first.png", (40, 163))):

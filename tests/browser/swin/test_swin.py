@@ -125,6 +125,7 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
 
 
+@pytest.mark.product(first=0)
 def test_what_is_switched_off_is_said(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
     ready(page)

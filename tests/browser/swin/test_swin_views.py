@@ -27,6 +27,7 @@ def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
         expect(said).to_contain_text("row 1, column")
 
 
+@pytest.mark.product(first=0)
 def test_a_token_of_the_last_stage_is_asked_what_can_reach_it(page: Page, server: str):
     page.goto(f"{server}/{HERE}&swin_view=Reach")
     ready(page)
@@ -36,6 +37,7 @@ def test_a_token_of_the_last_stage_is_asked_what_can_reach_it(page: Page, server
     expect(page.get_by_text("the token in row 4, column 7 of the last stage's 7 × 7")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_reach_is_played_in_the_browser(page: Page, server: str):
     page.goto(f"{server}/{HERE}&swin_view=Reach&reach_block=1")
     ready(page)
@@ -45,6 +47,7 @@ def test_reach_is_played_in_the_browser(page: Page, server: str):
     expect(page.get_by_text("50 % of the image can reach this token")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_measuring_shows_progress_and_stops(page: Page, server: str):
     page.goto(f"{server}/{HERE}&swin_view=Cost")
     ready(page)
