@@ -12,11 +12,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Error, Page, ViewportSize
 
 from tests.browser.steps import LONG_MS, PHONE_PX
 
@@ -144,6 +144,7 @@ def page(desktop: Page) -> Iterator[Page]:
         desktop.set_viewport_size(DESKTOP)
     with watched(desktop) as tab:
         yield tab
+    forget(tab)
 
 
 @pytest.fixture
@@ -152,3 +153,10 @@ def phone(telephone: Page) -> Iterator[Page]:
     telephone.emulate_media(color_scheme="dark")
     with watched(telephone) as tab:
         yield tab
+    forget(tab)
+
+
+def forget(tab: Page) -> None:
+    """What the next test must not find: a sidebar that was left open, a lesson that was begun."""
+    with suppress(Error):  # of a tab that shows no address
+        tab.evaluate("localStorage.clear(); sessionStorage.clear()")
