@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from tests.hosts.toy import unpooled
 from vizkit.report.document import Report
@@ -30,6 +31,21 @@ def installed_components() -> Iterator[None]:
     """An AppTest looks for components in all installed packages, which takes longer than most pages: once will do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def waiting() -> Iterator[None]:
+    """An AppTest asks a thousand times a second whether its script has ended, and holds it up each time."""
+    asked = local_script_runner.require_widgets_deltas
+
+    def ended(runner: LocalScriptRunner, timeout: float = 3) -> None:
+        if runner._script_thread is not None:
+            runner._script_thread.join(timeout)
+        asked(runner, 0.1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "require_widgets_deltas", ended)
         yield
 
 

@@ -57,7 +57,8 @@ def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
         f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
         "&smallest_goal=flip the answer"
     )
-    page.get_by_role("button", name="Stop").dispatch_event("click")  # it began by itself, and may soon have ended
+    stop = page.locator(MAIN).get_by_role("button", name="Stop")  # of a search that began by itself, and soon ends
+    stop.dispatch_event("click")
     expect(page.locator(MAIN).get_by_text("Stopped; what was computed is kept.")).to_be_visible()
 
 
