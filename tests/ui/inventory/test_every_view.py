@@ -14,13 +14,31 @@ from tests.ui.inventory import record, walk
 from tests.ui.inventory.facts import facts, sent_files
 from tests.ui.session.test_clicks import canvases, clicked
 from tests.ui.session.test_links import models_of, set_otherwise, shown, state
+from vizkit.report import making
+from vizkit.report.item import Item
+from vizkit.report.making import Made
 from vizkit.ui.views import View
+from vizkit.views.subject import Subject
 
 
 @pytest.fixture(autouse=True)
 def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+
+
+@pytest.fixture(autouse=True)
+def drawn_once(monkeypatch: pytest.MonkeyPatch):
+    """All files that a view offers are of one drawing."""
+    drawn: dict[str, Made] = {}
+    draw = making.made
+
+    def made(item: Item, inputs: Subject) -> Made:
+        key = repr(item)
+        drawn[key] = drawn.get(key) or draw(item, inputs)
+        return drawn[key]
+
+    monkeypatch.setattr(making, "made", made)
 
 
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
