@@ -38,6 +38,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     expect(page.get_by_text("196").first).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}")
     ready(page)

@@ -54,6 +54,7 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     assert np.asarray(Image.open(tmp_path / "a.png")).shape == (224, 224, 3)  # enlarged twice
 
 
+@pytest.mark.product(first=0)
 def test_explain_many_methods_on_one_sheet(insect, tmp_path, capsys):
     out = [tmp_path / "all.png", tmp_path / "all.npz"]
     options = ["--method", "fast", "--method", "patch_ablation", "--target", "2"]
@@ -288,12 +289,14 @@ def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatc
     assert "**" not in text.split("##")[1]  # nothing is crowned
 
 
+@pytest.mark.product(first=0)
 def test_two_nodes_score_as_one_process(tmp_path):
     given = ["score", "--model", "bundled:digits_swin", "--data", "digits", "--images", "5", "--method", "rollout"]
     given += ["--method", "attention", "--measure", "deletion", "--steps", "4", "--device", "cpu"]
     assert "on 5 pictures" in same_on_two_nodes(given, tmp_path / "one.csv", tmp_path / "two.csv")
 
 
+@pytest.mark.product(first=0)
 def test_a_changed_picture_and_model_are_explained(insect, tmp_path, capsys):
     out = tmp_path / "changed.npz"
     given = ["explain", insect, "--model", VIT, "--method", "generic_relevance", "-o", str(out)]

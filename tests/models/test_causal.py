@@ -109,6 +109,7 @@ def test_swin_shifts_where_the_block_shifts(swin):
             assert shifted == [bool(odd) and grid[axis] > block.window[axis] for axis in (0, 1)]
 
 
+@pytest.mark.product
 def test_swin_merges_between_the_stages(swin):
     _, size_hw, trace = swin
     names = [layer.name for layer in trace.attention if not layer.learned]
@@ -374,6 +375,7 @@ def test_torchvision_vit_a_patch_is_one_token(torchvision_vit):
     assert rest[token] > 30 * rest[torch.arange(197) != token].max()
 
 
+@pytest.mark.product(first=0)
 def test_torchvision_vit_has_gradients(torchvision_vit):
     trace = trace_of(torchvision_vit, torch.randn(1, 3, 224, 224), target=3)
     for layer in trace.attention:

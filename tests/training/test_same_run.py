@@ -164,7 +164,7 @@ def test_an_odd_batch_is_mixed_too():
 
 
 # ---- whole runs ------------------------------------------------------------------------------------------------------
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     run = RunFolder(tmp_path / "run")
@@ -176,6 +176,7 @@ def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.product(first=0)
 def test_stopped_between_it_goes_on_to_the_bit(alone, tmp_path, monkeypatch):
     run, steps = RunFolder(tmp_path / "run"), iter(range(9))
     run.create(EVERYTHING)

@@ -249,6 +249,7 @@ def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
     assert "on your own device" in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_what_a_model_costs_and_how_sure_its_accuracy_is(runs_home):
     run = finished(runs_home, "mine")
     found = {data: {each.source: each for each in models} for data, models in yours.tested().items()}

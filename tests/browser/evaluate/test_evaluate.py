@@ -100,6 +100,7 @@ def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     expect(begun).to_have_count(0)
 
 
+@pytest.mark.product(first=0)
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
     phone.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
     expect(phone.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before

@@ -154,6 +154,7 @@ def test_all_weights_are_shared(one):
     assert off.compared is not one.compared
 
 
+@pytest.mark.product
 def test_without_bias_offsets_make_no_difference(one):
     bare = changed(one, bias=False)
     assert float(relative_bias(one, 1).by_offset.std(dim=(1, 2)).min()) > 0

@@ -63,6 +63,7 @@ def stored() -> list[Path]:
     return [*uploads.root().glob("*/*.json")]
 
 
+@pytest.mark.product(first=0)
 def test_a_replay_opens_as_it_was_saved():
     test = given("replay.json", FILE)
     fine(test)

@@ -33,6 +33,7 @@ def models(test: AppTest) -> list[str]:
     return [entry.item.source for entry in test.session_state[ENTRIES].values()]
 
 
+@pytest.mark.product(first=0)
 def test_an_empty_report_says_how_to_add_a_picture():
     test = opened("report", models=VIT)
     fine(test)
@@ -99,6 +100,7 @@ def test_what_no_longer_fits_is_said_and_left_out(change, sentence):
     assert sentence in warning.value.replace("\\", "")
 
 
+@pytest.mark.product(first=0)
 def test_what_waits_on_the_report_page_is_small():
     """Records alone: no picture, no weights, no trace."""
     test = with_pictures()

@@ -209,6 +209,7 @@ def with_upload(*models):
     return test
 
 
+@pytest.mark.product(first=0)
 def test_the_banner_says_nothing_of_other_models():
     assert BANNER in texts(with_upload(INSECTS))
     assert BANNER not in texts(with_upload(INSECTS, "random:test_vit"))

@@ -165,6 +165,7 @@ def test_another_head_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     list(flat(Window(head=1).show(of)))
 
 
+@pytest.mark.product(first=0)
 def test_reach_grows_to_the_whole_image():
     of = subject(at=(0.3, 0.9))
     assert "after block 3, but" in words(Reach().show(of))
