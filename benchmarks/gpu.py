@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -89,18 +90,17 @@ def proofs(here: Measuring) -> Iterator[Row]:
 def lower(here: Measuring) -> Iterator[Row]:
     """Traces where torch's flags or autocast let factors of products be rounded."""
     before = torch.get_float32_matmul_precision()
-    cast = partial(torch.autocast, torch.device(here.device).type)
-    settings = {
-        "TF32": lambda: None,
-        "autocast to bf16": lambda: cast(dtype=torch.bfloat16),
-        "autocast to fp16": lambda: cast(dtype=torch.float16),
-    }
+    kind = torch.device(here.device).type
+    settings: dict[str, Callable[[], Any]] = {"TF32": contextlib.nullcontext}
+    if torch.amp.is_autocast_available(kind):
+        for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+            settings[f"autocast to {name}"] = partial(torch.autocast, kind, dtype=dtype)
     for name in here.models if here.small else (*here.models, *OTHERS):
         for setting, entered in settings.items():
             loaded = here.model(name)
             torch.set_float32_matmul_precision("high" if setting == "TF32" else "highest")
             try:
-                with entered() or contextlib.nullcontext():
+                with entered():
                     made = vizkit.trace(loaded, picture()).check
             finally:
                 torch.set_float32_matmul_precision(before)

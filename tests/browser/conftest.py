@@ -122,19 +122,26 @@ def watched(tab: Page) -> Iterator[Page]:
 
 
 DESKTOP: ViewportSize = {"width": 1440, "height": 1000}
+BEEN_HERE = """if (location.protocol.startsWith('http') && !sessionStorage.getItem('been here')) {
+  for (const shown of ['vizkit-first-steps', 'vizkit-toured']) localStorage.setItem(shown, 'seen')
+  sessionStorage.setItem('been here', 'yes')
+}"""  # the visitor of most journeys; the others begin with an empty storage
 
 
 # One tab for all journeys: a new one compiles Streamlit's and Plotly's scripts again, half of what a visit costs.
 @pytest.fixture(scope="session")
 def desktop(chromium: Browser) -> Page:
     context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
+    context.add_init_script(BEEN_HERE)
     return context.new_page()
 
 
 @pytest.fixture(scope="session")
 def telephone(chromium: Browser) -> Page:
     size = {"width": PHONE_PX, "height": 844}
-    return chromium.new_context(viewport=size, color_scheme="dark", reduced_motion="reduce").new_page()
+    context = chromium.new_context(viewport=size, color_scheme="dark", reduced_motion="reduce")
+    context.add_init_script(BEEN_HERE)
+    return context.new_page()
 
 
 @pytest.fixture

@@ -66,11 +66,15 @@ def at_rest(test: AppTest, within_s: float = 600) -> AppTest:
     return test.run()
 
 
+def as_read(text: str) -> str:
+    """Without the marks that keep names from being Markdown."""
+    return re.sub(r"\\(?=[^\w\s])", "", text).replace(JOINER, "")
+
+
 def texts(test: AppTest) -> str:
     """As they are read: the marks that keep names from being Markdown are not seen."""
     kinds = (test.markdown, test.caption, test.warning, test.error, test.info, test.title, test.subheader)
-    own = [element.value for kind in kinds for element in kind]
-    said = [re.sub(r"\\(?=[^\w\s])", "", text).replace(JOINER, "") for text in own]
+    said = [as_read(element.value) for kind in kinds for element in kind]
     blocks = [block for _, name, data in canvases(test) if name == "vizkit_stage" for block in staged(data)]
     return "\n".join([*said, *(block["text"] for block in blocks if "text" in block)])
 

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 import vizkit
 import vizkit.ui.pages
 import vizkit.views
-from tests.ui.conftest import texts
+from tests.ui.conftest import as_read, texts
 from vizkit.datasets import samples
 from vizkit.image import Picture
 from vizkit.ui import shell
@@ -115,7 +115,7 @@ def undrawn(test: AppTest, stem: str, view: View, given: dict[str, str]) -> Iter
         return
     drawn = texts(test)
     for each in test.info:  # which may say that there is no such thing
-        drawn = drawn.replace(each.value, "")
+        drawn = drawn.replace(as_read(each.value), "")
     yield from (f"{where} shows {value!r} of its address." for value in set(given.values()) if value in drawn)
     if len(views_of(stem)) > 1 and test.segmented_control(key=f"{stem}_view").value != view.title:
         yield f"{where} does not open at ?{stem}_view={view.title}; see open_page in vizkit/ui/views.py."

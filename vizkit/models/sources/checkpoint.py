@@ -65,8 +65,8 @@ def read_checkpoint(path: Path, part: str | None = None) -> Checkpoint:
     Raises ModelError, which says in one sentence why the file is refused, and PartError where `part` has to be given.
     """
     try:
-        if not is_regular(path) and not path.is_dir():
-            raise ModelError(f"{path.name} is no checkpoint: {NO_FILE}.")
+        if not is_regular(path):
+            raise ModelError(f"{path.name} is no checkpoint: {'it is a folder' if path.is_dir() else NO_FILE}.")
         if not path.is_file():
             raise ModelError(f"There is no checkpoint {path.name}.")
         if path.suffix.lower() not in SUFFIXES:

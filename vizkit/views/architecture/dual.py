@@ -147,7 +147,7 @@ class Answers:
         tops = (loaded.head.top(each, 3 if alpha == own else 1) for alpha, each in logits.items())
         classes = list(dict.fromkeys(index for top in sorted(tops, key=len, reverse=True) for index, _ in top))
         shares = {alpha: loaded.head.values(each)[classes] for alpha, each in logits.items()}
-        return cls([*map(loaded.label, classes)], class_colours(classes, len(loaded.labels)), shares)
+        return cls([*map(loaded.label, classes)], class_colours(classes, len(logits[own])), shares)
 
     def bars(self, alpha: float, own: float) -> Bars:
         now, before = (self.shares[each].tolist() for each in (alpha, own))

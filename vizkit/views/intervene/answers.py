@@ -52,7 +52,7 @@ def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
     head, indices = of.loaded.head, strongest(of, before, after, count)
     first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
     top = 1.0 if head.probable else reach(first, then)
-    colours = class_colours(indices, max(len(of.loaded.labels), 1 + max(indices, default=0)))
+    colours = class_colours(indices, len(before.logits))
     names = [of.loaded.label(at) for at in indices]
     title = "probability after, tick: before" if head.probable else "value after, tick: before"
     axis = Axis(top, signed=not head.probable)
