@@ -102,6 +102,7 @@ def test_the_code_beside_its_numbers(page: Page, server: str):
     expect(page.get_by_text("MultiHeadSelfAttention of block 2")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_a_click_opens_a_part_of_the_block(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3")
     ready(page)

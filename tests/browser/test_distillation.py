@@ -59,6 +59,7 @@ def test_every_temperature_is_in_the_browser(page: Page, server: str):
     page.context.set_offline(False)
 
 
+@pytest.mark.product(first=0)
 def test_many_pictures_and_other_classes(page: Page, server: str):
     page.goto(f"{server}/{PAIR.replace('insects_vit', 'digits_vit')}&distil_over=many+pictures&distil_images=50")
     ready(page)

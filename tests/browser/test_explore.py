@@ -255,6 +255,7 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
     expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
 
 
+@pytest.mark.product(first=0)
 def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_path: Path):
     files = {"text.png": b"hello", "cut.jpg": b"\xff\xd8\xff\xe0" + b"\0" * 40, "empty.png": b"", "page.gif": b"<html>"}
     for name, content in files.items():

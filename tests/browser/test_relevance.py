@@ -47,6 +47,7 @@ def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
     ready(page)
 
 
+@pytest.mark.product(first=0)
 def test_a_click_makes_the_map_of_the_other_model_large(page: Page, server: str):
     page.goto(f"{server}/relevance?{MODELS}")
     ready(page)

@@ -65,6 +65,7 @@ def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
     step_of(rollout, "layers 1 to 6 of 6")
 
 
+@pytest.mark.product(first=0)
 def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
     third = rollout.locator(f"{MAIN} figure canvas").nth(2)
     third.scroll_into_view_if_needed()

@@ -181,6 +181,7 @@ def test_score_writes_a_table(tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: {SWIN} on 2 pictures, {CNN} on 2 pictures\n"
 
 
+@pytest.mark.product(first=0)
 def test_score_writes_csv_and_json(tmp_path):
     options = ["score", "--model", CNN, *FEW, "--measure", "truth", "--measure", "road"]
     assert main([*options, "-o", str(tmp_path / "t.csv")]) == 0
@@ -272,6 +273,7 @@ def test_the_best_of_a_column():
     assert command.cell(rows[2], "road", None) == "–"
 
 
+@pytest.mark.product(first=0)
 def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatch):
     from vizkit.analysis.trust import scores
 

@@ -68,6 +68,7 @@ def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
     assert drawn.count("curve") == drawn.count(detectors.SHARP_PX) == 1
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     """If this fails: `python -m vizkit evaluate insects --images 1000 --model … -o insects.npz` records it anew."""

@@ -333,6 +333,7 @@ def test_numbers_of_several_models_have_their_own_names():
     np.testing.assert_array_equal(both["heat_2"], HEAT)
 
 
+@pytest.mark.product(first=0)
 def test_the_same_record_gives_the_same_bytes():
     assert png(sheet()) == png(sheet())
     assert svg(sheet()) == svg(sheet())

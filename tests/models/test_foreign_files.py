@@ -304,7 +304,7 @@ def test_torchvision_files_that_do_not_fit(tmp_path):
         opened(tmp_path, state, "torchvision:resnet50")
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
 def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
@@ -398,6 +398,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("name", "options", "told"), TOLD)
 def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, told):
     """A file of train.py keeps them in "args"; timm's own `resolve_data_config` says what they mean."""
@@ -417,6 +418,7 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     assert all(f"{'global_pool' if key == 'gp' else key}=" in loaded.source for key in told)
 
 
+@pytest.mark.product(first=0)
 def test_options_of_training_that_make_no_sense_are_refused(tmp_path):
     state = made("resnet18", num_classes=5).state_dict()
     for told in (

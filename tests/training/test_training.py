@@ -241,7 +241,7 @@ def test_every_aid_runs(tmp_path, changes):
     assert np.isfinite(run.metrics()[0]["train_loss"])
 
 
-@pytest.mark.product
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(
     ("changes", "word"),
     [

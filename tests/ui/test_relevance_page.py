@@ -197,6 +197,7 @@ def test_a_link_names_a_class_as_commands_do(linked, said):
     assert said in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_the_large_map_is_about_the_class_until_another_is_clicked():
     test = opened("relevance", models=VIT, image="digit 3")
     assert large(test)["name"] == "Generic relevance"
@@ -206,6 +207,7 @@ def test_the_large_map_is_about_the_class_until_another_is_clicked():
     assert (large(test)["name"], large(test)["unit"]) == ("Rollout", "%")
 
 
+@pytest.mark.product(first=0)
 def test_a_click_makes_the_map_of_any_model_large():
     """The link says which; the map that is large is the first that is saved."""
     test = opened(
@@ -337,6 +339,7 @@ def test_a_figure_in_words_has_its_difference_to_chance():
     assert in_words(None, "deletion") == ""
 
 
+@pytest.mark.product(first=0)
 def test_many_images_keep_what_was_scored():
     """Whatever picture is shown: they depend on the model alone."""
     of = attempt(VIT, inputs.sample("digit 3"))

@@ -135,6 +135,7 @@ def test_a_named_recipe_is_what_starts():
         assert test.code[0].value.split(" -o ")[0] == command(recipe, "x").split(" -o ")[0]
 
 
+@pytest.mark.product(first=0)
 def test_a_refused_value_says_so_and_loses_nothing():
     test = form()
     choose(test, field_epochs=7, field_lr=-1.0)
@@ -152,6 +153,7 @@ def test_a_refused_value_says_so_and_loses_nothing():
     assert "depth" in test.code[0].value
 
 
+@pytest.mark.product(first=0)
 def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatch):
     test = form()
     choose(test, train_data="a folder on this machine")

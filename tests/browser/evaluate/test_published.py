@@ -32,6 +32,7 @@ def choose(page: Page, key: str, option: str) -> None:
     page.get_by_role("option", name=option).click()
 
 
+@pytest.mark.product(first=0)
 def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     page.goto(f"{with_runs}/{PUBLISHED}")
     ready(page)

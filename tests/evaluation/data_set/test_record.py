@@ -115,6 +115,7 @@ def test_entropy_by_hand():
     torch.testing.assert_close(evenness(rows), torch.tensor([0.0, 1.0, 0.5]))
 
 
+@pytest.mark.product(first=0)
 def test_the_library_and_the_command_look_over_a_set(tmp_path, digits, capsys):
     look = data_set(digits, "digits", images=60)
     assert isinstance(look, Look)

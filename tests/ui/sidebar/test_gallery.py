@@ -302,6 +302,7 @@ def test_typed_classes_are_the_answers(tmp_path):
     assert "typed class" not in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_a_link_brings_its_classes(tmp_path):
     test = with_clip(tmp_path, classes="a red bird\na dog")
     assert test.text_area(key="classes").value == "a red bird\na dog"

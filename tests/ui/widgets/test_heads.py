@@ -138,6 +138,7 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     assert "no classes in common" not in texts(test)
 
 
+@pytest.mark.product(first=0)
 def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(models, tmp_path):
     other = models | {
         "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
@@ -162,6 +163,7 @@ def test_the_csv_keeps_values_apart_from_probabilities(models):
     assert value["value"] == pytest.approx(float(own), rel=1e-3)
 
 
+@pytest.mark.product(first=0)
 def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     test = at_rest(opened(models, "compare", *every(models), compare_view="Robustness", compare_draws="1"))
     for head in ("regression", "embedding"):

@@ -79,6 +79,7 @@ def test_another_picture_can_be_the_corrupted_one():
 
 
 # ---- steering --------------------------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_for_it():
     of = subject("digits_vit")
     (later,) = Patching(how_corrupted="noise").show(of)

@@ -153,6 +153,7 @@ def test_the_three_maps_of_a_window_have_one_scale_and_hatch_what_is_masked():
     assert "Windows of" not in words(blocks)
 
 
+@pytest.mark.product(first=0)
 def test_a_window_of_a_padded_grid_says_what_padding_takes():
     said = words(Window(block=3).show(padded((0.4, 0.02))))
     assert "do not divide 24 × 36 tokens, so 4 rows and 6 columns of zeros are added" in said
@@ -262,6 +263,7 @@ def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.Monk
 
 
 # ---- beside a ViT, switched off --------------------------------------------------------------------------------------
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("way", "vit"), [("rollout", "insects_vit"), ("last layer", "digits_vit")])
 def test_a_swin_beside_a_vit(way, vit):
     both = [subject(), subject(vit)]
@@ -277,6 +279,7 @@ def test_a_swin_beside_a_vit(way, vit):
         list(Beside().show(both[:1]))
 
 
+@pytest.mark.product(first=0)
 def test_switching_off_changes_what_is_shown_and_nothing_else():
     of = subject()
     found = {off: numbers(SwitchedOff(off=off), of) for off in ((), ("shift",), ("relative bias",))}
@@ -299,6 +302,7 @@ def test_a_file_says_what_is_off():
     ]
 
 
+@pytest.mark.product(first=0)
 def test_what_is_masked_is_said_to_be_hatched_and_nothing_else_is():
     assert "hatched" not in words(SwitchedOff().show(subject()))
     said = words(SwitchedOff().show(subject(at=(0.95, 0.95))))
