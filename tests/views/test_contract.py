@@ -1,5 +1,6 @@
 """Rules for all views, and toys that break each of them."""
 
+from copy import copy
 from functools import cache, partial
 from typing import ClassVar, Literal
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
+from vizkit.datasets import samples
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -20,6 +22,7 @@ from vizkit.views import VIEWS, Entry, class_of
 from vizkit.views.address import as_text, from_address, from_text, key_of, to_address
 from vizkit.views.blocks import Line, Numbers, Said
 from vizkit.views.controls import choice, controls, number, options, switch
+from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 NAMES = tuple(VIEWS)  # toys come in later
@@ -75,6 +78,17 @@ def test_a_view_breaks_no_rule(view, name, options):
     if options == "all":
         broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
     assert {rule: what for rule, what in broken.items() if what} == {}
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("view", [view for view, entry in VIEWS.items() if "models" in entry.reads])
+def test_classes_may_have_no_names(view):
+    name = contract.FITTING.get(view, "digits_vit")
+    loaded = copy(model(name))
+    loaded.labels = ()
+    picture = contract.PICTURES[name]
+    found = seen(class_of(view), Subject(lambda: loaded, samples.picture(picture), image=picture), False)
+    assert contract.not_refused(found) == []
 
 
 @pytest.mark.parametrize("view", VIEWS)
