@@ -26,6 +26,7 @@ from vizkit.evaluation.measures import (
     judge,
     mean_interval,
     measure,
+    ratio_interval,
     reliability,
     share_interval,
 )
@@ -205,6 +206,18 @@ def test_an_interval_of_differences_is_paired():
     alone = share_interval(a)
     assert found.difference.high - found.difference.low < 0.4 * (alone.high - alone.low)
     assert mean_interval(a.astype(np.float32) - b).value == pytest.approx(a.mean() - b.mean(), abs=1e-6)
+
+
+def test_a_ratio_is_one_of_sums_and_its_interval_one_of_drawn_examples():
+    """By plain loops."""
+    sums = np.array([[0.01, 0.02], [0.03, 0.04], [0.0, 0.05], [0.02, 0.03]])
+    ratios = []
+    for row in np.random.default_rng(3).integers(4, size=(1000, 4)):
+        ratios.append(sum(sums[each][0] for each in row) / sum(sums[each][1] for each in row))
+    found = ratio_interval(sums, seed=3)
+    assert found.value == pytest.approx(0.06 / 0.14)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(ratios, [2.5, 97.5])))
+    assert ratio_interval(np.zeros((2, 2))) == Interval(0.0, 0.0, 0.0)
 
 
 # ---- paired tests ----------------------------------------------------------------------------------------------------
