@@ -56,6 +56,12 @@ def test_two_networks_are_never_mixed(tmp_path, pair, wrapped):
         opened(tmp_path, wrapped(both), part="other")
 
 
+@pytest.mark.parametrize("state", [FIRST.state_dict(), {"mean": torch.zeros(2)}], ids=["one network", "none"])
+def test_a_part_of_what_has_none_is_refused(tmp_path, state):
+    with pytest.raises(ModelError, match="holds no network 'other': leave the part out"):
+        opened(tmp_path, state, part="other")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -47,12 +47,12 @@ class UnnamedError(ModelError):
 
 
 class PartError(ModelError):
-    """A file holds several networks, and nothing says which is meant; `parts`: their prefixes, of which `usual` is what
-    one means where it fits too."""
+    """A file holds several networks, and nothing says which is meant; `what` it holds, in words; `parts`: their
+    prefixes, of which `usual` is what one means where it fits too."""
 
-    def __init__(self, sentence: str, parts: Sequence[str], usual: str | None = None) -> None:
-        super().__init__(sentence)
-        self.parts, self.usual = list(parts), usual
+    def __init__(self, what: str, parts: Sequence[str], usual: str | None = None) -> None:
+        super().__init__(f'{what}: say which is meant, as in part="{parts[0][:40]}".')
+        self.what, self.parts, self.usual = what, list(parts), usual
 
 
 class OfflineError(ModelError):

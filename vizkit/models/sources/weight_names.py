@@ -60,7 +60,9 @@ def network_of(
     if part is not None:
         chosen = [prefix for prefix in prefixes if f".{part}." in f".{prefix}."] or [part]
         if part and not _inside(state, part):
-            raise PartError(f"{title} holds no network {part[:40]!r}; there are {_listed(prefixes)}.", prefixes)
+            if not any(prefixes):
+                raise ModelError(f"{title} holds no network {part[:40]!r}: leave the part out.")
+            raise PartError(f"{title} holds no network {part[:40]!r}, but {_listed(prefixes)}", prefixes)
     else:
         chosen = prefixes
     chosen = [prefix for prefix in chosen if AVERAGED.search(prefix)] or chosen
@@ -72,9 +74,9 @@ def network_of(
         if alike and (nests or any(SELF_DISTILLED.search(name) for name in state)):
             chosen = teachers
         elif not alike:
-            raise PartError(_asking(title, chosen), chosen, usual=students[0])
+            raise PartError(f"{title} holds several networks, {_listed(chosen)}", chosen, usual=students[0])
     if len(chosen) > 1:
-        raise PartError(_asking(title, chosen), chosen)
+        raise PartError(f"{title} holds several networks, {_listed(chosen)}", chosen)
     others = [prefix for prefix in prefixes if prefix != chosen[0]]
     return _inside(state, chosen[0], others), said_of(chosen[0], bool(others))
 
@@ -84,10 +86,6 @@ def said_of(prefix: str, among_others: bool = False) -> str:
     if AVERAGED.search(prefix):
         return "moving average"
     return (prefix or "without a prefix") if among_others else "teacher" * (prefix == "teacher")
-
-
-def _asking(title: str, prefixes: Sequence[str]) -> str:
-    return f'{title} holds several networks, {_listed(prefixes)}: say which is meant, as in part="{prefixes[0]}".'
 
 
 def _listed(prefixes: Sequence[str]) -> str:
@@ -161,8 +159,7 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
             continue
         if new in weights:
             raise PartError(
-                f"The file holds {new[:60]} twice, as {wrapped[new][:60]} and {name[:60]}: say which is meant, as in "
-                f'part="{name.removesuffix(f".{new}")[:40]}".',
+                f"The file holds {new[:60]} twice, as {wrapped[new][:60]} and {name[:60]}",
                 sorted({each.removesuffix(new).removesuffix(".") for each in (wrapped[new], name)}),
             )
         weights[new], wrapped[new] = value, name

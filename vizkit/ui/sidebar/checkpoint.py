@@ -96,10 +96,11 @@ def _add_checkpoint(files: list[UploadedFile], folder: str) -> None:
             st.session_state["_fitting"], st.session_state["architecture"] = error.fits, error.fits[0]
             st.session_state["_parts"] = parts
         else:
-            asked = error.parts if isinstance(error, PartError) else []
-            what = str(error).partition(": say which is meant")[0].rstrip(".")
-            said = f"{what}: choose one under Network." if asked else str(error)
-            st.session_state["_checkpoint_refused"], st.session_state["_parts"] = said, asked
+            several = isinstance(error, PartError)
+            st.session_state["_checkpoint_refused"] = (
+                f"{error.what}: choose one under Network." if several else str(error)
+            )
+            st.session_state["_parts"] = error.parts if several else []
         return
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
