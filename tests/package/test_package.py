@@ -97,6 +97,7 @@ def test_the_wheel_has_every_file_that_is_not_python(wheel):
     assert [path for path in files if str(path.relative_to(ROOT)) not in names] == []
     assert {"vizkit/served/app.py", "vizkit/served/pages/explore.py", "vizkit/served/.streamlit/config.toml"} <= names
     assert wheel.name == f"vizkit-{vizkit.__version__}-py3-none-any.whl"
+    assert wheel.stat().st_size < 100e6, "a registry usually takes no more"
 
 
 def test_the_changelog_begins_with_this_version():

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from tests.hosts.toy import unpooled
+from vizkit.datasets import samples
 from vizkit.report.document import Report
 from vizkit.report.document import opened as read
 from vizkit.report.making import made
@@ -50,7 +51,9 @@ def waiting() -> Iterator[None]:
 
 
 def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
-    """As a visitor who follows a link: this page alone is drawn."""
+    """As a visitor who follows a link: this page alone is drawn. Without another picture that of an insect, whose
+    classes two small models know."""
+    query = query if {"image", "models"} & {*query} else {"image": samples.INSECTS[0], **query}
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in query.items():
         test.query_params[name] = value

@@ -1,4 +1,6 @@
-"""Two real photographs, 427×640 pixels, that scikit-learn ships under CC BY 2.0."""
+"""Six photographs of clear licence: two that scikit-learn ships, and four of scikit-image that come with vizkit."""
+
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import UInt8
@@ -6,17 +8,28 @@ from jaxtyping import UInt8
 from vizkit.datasets import folder_of
 from vizkit.image import open_image
 
+HOME = Path(__file__).parents[1] / "bundled" / "photographs"
+# Name → file in scikit-image 0.26, photographer, licence and address, as its data/_fetchers.py states them.
+BROUGHT = {
+    "astronaut": ("astronaut.png", "NASA", "public domain", "https://flic.kr/p/r9qvLn"),
+    "cat": ("chelsea.png", "Stéfan van der Walt", "CC0", "https://scikit-image.org/docs/stable/api/skimage.data.html"),
+    "coffee": ("coffee.png", "Rachel Michetti", "CC0", "https://scikit-image.org/docs/stable/api/skimage.data.html"),
+    "rocket": ("rocket.jpg", "SpaceX", "public domain", "https://www.flickr.com/photos/spacexphotos/16511594820"),
+}
 # Whoever shows a picture owes this line to its photographer. (scikit-learn's own text names the first for both;
 # the address it gives for the flower is the second's.)
 CREDITS = {
     "china": "danielbuechele, CC BY 2.0, https://www.flickr.com/photos/danielbuechele/6061409035",
+    **{name: ", ".join(credit) for name, (_, *credit) in BROUGHT.items()},
     "flower": "vultilion, CC BY 2.0, https://www.flickr.com/photos/vultilion/6056698931",
 }
 NAMES = tuple(CREDITS)
 
 
 def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:
-    """The photograph "china" (a temple) or "flower" (a dahlia), RGB 0..255; the array is the caller's own."""
+    """A photograph by its name: "china" (a temple by a lake), "astronaut", "cat", "coffee", "rocket" or "flower" (a
+    dahlia), RGB 0..255; the array is the caller's own."""
     if name not in CREDITS:
         raise ValueError(f"expected a photograph of {', '.join(NAMES)}, found {name!r}")
-    return open_image(folder_of("sklearn") / "datasets" / "images" / f"{name}.jpg").copy()
+    home = HOME if name in BROUGHT else folder_of("sklearn") / "datasets" / "images"
+    return open_image(home / f"{name}.jpg").copy()

@@ -1,7 +1,7 @@
-"""The pictures that come with vizkit, by the names that the app gives them: drawn insects, digits, two photographs."""
+"""The pictures that come with vizkit, by the names that the app gives them: photographs, drawn insects, digits."""
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import UInt8
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
 
 
+Kind = Literal["photographs", "insects", "digits"]
 DIGITS = (3, 5, 2, 7, 8)
 INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it takes a quarter of a second
     "mayfly nymph",
@@ -31,7 +32,13 @@ INSECT_SIDE_PX = 224
 def names() -> list[str]:
     from vizkit.datasets import photographs
 
-    return [*INSECTS, *(f"digit {n}" for n in DIGITS), *reversed(photographs.NAMES)]
+    return [*photographs.NAMES, *INSECTS, *(f"digit {n}" for n in DIGITS)]
+
+
+def kind_of(name: str) -> Kind:
+    """What a picture is one of; a visitor's own is a photograph."""
+    drawn = name in INSECTS
+    return "insects" if drawn else "digits" if name in [f"digit {n}" for n in DIGITS] else "photographs"
 
 
 def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:

@@ -3,33 +3,72 @@
 import json
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
+
+from vizkit.datasets import samples
 
 FOLDER = Path(__file__).parents[1] / "bundled"
-ORDER = ("vit", "swin", "deit", "dual", "gradual", "cnn", "lenet", "mlp")
-KINDS = {"vit": "ViT", "swin": "Swin", "deit": "DeiT", "dual": "Dual-scale", "gradual": "Gradual", "cnn": "CNN"}
-KINDS |= {"lenet": "LeNet-5", "mlp": "MLP"}
 
 
-@cache
-def names() -> list[str]:
-    """As `vizkit.load` takes them: those of the insects first, of each set the plain ViT first and what is older
-    last."""
-    known = sorted(file.parent.name for file in FOLDER.glob("*/config.json"))
-    known.sort(key=lambda name: (not name.startswith("insects"), ORDER.index(name.rpartition("_")[2])))
-    return [f"bundled:{name}" for name in known]
+class Bundled(NamedTuple):
+    """`kind`: of network, as people call it. `pictures`: what it was trained on, one of `datasets.samples.KINDS`."""
+
+    kind: str
+    pictures: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind} · {self.pictures}"
+
+
+# By their folders, as they are offered: of each kind of pictures the plain ViT first and what is older last.
+MODELS = {
+    "photographs_vit": Bundled("ViT", "photographs"),
+    "insects_vit": Bundled("ViT", "insects"),
+    "insects_swin": Bundled("Swin", "insects"),
+    "insects_deit": Bundled("DeiT", "insects"),
+    "insects_dual": Bundled("Dual-scale", "insects"),
+    "insects_gradual": Bundled("Gradual", "insects"),
+    "insects_cnn": Bundled("CNN", "insects"),
+    "digits_vit": Bundled("ViT", "digits"),
+    "digits_swin": Bundled("Swin", "digits"),
+    "digits_dual": Bundled("Dual-scale", "digits"),
+    "digits_gradual": Bundled("Gradual", "digits"),
+    "digits_cnn": Bundled("CNN", "digits"),
+    "digits_lenet": Bundled("LeNet-5", "digits"),
+    "digits_mlp": Bundled("MLP", "digits"),
+}
+FIRST = {"photographs": 1, "insects": 2, "digits": 2}
+"""How many of them are shown where nobody has chosen."""
+
+
+def names(pictures: str = "") -> list[str]:
+    """As `vizkit.load` takes them, those of photographs first; `pictures`: trained on this kind alone."""
+    return [f"bundled:{name}" for name, model in MODELS.items() if pictures in ("", model.pictures)]
+
+
+def usual(picture: str) -> list[str]:
+    """Those that are shown of a picture where nobody has chosen: they were trained on its kind."""
+    kind = samples.kind_of(picture)
+    return names(kind)[: FIRST[kind]]
+
+
+def known(source: str) -> Bundled | None:
+    """None of a model that does not come with vizkit."""
+    kind, _, name = source.partition(":")
+    return MODELS.get(name) if kind == "bundled" else None
 
 
 def title(source: str) -> str:
     """For people: "ViT · insects" for a bundled model, of all others the name itself."""
-    kind, _, name = source.partition(":")
-    data, _, network = name.rpartition("_")
-    return f"{KINDS[network]} · {data}" if kind == "bundled" and network in KINDS else source
+    model = known(source)
+    return model.title if model else source
 
 
 @cache
 def knowing(labels: tuple[str, ...]) -> list[str]:
-    """Those that tell exactly these classes apart."""
-    return [name for name in names() if sorted(_labels(name)) == sorted(labels)]
+    """Those that tell exactly these classes apart; none without classes."""
+    return [name for name in names() if labels and sorted(_labels(name)) == sorted(labels)]
 
 
 def _labels(name: str) -> list[str]:

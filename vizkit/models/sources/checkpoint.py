@@ -121,7 +121,7 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     if not isinstance(config.get("architecture"), str):
         raise ModelError(f"The config.json of {owner} does not name a timm architecture.")
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": _input_size(about)})
+    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": [_input_size(about), config.get("opens_at")]})
     return config
 
 

@@ -209,6 +209,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     refuse_adapters(title, holds.shapes)
     options = {"pretrained": pretrained, **norm_of(config)}
+    size_hw = size_hw or _opens_at(config, title)
     model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", **options)
     if model.num_classes != model.pretrained_cfg["num_classes"]:
         # timm would then have left the head untrained, without a word.
@@ -221,6 +222,16 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         "softmax" if (folder / "recipe.json").is_file() else None
     )  # as our training makes it
     return loaded if stated is None else with_head(loaded, stated)
+
+
+def _opens_at(config: Mapping[str, Any], title: str) -> Size | None:
+    """The input, (height, width), that a folder asks for in place of the one of its weights: larger is slower."""
+    stated = config.get("opens_at")
+    if stated is None:
+        return None
+    if not (isinstance(stated, list) and len(stated) == 2 and all(type(side) is int for side in stated)):
+        raise ModelError(f"The config.json of {title} gives no height and width in opens_at.")
+    return _checked_size((stated[0], stated[1]))
 
 
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:

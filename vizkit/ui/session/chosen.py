@@ -11,6 +11,7 @@ from vizkit.ui.canvas import linked
 from vizkit.ui.plain import plain
 from vizkit.ui.session import model_names
 from vizkit.ui.session.address import drop, put
+from vizkit.views import bundled
 from vizkit.views.entry import Entry, Reads
 from vizkit.views.rules import POINT
 
@@ -21,7 +22,7 @@ FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insec
 MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 INPUTS = ("cropped", "whole image")
-OFFERED = "_sidebar_offers"
+OFFERED, FOLLOWED = "_sidebar_offers", "_models_followed"
 KEPT, KEPT_KEYS = "kept_", ("models", "image", "input")
 
 
@@ -82,6 +83,25 @@ def add(name: str) -> None:
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
 
 
+def follow(image: str) -> list[str]:
+    """The models that are shown of this picture where nobody has chosen any: with the picture they change too."""
+    usual = bundled.usual(image)
+    before = st.session_state.get(FOLLOWED)
+    if st.session_state.get("models") == before != usual and before is not None:
+        st.session_state["models"] = usual
+    st.session_state[FOLLOWED] = usual
+    return usual
+
+
+def picture_of_models() -> str:
+    """Where a link names models and no picture: the first of the kind that the first of them was trained on."""
+    sources = {model_names.title(source): source for source in model_names.bundled()}
+    named = [*st.query_params.get_all("models"), *st.query_params.get_all(f"{KEPT}models")]
+    model = bundled.known(sources.get(named[0], named[0])) if named else None
+    first = (name for name in samples.names() if model is None or samples.kind_of(name) == model.pictures)
+    return next(first)
+
+
 def take_from_address() -> None:
     """What a link names for pickers that the open view has not: without a widget nobody else remembers it."""
     sources = {model_names.title(source): source for source in model_names.bundled()}
@@ -95,7 +115,8 @@ def take_from_address() -> None:
 def keep_in_address(reads: str) -> None:
     """What is chosen in pickers that the open view has not, under a name that no widget is bound to: a reload would
     lose it. A default is in no address."""
-    usual = {"models": model_names.bundled()[:2], "image": samples.names()[0], "input": INPUTS[0]}
+    image = str(st.session_state.get("image") or samples.names()[0])
+    usual = {"models": bundled.usual(image), "image": samples.names()[0], "input": INPUTS[0]}
     for key in KEPT_KEYS:
         value = st.session_state.get(key)
         if (

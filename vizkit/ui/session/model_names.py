@@ -11,7 +11,9 @@ from vizkit.views import bundled as bundled_models
 
 BUNDLED, bundled = bundled_models.FOLDER, bundled_models.names
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
-KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
+KNOWN = {"photographs": "photographs, without classes", "insects": "12 drawn insects"}
+KNOWN |= {"digits": "10 handwritten digits"}
+CLASSLESS = KNOWN["photographs"]
 TORCHVISION_CNNS = tuple(
     f"torchvision:{name}"
     for name in ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
@@ -24,8 +26,8 @@ _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 def knows(source: str) -> str:
     """What alone a bundled model knows, "" of any other."""
-    kind, _, name = source.partition(":")
-    return KNOWN.get(name.partition("_")[0], "") if kind == "bundled" else ""
+    model = bundled_models.known(source)
+    return KNOWN.get(model.pictures, "") if model else ""
 
 
 def title(source: str) -> str:

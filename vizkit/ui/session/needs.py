@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.datasets import samples
-from vizkit.datasets.samples import INSECTS
 from vizkit.ui.plain import plain
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.chosen import add, title
@@ -156,10 +155,8 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
 def _data_at_hand(sources: list[str], picture: bool) -> str:
     """What a bundled model has to know here: what the picture is one of, or else what a chosen model knows."""
     image = str(st.session_state.get("image", "")) if picture else ""
-    if image in INSECTS:
-        return KNOWN["insects"]
-    if image in samples.names() and image.startswith("digit "):
-        return KNOWN["digits"]
+    if image and (known := KNOWN.get(samples.kind_of(image))):
+        return known
     return next(filter(None, map(knows, sources)), "")
 
 

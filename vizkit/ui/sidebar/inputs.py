@@ -9,7 +9,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from vizkit.analysis.comparison.pixel_edits import PixelError
 from vizkit.datasets import photographs
 from vizkit.datasets import samples as bundled
-from vizkit.datasets.samples import INSECTS
 from vizkit.decoding import MAX_BYTES
 from vizkit.image import RGB, BusyError, ImageError, Picture, digest_of, read_picture
 from vizkit.ui.plain import plain
@@ -75,8 +74,10 @@ def _image_picker() -> None:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
     missing = linked_picture.missing(uploads, samples())
     options = [*uploads, *samples(), *missing]
-    if st.session_state.get("image") not in options:
+    if st.session_state.get("image", options[0]) not in options:
         st.session_state.pop("image", None)
+    if not {"image"} & {*st.session_state, *st.query_params}:
+        st.session_state["image"] = chosen.picture_of_models()
     with above:
         # The default is a sample, always the same: a default is not in the address.
         name = st.selectbox(
@@ -173,9 +174,9 @@ def samples() -> list[str]:
 
 @st.cache_resource(show_spinner=False)
 def sample(name: str) -> Picture:
-    """An insect or a digit from the test split, never seen in training, or one of the two photographs."""
-    made = "" if name in photographs.NAMES else "drawn" if name in INSECTS else "handwritten"
-    note = f"{made}, from the test split" if made else ""
+    """An insect or a digit from the test split, never seen in training, or a photograph."""
+    made = {"insects": "drawn, from the test split", "digits": "handwritten, from the test split"}
+    note = made.get(bundled.kind_of(name), "")
     rgb = bundled.picture(name)
     return Picture(rgb, digest_of(rgb), note)
 
@@ -204,7 +205,7 @@ def _model_picker(whole: bool) -> None:
     st.multiselect(
         "Models",
         [*model_names.bundled(), *model_names.trained(), *own, *model_names.published()],
-        default=model_names.bundled()[:2],
+        default=chosen.follow(str(st.session_state.get("image") or samples()[0])),
         key="models",
         bind="query-params",
         persist_state="session",

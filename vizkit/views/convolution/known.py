@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from vizkit.models import Loaded
 
 Data = Literal["digits", "insects"]
-KINDS = {"cnn": "CNN", "lenet": "LeNet-5", "mlp": "MLP", "swin": "Swin", "vit": "ViT"}
 
 
 def data_of(loaded: "Loaded") -> Data:
@@ -19,10 +18,4 @@ def data_of(loaded: "Loaded") -> Data:
 def samples_for(loaded: "Loaded") -> list[str]:
     """Digits for a model of digits, for all others insects and photographs."""
     digits = data_of(loaded) == "digits"
-    return [name for name in samples.names() if name.startswith("digit ") == digits]
-
-
-def title_of(source: str) -> str:
-    """What people call a bundled model: "CNN · digits" for "bundled:digits_cnn"."""
-    data, _, kind = source.removeprefix("bundled:").partition("_")
-    return f"{KINDS[kind]} · {data}"
+    return [name for name in samples.names() if (samples.kind_of(name) == "digits") == digits]

@@ -38,7 +38,7 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import choice, layer
-from vizkit.views.convolution.known import data_of, samples_for, title_of
+from vizkit.views.convolution.known import data_of, samples_for
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -149,7 +149,7 @@ def opened(beside: Subject, source: str) -> Subject:
         partial(loaded_once, source, beside.loaded.device),
         beside.rgb,
         image=beside.image,
-        model=title_of(source),
+        model=titled(source),
         point=beside.point,
     )
 

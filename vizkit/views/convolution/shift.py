@@ -13,9 +13,9 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure import shift
 from vizkit.image import RGB, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
+from vizkit.views import bundled
 from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import number
-from vizkit.views.convolution.known import title_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -69,7 +69,8 @@ class Shift(View):
         yield Heading(f"Many pictures: {table['lines'][0]['images']} test pictures of {table['data']}")
         yield Line(WHY)
         right = {
-            title_of(line["model"]): (line["distance_px"], line["right"], line["right_half"]) for line in table["lines"]
+            bundled.title(line["model"]): (line["distance_px"], line["right"], line["right_half"])
+            for line in table["lines"]
         }
         yield Said(first_said(convolution.robust(right)))
         yield Chart(shift.right_answers(right, ""), "Right answers by distance, with 95 % intervals")

@@ -36,6 +36,7 @@ SHIPPED = bundled.FOLDER / "experiments"
 CONTROLS = {"DeiT alone": "the same DeiT of the same seeds without", "ViT": "the ViT of the same seeds without"}
 PANELS = {"all": "A teacher that has seen all pictures", "same": "A teacher that has seen the same pictures"}
 NONE = "none yet"
+NETWORKS = {"digits_deit": "DeiT"} | {name: model.kind for name, model in bundled.MODELS.items()}
 
 
 def shipped(name: str) -> list[RunFolder]:
@@ -44,7 +45,7 @@ def shipped(name: str) -> list[RunFolder]:
 
 def called(student: Recipe) -> str:
     """What all runs of an experiment have in common, in words."""
-    network = bundled.KINDS.get(student.model.rpartition("_")[2], student.model)
+    network = NETWORKS.get(student.model, student.model)
     few = f" · {student.images:,} images" if student.images else ""
     return f"{network} on {WORDS.get(student.data, student.data)}{few} · {student.epochs} epochs"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
+from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import STEPS
 from vizkit.ui.canvas import picture_url
 from vizkit.ui.plain import plain
@@ -20,8 +21,8 @@ from vizkit.ui.session import chosen, model_names
 from vizkit.ui.session.chosen import cursor
 from vizkit.ui.session.columns import attempt, blocks
 from vizkit.ui.session.warmup import ready, warm_up
-from vizkit.ui.sidebar.inputs import INSECTS
 from vizkit.ui.widgets.known import chip_of
+from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ FOLLOW = ("image", "point", "epoch", "step", "sentence", "sentences", "guide", "
 
 def applies() -> bool:
     """Whether the address asks for the view that was recorded, and the models are not there yet."""
+    first = samples.names()[0]
     asks = set(st.query_params) <= {"at"} and st.session_state.get("query", "patch") == "patch"
-    default = asks and chosen.sources() == model_names.bundled()[:2] and st.session_state.get("image") == INSECTS[0]
-    return default and not ready()
+    default = chosen.sources() == bundled.usual(first) and st.session_state.get("image") == first
+    return asks and default and not ready()
 
 
 def show() -> Callable[[], object] | None:

@@ -24,6 +24,7 @@ from vizkit.ui.session.address import keep_valid
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
+from vizkit.views import bundled
 
 MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
 ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
@@ -121,7 +122,8 @@ def _begun(tuned: object) -> str:
     that it does not know."""
     begun, data = str(tuned or model.trained_models()[0]), str(st.session_state.get("train_data") or "insects")
     if not tuned:
-        known = begun.removeprefix("bundled:").partition("_")[0]
+        source = bundled.known(begun)
+        known = source.pictures if source else ""
         same = data.partition(":")[0] == known
         st.session_state["train_data"] = ("insects" if known == "digits" else "digits") if same else data
     return begun
