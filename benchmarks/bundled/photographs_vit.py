@@ -9,6 +9,7 @@ backbone is written in timm's layout, in half precision. The names of its matric
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,7 @@ CONFIG = {
 
 
 def tensors(path: str) -> dict[str, np.ndarray]:
-    import onnx
-    from onnx import numpy_helper
+    onnx, numpy_helper = import_module("onnx"), import_module("onnx.numpy_helper")  # nothing else here needs it
 
     graph = onnx.load(path).graph
     known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}

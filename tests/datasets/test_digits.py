@@ -75,14 +75,15 @@ def test_callers_cannot_change_the_digits():
 @pytest.mark.parametrize("name", photographs.NAMES)
 def test_photographs_are_the_callers_own(name):
     first = photographs.picture(name)
-    assert first.shape == (427, 640, 3)
+    assert first.shape[2] == 3
+    assert min(first.shape[:2]) >= 300
     first[:] = 0
     assert photographs.picture(name).any()
 
 
 def test_unknown_photograph():
-    with pytest.raises(ValueError, match="china, flower, found 'cat'"):
-        photographs.picture("cat")
+    with pytest.raises(ValueError, match="rocket, flower, found 'dog'"):
+        photographs.picture("dog")
 
 
 @pytest.mark.product
@@ -127,5 +128,5 @@ def test_the_files_read_are_what_scikit_learn_loads():
     levels, labels = digits._everything()
     np.testing.assert_array_equal(levels, pixels.reshape(-1, 8, 8))
     np.testing.assert_array_equal(labels, target)
-    for name in photographs.NAMES:
+    for name in ("china", "flower"):
         np.testing.assert_array_equal(photographs.picture(name), load_sample_image(f"{name}.jpg"))

@@ -14,6 +14,7 @@ from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, fine, o
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
+from vizkit.views import bundled
 
 
 def png(width: int = 64, height: int = 48) -> bytes:
@@ -41,7 +42,7 @@ def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch)
 def test_the_first_page_shows_bundled_models_and_their_proof():
     test = opened()
     assert not test.exception
-    assert test.session_state["models"] == model_names.bundled()[:2]
+    assert test.session_state["models"] == bundled.names("insects")[:2]
     assert len(components(test)) == 5  # the scrubber, and of each model its map and its heads
     assert "6 of 6 layers" in texts(test)
     assert not test.warning
@@ -81,7 +82,7 @@ def test_a_broken_link_opens_the_defaults():
     test = opened(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
     assert not test.exception
     assert "timm has no model 'nonsense'" in texts(test)
-    assert test.sidebar.selectbox(key="image").value == "mayfly nymph"
+    assert test.sidebar.selectbox(key="image").value == "china"
 
 
 def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
@@ -195,7 +196,7 @@ def test_the_samples_are_the_insects_that_are_drawn():
     from vizkit.datasets import insects, samples
     from vizkit.ui.sidebar import inputs
 
-    assert inputs.INSECTS == insects.LABELS
+    assert samples.INSECTS == insects.LABELS
     place = insects.LABELS.index("water strider")
     first = next(index for index in range(12) if insects.label_of(index, "test") == place)
     expected = insects.draw(first, split="test", size_px=samples.INSECT_SIDE_PX).picture

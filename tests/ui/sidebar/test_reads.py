@@ -80,12 +80,12 @@ def test_a_choice_inside_a_view_is_followed():
 
 
 def test_what_was_chosen_comes_back():
-    test = opened("attention", image="digit 3", models=[SWIN, VIT], input="whole image")
+    test = opened("attention", image="digit 5", models=[SWIN, VIT], input="whole image")
     before = test.query_params["image"], test.query_params["models"]
     for page in ("train", "evaluate", "super_resolution", "attention"):
         test.switch_page(f"pages/{page}.py").run()
         fine(test)
-    assert test.selectbox(key="image").value == "digit 3"
+    assert test.selectbox(key="image").value == "digit 5"
     assert test.multiselect(key="models").value == [SWIN, VIT]
     assert test.session_state["input"] == "whole image"
     assert (test.query_params["image"], test.query_params["models"]) == before

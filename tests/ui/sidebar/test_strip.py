@@ -29,4 +29,4 @@ def test_a_photograph_is_cut_to_its_middle():
 
 
 if __name__ == "__main__":
-    Image.fromarray(drawn()).save(SAMPLES, quality=95, method=6)
+    Image.fromarray(drawn()).save(SAMPLES, quality=97, method=6)

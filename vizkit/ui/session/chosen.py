@@ -94,7 +94,7 @@ def follow(image: str) -> list[str]:
 
 
 def picture_of_models() -> str:
-    """Where a link names models and no picture: the first of the kind that the first of them was trained on."""
+    """Where an address names no picture: the first of the kind that the first model that it names was trained on."""
     sources = {model_names.title(source): source for source in model_names.bundled()}
     named = [*st.query_params.get_all("models"), *st.query_params.get_all(f"{KEPT}models")]
     model = bundled.known(sources.get(named[0], named[0])) if named else None
@@ -116,7 +116,7 @@ def keep_in_address(reads: str) -> None:
     """What is chosen in pickers that the open view has not, under a name that no widget is bound to: a reload would
     lose it. A default is in no address."""
     image = str(st.session_state.get("image") or samples.names()[0])
-    usual = {"models": bundled.usual(image), "image": samples.names()[0], "input": INPUTS[0]}
+    usual = {"models": bundled.usual(image), "image": picture_of_models(), "input": INPUTS[0]}
     for key in KEPT_KEYS:
         value = st.session_state.get(key)
         if (

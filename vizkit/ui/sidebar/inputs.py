@@ -76,13 +76,10 @@ def _image_picker() -> None:
     options = [*uploads, *samples(), *missing]
     if st.session_state.get("image", options[0]) not in options:
         st.session_state.pop("image", None)
-    if not {"image"} & {*st.session_state, *st.query_params}:
-        st.session_state["image"] = chosen.picture_of_models()
     with above:
-        # The default is a sample, always the same: a default is not in the address.
-        name = st.selectbox(
-            "Image", options, options.index(samples()[0]), key="image", bind="query-params", persist_state="session"
-        )
+        # A default is not in the address: it follows from what is.
+        first = options.index(chosen.picture_of_models())
+        name = st.selectbox("Image", options, first, key="image", bind="query-params", persist_state="session")
         strip(samples(), uploads, name, _choose)
     linked_picture.mirror(name, uploads, missing)
     if name in missing:
