@@ -9,7 +9,6 @@ backbone is written in timm's layout, in half precision. The names of its matric
 
 import json
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +43,8 @@ CONFIG = {
 
 
 def tensors(path: str) -> dict[str, np.ndarray]:
-    onnx, numpy_helper = import_module("onnx"), import_module("onnx.numpy_helper")  # nothing else here needs it
+    import onnx
+    from onnx import numpy_helper
 
     graph = onnx.load(path).graph
     known = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
