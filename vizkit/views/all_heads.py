@@ -12,7 +12,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import colours
 from vizkit.geometry import name_of
 from vizkit.views.blocks import Canvas, Tile, Tiles
-from vizkit.views.rules import tuple_of, whole
+from vizkit.views.rules import one_of, tuple_of, whole
 
 if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def heads_of(
-    trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool, picks: tuple[str, str]
+    trace: "Trace", query: "Query", layer: int, head: int | None, shared: bool, picks: tuple[str, str, str]
 ) -> Canvas:
     """`layer` and `head` from 1 are framed, all heads where that is None; `shared`: colours end at the largest weight
-    of a layer, not of each map. A click sets the two fields `picks`, "" for none."""
+    of a layer, not of each map. A click sets the fields `picks` to a layer, a head and "attention", "" for none."""
     recorded, maps = layers(trace), all_heads(trace, query)
     described, small, limits, start = [], [], [], 0
     for number, (own, heads) in enumerate(zip(maps, (each.heads for each in recorded), strict=True), 1):
@@ -39,6 +39,7 @@ def heads_of(
     scale = (
         f"{'each layer' if shared else 'each map'}'s own largest weight{'' if shared else ', which stands below it'}"
     )
+    most = max(each["heads"] for each in described)
     alt = f"Attention of {whose(trace, query)} in all layers and heads of {trace.model}"
     return Canvas(
         "vizkit_heads",
@@ -52,7 +53,7 @@ def heads_of(
             "hint": "Columns are layers, rows are heads. Click a map to see it large.",
         },
         f"{alt}. Use the arrow keys to choose.",
-        {"pick": (tuple_of(whole(1, len(maps)), whole(1, max(each["heads"] for each in described))), picks)},
+        {"pick": (tuple_of(whole(1, len(maps)), whole(1, most), one_of(("attention",))), picks)},
         (Tiles("", tuple(small), tuple(limits), f"{alt}, colours up to {scale}", tile_px=70),),
     )
 

@@ -1,4 +1,4 @@
-"""Explore: where one query attends in every layer and head, and what the model answers."""
+"""Explore: which patches are alike after a block, where one query attends in every layer and head, and the answer."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +11,12 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
 from vizkit.geometry import along, in_shares, name_of
 from vizkit.traces import NotApplicable
+from vizkit.views import alike
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
     Answered,
     Blocks,
+    Columns,
     Download,
     Heading,
     Line,
@@ -27,7 +29,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, head, layer, query
 from vizkit.views.licences import licence_words
-from vizkit.views.rows_of import layer_for_browser, stage_for_browser
+from vizkit.views.rows_of import layer_for_browser, similarity_for_browser, stage_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -35,17 +37,19 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.geometry import Box
     from vizkit.models import Loaded
-    from vizkit.traces import Attention, Trace
+    from vizkit.traces import Attention, Features, Trace
 
 TOUR_GRID, TOUR_STEPS = (56, 56), 16
+ALIKE = "alike patches"
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
 
 
 class Explore(View):
-    """Where one query attends in a layer: of a network without attention, how strongly each place responds."""
+    """Where one query attends in a layer, or which patches have vectors like its own after a block: of a network
+    without attention, how strongly each place responds."""
 
     layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
-    head: int | None = head("Head", key="head")
+    head: int | None = head("Head", key="head", when=lambda view: view.shows != ALIKE)
     query: str | tuple[int, int] = query(
         "Query",
         "Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
@@ -58,6 +62,14 @@ class Explore(View):
         "layer, so that a head with nearly uniform attention looks uniform.",
         more=True,
         key="scale",
+    )
+
+    shows: Literal["attention", "alike patches"] = choice(
+        "Map",
+        ("attention", ALIKE),
+        "“Attention” shows what the query weighs in a layer. “Alike patches” shows which patches have similar vectors "
+        "after that layer's block: the cosine of their vectors with that of the chosen patch.",
+        key="shows",
     )
 
     how = How(
@@ -74,6 +86,8 @@ class Explore(View):
 
     def title(self, of: Subject) -> str:
         trace, number = self.traced(of)
+        if self.shows == ALIKE:
+            return f"Patches alike after {self.block(of)[1]}"
         if not layers(trace):
             count = len(trace.features)
             return f"Strength of features: stage {number} of {count}" if count else "The answer"
@@ -85,15 +99,13 @@ class Explore(View):
         trace, number = self.traced(of)
         if not layers(trace) and not trace.features:
             yield from answer_alone(of, trace)
-        else:
-            yield from self.mapped(of, trace, number)
+        elif of.beside or not layers(trace):
+            yield from (*self.mapped(of, trace, number), *self.every_head(of, trace, number))
+        else:  # one model has room for all heads beside the large map
+            yield Columns((tuple(self.mapped(of, trace, number)), tuple(self.every_head(of, trace, number))), (3, 4))
         yield Answered(of.loaded)
-        if layers(trace):
-            asked = self.asked(of)
-            yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
-            yield heads_of(trace, asked, number, self.index(trace, number), self.scale == "shared", ("layer", "head"))
-            if grown := self.grown(of, trace):
-                yield Said(grown)
+        if layers(trace) and (grown := self.grown(of, trace)):
+            yield Said(grown)
         yield Proof(trace)
         yield Line(about(of.loaded))
         yield Numbers(partial(self.numbers, of))
@@ -114,8 +126,36 @@ class Explore(View):
         shown = layers(trace)[number - 1]
         return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
 
+    def block(self, of: Subject) -> "tuple[Features, str]":
+        """(what leaves the block of the layer that is shown, its name)."""
+        return alike.after(of, min(self.layer or of.depth, of.depth) / of.depth)
+
     # ---- the picture -------------------------------------------------------------------------------------------------
+    def alike(self, of: Subject, trace: "Trace") -> Blocks:
+        features, which = self.block(of)
+        point = of.asked if isinstance(self.asked(of), str) else self.asked(of)
+        yield Line(f"which patches are alike after {which}")
+        yield Map(
+            similarity_for_browser(features.values, features.tokens, point),
+            point,
+            "Patches like the chosen one in",
+            "cosine with the chosen patch",
+            tuple(answers(of.loaded, trace)),
+            first_said(*alike.sentences(of, features, point, which)),
+            "query",
+        )
+
+    def every_head(self, of: Subject, trace: "Trace", number: int) -> Blocks:
+        """The attention of this query in all of them; a click shows one large."""
+        if layers(trace):
+            asked, index = self.asked(of), None if self.shows == ALIKE else self.index(trace, number)
+            yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
+            yield heads_of(trace, asked, number, index, self.scale == "shared", ("layer", "head", "shows"))
+
     def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
+        if self.shows == ALIKE:
+            yield from self.alike(of, trace)
+            return
         recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
         if not recorded:
             stage, count = trace.features[number - 1], len(trace.features)
@@ -176,6 +216,8 @@ class Explore(View):
         """The map and what special tokens get, and of every layer the maps of all heads."""
         trace, number = self.traced(of)
         recorded = layers(trace)
+        if self.shows == ALIKE:
+            return alike.numbers(self.block(of)[0], of.asked)
         if not recorded:
             return {"places": feature_strength(trace.features[number - 1]).numpy()} if trace.features else {}
         return all_numbers(trace, self.asked(of), number, self.index(trace, number))

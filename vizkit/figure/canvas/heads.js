@@ -68,7 +68,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const tell = spot => {
     said.textContent = spot ? `layer ${spot.l + 1}, head ${spot.h + 1}: largest weight ${percent(layers[spot.l].tops[spot.h])}` : data.hint
   }
-  const pick = spot => { tell(spot); setTriggerValue('pick', [spot.l + 1, spot.h + 1]) }
+  const pick = spot => { tell(spot); setTriggerValue('pick', [spot.l + 1, spot.h + 1, 'attention']) }
 
   canvas.onpointermove = event => {
     const spot = at(event)

@@ -184,7 +184,7 @@ SCRIPTS = {
         (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
-TURNED = ("vizkit_look", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")
+TURNED = ("vizkit_look", "vizkit_heads", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")
 """Those that the stage of a page draws at every step of a played field."""
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from vizkit.datasets import samples
+from vizkit.datasets import photographs, samples
 from vizkit.image import Picture
 from vizkit.ui.canvas import linked
 from vizkit.ui.plain import plain
@@ -42,8 +42,9 @@ def picture() -> Picture:
 
 def cursor() -> tuple[float, float]:
     """The point of the image that asks, in fractions: from a click, else from the link, else the middle."""
-    point = st.session_state.get("at") or linked("at", POINT) or CENTRE
-    if point != CENTRE or "at" in st.query_params:
+    usual = photographs.POINTS.get(str(st.session_state.get("image")), CENTRE)
+    point = st.session_state.get("at") or linked("at", POINT) or usual
+    if point != usual or "at" in st.query_params:
         put("at", f"{point[0]:.4f},{point[1]:.4f}")
     return point
 

@@ -96,7 +96,7 @@ class Explorer(View):
         yield Heading(f"All layers and heads: attention of {name_of(shown.query, query_id)}")
         way = self.way(shown)
         framed = way + 1 if isinstance(way, int) else None
-        yield heads_of(trace, asked, number, framed, shared=False, picks=("layer", "fusion"))
+        yield heads_of(trace, asked, number, framed, shared=False, picks=("layer", "fusion", ""))
         yield Proof(trace)
         yield Numbers(partial(numbers, rows, query_id))
 
