@@ -15,9 +15,9 @@ from vizkit.views.subject import CENTRE
 from vizkit.writing import name_of_file
 
 SHOWS = [
-    Explore(3, 2, "patch", "shared"),
-    Explore(1, query="cls"),
-    Explore(2),
+    Explore(layer=3, head=2, query="patch", scale="linear"),
+    Explore(layer=1, query="cls"),
+    Explore(layer=2),
     Explorer(2, "cls", "max", True),
     Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
     Rollout("cls+dist"),
@@ -128,8 +128,12 @@ def test_a_name_never_becomes_a_path(name):
 @pytest.mark.parametrize(
     ("kind", "shows", "view"),
     [
-        ("attention", {"query": [0.2, 0.8], "layer": 3, "head": 1, "shared": True}, Explore(3, 2, scale="shared")),
-        ("features", {"layer": 2}, Explore(2)),
+        (
+            "attention",
+            {"query": [0.2, 0.8], "layer": 3, "head": 1, "shared": True},
+            Explore(layer=3, head=2, scale="shared"),
+        ),
+        ("features", {"layer": 2}, Explore(layer=2)),
         ("all heads", {"query": "cls", "shared": False}, Explore(query="cls")),
         (
             "fused heads",

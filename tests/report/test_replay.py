@@ -36,8 +36,8 @@ VIT, CNN = "bundled:digits_vit", "bundled:digits_cnn"
 HOSTILE = "../<script>alert(1)</script>![x](http://evil.test/a.png)" + "n" * 200
 LINK = "http://127.0.0.1:8501/explore?models=bundled:digits_vit"
 ALL = [
-    (VIT, Explore(5, 2)),
-    (CNN, Explore(2)),
+    (VIT, Explore(layer=5, head=2)),
+    (CNN, Explore(layer=2)),
     (VIT, Explore(query="cls", scale="shared")),
     (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
     (VIT, Maps("3", "5", method="grad_cam")),
@@ -136,7 +136,7 @@ def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
 
 def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys):
     own = Subject(inputs_of(VIT).open, samples.picture("digit 5"))
-    report = Report("", (Entry(made(item_of(VIT, Explore(1, query="cls"), image="mine.png"), own).item),))
+    report = Report("", (Entry(made(item_of(VIT, Explore(layer=1, query="cls"), image="mine.png"), own).item),))
     (tmp_path / "replay.json").write_text(report.to_json())
     for name, digit in (("same.png", "digit 5"), ("other.png", "digit 7")):
         Image.fromarray(samples.picture(digit)).save(tmp_path / name)
@@ -157,7 +157,7 @@ def test_no_path_of_a_stranger_is_opened(source, monkeypatch):
     if source == "runs/mine":  # could be a model of the hub, and is no more than that
         monkeypatch.setattr("vizkit.models.load", lambda source, **_: refuse(source))
     with pytest.raises(ValueError, match=r".") as error:
-        inputs_for(Report("", (Entry(item_of(source, Explore(1))),)), {}, {})
+        inputs_for(Report("", (Entry(item_of(source, Explore(layer=1))),)), {}, {})
     assert "\n" not in str(error.value)
 
 
@@ -168,7 +168,7 @@ def refuse(source: str):
 
 def test_hostile_names_are_text_and_stay_in_the_folder():
     given = inputs_of(VIT)
-    item = item_of(VIT, Explore(1, query="cls"), model=HOSTILE, image=HOSTILE, link=HOSTILE)
+    item = item_of(VIT, Explore(layer=1, query="cls"), model=HOSTILE, image=HOSTILE, link=HOSTILE)
     report = Report(HOSTILE, (Entry(item, HOSTILE),))
     for name, content in files(report, [given]):
         assert set(name) & set("/\\<>") == set()
@@ -181,7 +181,8 @@ def test_hostile_names_are_text_and_stay_in_the_folder():
 def test_settings_beyond_the_model_show_its_last_or_one_sentence():
     given = inputs_of(VIT)
     assert (
-        made(item_of(VIT, Explore(99, 99, "cls")), given).plate.title == "Attention of [cls]: layer 6 of 6, head 4 of 4"
+        made(item_of(VIT, Explore(layer=99, head=99, query="cls")), given).plate.title
+        == "Attention of [cls]: layer 6 of 6, head 4 of 4"
     )
     assert made(item_of(VIT, Rollout(depth=99)), given).plate.title == "Rollout: layers 1 to 6 of 6"
     for shows in (
@@ -197,7 +198,7 @@ def test_settings_beyond_the_model_show_its_last_or_one_sentence():
 
 def test_whether_a_picture_is_still_the_same():
     given = inputs_of(VIT)
-    item = made(item_of(VIT, Explore(1, query="cls")), given).item
+    item = made(item_of(VIT, Explore(layer=1, query="cls")), given).item
     assert changed(item, given) == ""
     assert "picture 'digit 3' is another one" in changed(item, inputs_of(VIT, "digit 5"))
     assert "the model 'digits_vit' is another one" in changed(replace(item, weights="0" * 64), given)
@@ -220,7 +221,7 @@ CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 @pytest.mark.parametrize(
     ("shows", "array"),
     [
-        (Explore(3, query="cls"), "places"),
+        (Explore(layer=3, query="cls"), "places"),
         (Rollout("cls", depth=4), "places"),
         (Maps("3", method="generic_relevance"), "generic_relevance"),
     ],
@@ -247,7 +248,7 @@ def test_a_picture_with_changes_is_made_again_with_them(shows, array):
     ["<script>alert(1)</script>", "heads:99=0", "pixels:2x2:erase=99", "pixels:2x2:paste=../../secret@1", "x" * 3000],
 )
 def test_changes_of_strangers_give_one_sentence(edit: str):
-    item = replace(item_of(VIT, Explore(3, query="cls")), edits=(edit,))
+    item = replace(item_of(VIT, Explore(layer=3, query="cls")), edits=(edit,))
 
     def make() -> None:
         (inputs,) = inputs_for(Report("hostile", (Entry(item),)), {}, {})

@@ -19,12 +19,12 @@ from vizkit.views.blocks import Heading, Line, Picture
 from vizkit.views.explore import Explore
 from vizkit.views.subject import Subject, no_model, no_picture
 
-ITEM = Item(Explore(2, 2), "bundled:digits_vit", "ViT · digits", "digit 3", link="explore?layer=2")
+ITEM = Item(Explore(layer=2, head=2), "bundled:digits_vit", "ViT · digits", "digit 3", link="explore?layer=2")
 
 
 @pytest.fixture(scope="module")
 def deck():
-    report = Report("Heads", (Entry(ITEM, "Look <b>here</b>"), Entry(replace(ITEM, shows=Explore(3)))))
+    report = Report("Heads", (Entry(ITEM, "Look <b>here</b>"), Entry(replace(ITEM, shows=Explore(layer=3)))))
     return Presentation(io.BytesIO(pptx(report, inputs_for(report, {}, {}))))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, ramp
+from vizkit.figure.scales import Scale, between, robust
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -54,7 +55,7 @@ def literal(name: str) -> str:
     return escape(name, quote=False)
 
 
-HEIGHT = 340
+HEIGHT, STEPS = 340, 17
 MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 
 
@@ -72,6 +73,16 @@ def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int
     figure.layout.template = template()
     figure.layout._validate = True
     return figure
+
+
+def colour_axis(scale: Scale, ceiling: float = 1.0, floor: float = 1.0) -> dict[str, Any]:
+    """A linear scale as a heat map takes it: where there is little, what lies below is seen, from opacity `floor`."""
+    levels = np.linspace(0, 255, STEPS).round().astype(np.uint8)
+    shades = zip(ramp(scale.palette, steps=STEPS), scale.opacities(levels, floor, ceiling).tolist(), strict=True)
+    colours = [f"rgba{rgb[3:-1]}, {opacity:.2f})" for rgb, opacity in shades]
+    ends = {"zmin": scale.low, "zmax": scale.top, "colorscale": colours if floor < 1 else ramp(scale.palette)}
+    marks = [scale.low + at * ((scale.top or 0.0) - scale.low) for at, _ in scale.ticks]
+    return ends | {"colorbar_tickvals": marks, "colorbar_ticktext": [text for _, text in scale.ticks]}
 
 
 def squared(figure: "go.Figure") -> "go.Figure":
@@ -102,16 +113,12 @@ def heat_map(
     the colours are. `first`: the number of the first row and column, where they have no names."""
     import plotly.graph_objects as go
 
-    finite = values[np.isfinite(values)]
-    top = limit or float(np.abs(finite).max(initial=0)) or 1.0
-    scale: dict[str, Any] = {"colorscale": ramp(SIGNED), "zmin": -top, "zmax": top} if signed else {}
-    if not signed and limit:
-        scale = {"zmin": 0, "zmax": limit}
+    scale = between(-limit if signed else 0.0, limit, signed=signed) if limit else robust([values], signed=signed)
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
-    named = {"title": {"text": quantity, "side": "right"}} if quantity else {}
-    heat = go.Heatmap(
-        z=values, x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **scale, **text
-    )
+    words = " · ".join(filter(None, (quantity, scale.said)))
+    named = {"title": {"text": words, "side": "right"}} if words else {}
+    shown = colour_axis(scale) | text
+    heat = go.Heatmap(z=values, x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **shown)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure

@@ -8,7 +8,9 @@ import numpy as np
 from jaxtyping import UInt8
 
 # Opacity of the lowest and of the highest value of a map: where little attention goes, the image stays visible.
-FLOOR, CEILING = 0.25, 0.85
+FLOOR, CEILING = 0.25, 0.9
+GREY, UNDER = (0.3, 0.59, 0.11), 0.55
+"""The picture under a map: the light of its red, green and blue, and how much of it is left."""
 OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
 SCALE = "inferno"
 """From nothing to much."""

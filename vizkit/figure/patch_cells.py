@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from vizkit.figure.charts import framed, laid_out, literal, lying, squared
-from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, SIGNED, ramp
+from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
+from vizkit.figure.scales import Scale, between
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-HEIGHT, OPACITY, STEPS = 460, 0.62, 17
+HEIGHT, OPACITY = 460, 0.62
 REST = "other classes"
 COVER = 0.88
 
@@ -83,10 +84,8 @@ def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "
     import plotly.graph_objects as go
 
     hover = f"%{{z:.1%}}<extra>{literal(name)}</extra>"
-    opacity = np.linspace(FLOOR, CEILING, STEPS)  # where there is little, the picture stays visible
-    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(steps=STEPS), opacity, strict=True)]
-    bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9, "tickvals": (0, 0.5, 1)}
-    heat = go.Heatmap(z=shares, zmin=0, zmax=1, colorscale=scale, colorbar=bar, hovertemplate=hover)
+    bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9}
+    heat = go.Heatmap(z=shares, colorbar=bar, hovertemplate=hover, **colour_axis(between(0, 1, "%"), CEILING, FLOOR))
     return _over(seen, size_hw, shares.shape, [heat])
 
 
@@ -95,16 +94,14 @@ def restored_cells(
     size_hw: tuple[int, int],
     shares: Float[np.ndarray, "row column"],
     chosen: tuple[int, int] | None,
-    top: float = 1.0,
+    scale: Scale,
 ) -> "go.Figure":
-    """What each region restores: `top` of the answer is red; below 0 blue. Cells can be clicked and carry their number,
-    row by row from 1; `chosen` is framed."""
+    """What each region restores, on a signed `scale`: above 0 red, below 0 blue. Cells can be clicked and carry their
+    number, row by row from 1; `chosen` is framed."""
     import plotly.graph_objects as go
 
-    opacity = CEILING * np.abs(np.linspace(-1, 1, STEPS))
-    scale = [f"rgba{rgb[3:-1]}, {a:.2f})" for rgb, a in zip(ramp(SIGNED, steps=STEPS), opacity, strict=True)]
-    bar = lying("restored share", ".0%") | {"len": 0.9, "tickvals": (-top, 0, top)}
-    heat = go.Heatmap(z=shares, zmin=-top, zmax=top, colorscale=scale, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1)
+    bar = lying("restored share", ".0%") | {"len": 0.9}
+    heat = go.Heatmap(z=shares, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1, **colour_axis(scale, CEILING, 0.0))
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
     return figure if chosen is None else framed(figure, *chosen)
 

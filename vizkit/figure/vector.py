@@ -1,4 +1,4 @@
-"""The overlay as SVG: the photograph as it is, every cell a rectangle that says its value when pointed at."""
+"""The overlay as SVG: the photograph below, every cell a rectangle that says its value when pointed at."""
 
 import base64
 import io
@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from vizkit.figure.overlay import painting, times_of
-from vizkit.figure.palette import CEILING, FLOOR, SCALE, colours
+from vizkit.figure.overlay import under
+from vizkit.figure.palette import CEILING, FLOOR, colours
+from vizkit.figure.scales import OWN, Scale
 from vizkit.geometry import Box
 from vizkit.image import data_url
 
@@ -24,30 +25,27 @@ def vector_overlay(
     box_xyxy: Box,
     *,
     title: str = "",
-    low: float = 0.0,
-    top: float | None = None,
-    unit: str = "%",
-    scale: str = SCALE,
+    scale: Scale = OWN,
     floor: float = FLOOR,
     ceiling: float = CEILING,
 ) -> str:
     """An SVG document of the image's size in pixels, complete in itself; also valid inside an HTML page.
 
-    `low`, `top`, `scale`, `floor`, `ceiling`: as for `overlay.overlay`. `unit`: how a cell says its value, "%" as a
-    share, "×" as times an equal share, "" as a number. Outside the box the photograph is dimmed.
+    `scale`, `floor`, `ceiling`: as for `overlay.overlay`. Outside the box the photograph is dimmed.
     """
     height, width = image.shape[:2]
-    levels, opacities = painting(places, float(places.max()) if top is None else top, floor, ceiling, scale, low)
-    colour = colours(scale)[levels]
+    scale = scale.of(places)
+    levels = scale.levels(places)
+    colour, opacities = colours(scale.palette)[levels], scale.opacities(levels, floor, ceiling)
     draw = _cells if places.size <= MOST_CELLS else _raster
     x0, y0, x1, y1 = box_xyxy
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'shape-rendering="crispEdges">{f"<title>{escaped(title)}</title>" if title else ""}'
-        f'<image width="{width}" height="{height}" href="{data_url(image, PHOTOGRAPH_PX)}"'
+        f'<image width="{width}" height="{height}" href="{data_url(under(image, ceiling), PHOTOGRAPH_PX)}"'
         f"{PIXELATED if max(width, height) <= SMALL_PX else ''}/>"
         f'<path d="M0 0H{width}V{height}H0ZM{x0:.3f} {y0:.3f}V{y1:.3f}H{x1:.3f}V{y0:.3f}Z" fill="#000" '
-        f'fill-opacity="0.65" fill-rule="evenodd"/>{draw(places, colour, opacities, box_xyxy, unit)}</svg>'
+        f'fill-opacity="0.65" fill-rule="evenodd"/>{draw(places, colour, opacities, box_xyxy, scale)}</svg>'
     )
 
 
@@ -56,7 +54,7 @@ def _cells(
     colour: UInt8[np.ndarray, "row column 3"],
     opacities: Float[np.ndarray, "row column"],
     box_xyxy: Box,
-    unit: str,
+    scale: Scale,
 ) -> str:
     rows, columns = places.shape
     x0, y0, x1, y1 = box_xyxy
@@ -64,7 +62,7 @@ def _cells(
     cells = []
     for (row, column), value in np.ndenumerate(places):
         r, g, b = (int(c) for c in colour[row, column])
-        text = f"{value:.3%}" if unit == "%" else f"{times_of(float(value)):.4g} ×" if unit == "×" else f"{value:.4g}"
+        text = scale.words(float(value))
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
             f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'
@@ -78,7 +76,7 @@ def _raster(
     colour: UInt8[np.ndarray, "row column 3"],
     opacities: Float[np.ndarray, "row column"],
     box_xyxy: Box,
-    unit: str,
+    scale: Scale,
 ) -> str:
     x0, y0, x1, y1 = box_xyxy
     alpha = (255 * opacities).round().astype(np.uint8)

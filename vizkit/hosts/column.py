@@ -23,7 +23,6 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
-    Limits,
     Line,
     Link,
     Map,
@@ -125,25 +124,20 @@ def _map(to: Column, block: Map) -> None:
 
 
 def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
-    """As the page draws it: the strength of features has no unit that a reader knows, so it is of the strongest."""
+    """As the page draws it."""
     rows = block.rows
     asked = rows.query_id(block.query, point)
     places, _ = rows.row_of(asked)
-    top = rows.top or float(places.max(initial=0))
-    row = MapOf(places, rows.low, top, block.quantity, marked=rows.cell_box(asked), opacities=opacities)
-    if rows.kind == "features" and not rows.top:
-        return replace(row, places=places / (top or 1.0), top=1.0, ends=("0", "strongest"))
-    if rows.kind == "pick":
-        grids = tuple(filter(None, (rows.query_grid, rows.second_grid)))
-        return replace(row, top=1.0, opacities=(0.0, 0.0), grids=grids)
-    return replace(row, unit="" if rows.kind else "%")
+    row = MapOf(places, rows.scale_of(asked), block.quantity, rows.cell_box(asked), opacities)
+    grids = tuple(filter(None, (rows.query_grid, rows.second_grid)))
+    return replace(row, opacities=(0.0, 0.0), grids=grids) if rows.kind == "pick" else row
 
 
 def _tiles(to: Column, block: Tiles) -> None:
     if block.title:
         _heading(to, Heading(block.title))
     of, chosen = [to.subject(block)] * len(block.maps), [value == block.chosen for value in block.values]
-    maps = _small(block.maps, of, block.limits, chosen or [False] * len(of))
+    maps = _small(block.maps, of, chosen or [False] * len(of))
     beside = across(len(maps), float(block.tile_px), to.width)
     to.add(small_maps(maps, beside, float(block.tile_px), to.opacities, to.y, to.width))
 
@@ -156,14 +150,12 @@ def _grid(to: Column, block: Grid) -> None:
     ]
     under = [each for _, each in block.cells]
     chosen = [value == block.chosen for value in block.told] or [False] * len(maps)
-    small = _small(maps, under, [block.limits] * len(maps), chosen)
+    small = _small(maps, under, chosen)
     to.add(small_maps(small, max(1, len(block.columns)), to.inner / 3, to.opacities, to.y, to.width))
     _line(to, Line(block.quantity))
 
 
-def _small(
-    tiles: Sequence[Tile], of: Sequence[Subject], limits: Sequence[Limits], chosen: Sequence[bool]
-) -> list[SmallMap]:
+def _small(tiles: Sequence[Tile], of: Sequence[Subject], chosen: Sequence[bool]) -> list[SmallMap]:
     return [
         SmallMap(
             tile.name,
@@ -171,13 +163,10 @@ def _small(
             each.rgb,
             each.box_xyxy,
             tile.places,
-            float(low),
-            float(top),
-            tile.unit,
-            tile.signed,
+            tile.scale if tile.places is None else tile.scale.of(tile.places),
             own,
         )
-        for tile, each, (low, top), own in zip(tiles, of, limits, chosen, strict=True)
+        for tile, each, own in zip(tiles, of, chosen, strict=True)
     ]
 
 

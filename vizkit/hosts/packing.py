@@ -121,7 +121,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "show_grid": block.instead is None,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         **said_of(block),
-        "colours": text64(colours()),
+        "colours": text64(colours(block.rows.scale.palette)),
         "floor": floor,
         "ceiling": ceiling,
     }
@@ -163,7 +163,7 @@ def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packe
     subject = _subject(block, of)
     chosen = block.values.index(block.chosen) if block.chosen in block.values else None
     under = pack.url(subject.rgb), (subject.rgb.shape[0], subject.rgb.shape[1]), subject.box_xyxy
-    data = tile_maps(block.maps, block.limits, [under] * len(block.maps), OPACITIES[pack.draw], block.alt)
+    data = tile_maps(block.maps, [under] * len(block.maps), OPACITIES[pack.draw], block.alt)
     data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": block.tile_px, "matrix": None}
     yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.values}
 
@@ -181,12 +181,10 @@ def grid_data(block: Grid, opacities: tuple[float, float], url: Callable[[Subjec
         "rows": [(tile.name, tile.note, tile.more) for tile in block.rows],
         "columns": block.columns,
         "quantity": block.quantity,
-        "limits": block.limits,
-        "unit": next((tile.unit for tile in tiles), ""),
     }
     chosen = values.index(block.chosen) if block.chosen in values else None
     more = {"chosen": chosen, "pick": bool(block.picks), "tile_px": 0, "matrix": heads}
-    return tile_maps(tiles, [block.limits] * len(tiles), under, opacities, block.alt) | more
+    return tile_maps(tiles, under, opacities, block.alt) | more
 
 
 def _picture(pack: Packing, block: Picture, of: Sequence[Subject]) -> Iterator[Packed]:

@@ -139,7 +139,7 @@ def _attention(record: dict[str, Any]) -> Explore | Explorer:
     if fused:
         return Explorer(layer=was.layer or 1, query=query, fusion=was.fusion, by_values=was.by_values)
     head = None if was.head is None else was.head + 1
-    return Explore(layer=was.layer, head=head, query=query, scale="shared" if was.shared else "each map")
+    return Explore(layer=was.layer, head=head, query=query)
 
 
 def _channel(record: dict[str, Any]) -> View:

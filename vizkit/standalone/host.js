@@ -75,7 +75,7 @@ async function show(place, shell, book) {
       line.textContent = `${layer.name} · layer ${number} of ${model.layers.length}${which}${rounded}`
       look({
         data: {
-          ...layer, offset: 0, low: 0, top: 0, verb: '', show_grid: true, image: model.image, size: model.size, box: model.box,
+          ...layer, offset: 0, verb: '', show_grid: true, image: model.image, size: model.size, box: model.box,
           classes: model.classes, colours: book.colours, floor: book.floor, ceiling: book.ceiling, point, special: chosen,
           epoch: JSON.stringify([point, chosen]), label: `Attention of ${model.name}. Use the arrow keys to move the query.`,
         },

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.figure.canvas.rows import integers, text64
+from vizkit.figure.scales import SHARES, robust
 from vizkit.traces import Attention, Features, Trace
 
 STEPS = (255, 127, 63, 31, 15, 7)
@@ -84,6 +85,7 @@ def _frame(layer: Attention) -> dict[str, Any]:
         "query_special": layer.query.special,
         "key_special": layer.key.special,
         "kind": "",
+        "scale": SHARES.packed(),
     }
 
 
@@ -102,5 +104,6 @@ def _features(stage: Features) -> dict[str, Any]:
         "query_special": (),
         "key_special": (),
         "kind": "features",
+        "scale": robust([strength]).packed(),
         "mean": _values(strength, STEPS[0]),
     }

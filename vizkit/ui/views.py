@@ -68,7 +68,8 @@ class Page:
 
 def open_page(stem: str) -> None:
     """Draw the chosen view of the page package `stem`. The package may say in `opening()` which view a link without
-    one opens, and may show in `waiting()` something until the models are there, which gives what to say below them."""
+    one opens, may show one line above it in `welcome()`, and in `waiting()` something until the models are there, which
+    gives what to say below them."""
     drop_infinite()
     package, view = _opened(stem)
     if len(package.VIEWS) > 1:
@@ -80,6 +81,8 @@ def open_page(stem: str) -> None:
         view = package.VIEWS[titles.index(title)]
     if "picture" in reads_now(view) and linked_picture.awaited():
         return
+    if welcome := getattr(package, "welcome", None):
+        welcome()
     below = None
     if waiting := getattr(package, "waiting", None):
         below = waiting()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from vizkit.views.rules import Rule
     from vizkit.views.subject import Subject
 
-Limits = tuple[int | float, int | float]  # the values at the two ends of the colours
 Verdict = Literal["best", "fails"]
 
 
@@ -113,13 +112,12 @@ class Map(Block):
 
 
 class Tiles(Block):
-    """Small maps beside one another, over the picture. `limits`: of every map. A click on number i sets the field
-    `picks` to `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width
-    of a map."""
+    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to
+    `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a
+    map."""
 
     title: str
     maps: tuple[Tile, ...]
-    limits: tuple[Limits, ...]
     alt: str
     picks: str | tuple[str, ...] = ""
     values: tuple[Any, ...] = ()
@@ -129,14 +127,13 @@ class Tiles(Block):
 
 
 class Grid(Block):
-    """Maps in rows, under the names of `columns`, all on one scale, `limits`, of `quantity`; each over the picture of
+    """Maps in rows, under the names of `columns`, all on one scale, of `quantity`; each over the picture of
     its own subject. `rows`: what stands before each, a Tile without a map. A click on a map of row i sets the field
     `picks` to `values[i]`, "image" being the name of the picture itself."""
 
     columns: tuple[str, ...]
     rows: tuple[Tile, ...]
     maps: "tuple[tuple[tuple[Tile, Subject], ...], ...]"
-    limits: Limits
     quantity: str
     alt: str
     picks: str = ""
@@ -152,13 +149,6 @@ class Grid(Block):
     def told(self) -> list[Any]:
         """What a click on each of them stands for."""
         return [value for row, value in zip(self.maps, self.values, strict=False) for _ in row]
-
-
-def on_one_scale(title: str, maps: Iterable[Tile], alt: str, top: float = 0.0, **more: Any) -> Tiles:
-    """Small maps from 0 to `top`, or to the largest value of them all; `more`: of Tiles."""
-    maps = tuple(maps)
-    ends = (0.0, top or max(float(each.values.max()) for each in maps))
-    return Tiles(title, maps, (ends,) * len(maps), alt, **more)
 
 
 # ---- beside it -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from functools import partial
 from math import inf
 from typing import Any, Literal, TypeVar
 
+from vizkit.figure.scales import CHOICES
 from vizkit.from_json import ReportError, read_fields
 from vizkit.views import rules
 from vizkit.views.rules import Rule, one_of, whole
@@ -173,6 +174,15 @@ def head(label: str = "Head", help: str = "", **more: Any) -> Any:
 def query(label: str = "Query", help: str = "", *, options: Options | None = None, **more: Any) -> Any:
     """Whose row: "patch" for that under the cursor, a special token by its name, or a cell (row, column) from 0."""
     return _field(more.pop("default", "patch"), Control("query", label, help, options or tokens_that_ask, **more))
+
+
+def scale(**more: Any) -> Any:
+    """How shares become colours, see `figure.scales`."""
+    help = (
+        "Doublings: a colour for each doubling of an equal share, the same in all maps, so that weak and strong places "
+        "are seen at once. Linear: from 0 to each map's own largest value, without the place that asks."
+    )
+    return _field(CHOICES[0], Control("choice", "Scale", help, CHOICES, more=True, **more))
 
 
 def text(label: str, default: str = "", help: str = "", **more: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, layers
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
+from vizkit.figure.scales import of_shares
 from vizkit.geometry import along, in_shares, name_of
 from vizkit.traces import NotApplicable
 from vizkit.views import alike
@@ -27,7 +28,7 @@ from vizkit.views.blocks import (
     Table,
     first_said,
 )
-from vizkit.views.controls import choice, head, layer, query
+from vizkit.views.controls import choice, head, layer, query, scale
 from vizkit.views.licences import licence_words
 from vizkit.views.rows_of import layer_for_browser, similarity_for_browser, stage_for_browser
 from vizkit.views.subject import Subject
@@ -48,22 +49,6 @@ class Explore(View):
     """Where one query attends in a layer, or which patches have vectors like its own after a block: of a network
     without attention, how strongly each place responds."""
 
-    layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
-    head: int | None = head("Head", key="head", when=lambda view: view.shows != ALIKE)
-    query: str | tuple[int, int] = query(
-        "Query",
-        "Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
-        key="query",
-    )
-    scale: Literal["each map", "shared"] = choice(
-        "Scale",
-        ("each map", "shared"),
-        "“Each map” stretches every map to its own maximum. “Shared” keeps one scale for all queries and heads of a "
-        "layer, so that a head with nearly uniform attention looks uniform.",
-        more=True,
-        key="scale",
-    )
-
     shows: Literal["attention", "alike patches"] = choice(
         "Map",
         ("attention", ALIKE),
@@ -71,6 +56,14 @@ class Explore(View):
         "after that layer's block: the cosine of their vectors with that of the chosen patch.",
         key="shows",
     )
+    layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
+    head: int | None = head("Head", key="head", when=lambda view: view.shows != ALIKE)
+    query: str | tuple[int, int] = query(
+        "Query",
+        "Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
+        key="query",
+    )
+    scale: Literal["doublings", "linear"] = scale(key="scale")
 
     how = How(
         "A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all "
@@ -150,7 +143,7 @@ class Explore(View):
         if layers(trace):
             asked, index = self.asked(of), None if self.shows == ALIKE else self.index(trace, number)
             yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
-            yield heads_of(trace, asked, number, index, self.scale == "shared", ("layer", "head", "shows"))
+            yield heads_of(trace, asked, number, index, of_shares(self.scale), ("layer", "head", "shows"))
 
     def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
         if self.shows == ALIKE:
@@ -174,7 +167,7 @@ class Explore(View):
         if grid is None:
             yield Line(why_no_map(shown))
         asked, among = self.asked(of), None if index is None else index - 1
-        rows = layer_for_browser(shown, among, asked, self.scale == "shared")
+        rows = layer_for_browser(shown, among, asked, of_shares(self.scale))
         every = shown.query_ids.numel() >= len(shown.query)
         key = "said", number, index, None if every else asked
         otherwise, said_by = of.kept(key, partial(sentences, of, shown, number, among))

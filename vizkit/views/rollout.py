@@ -6,7 +6,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
@@ -15,9 +14,10 @@ from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.attention.product import square
+from vizkit.figure.scales import DOUBLINGS, of_shares
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
-from vizkit.views.controls import choice, layer, number, query, switch
+from vizkit.views.controls import choice, layer, number, query, scale, switch
 from vizkit.views.rollout_parts import (
     all_rows,
     called,
@@ -33,10 +33,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
-BEYOND = "; the brightest have more"
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
 MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
-Limits = tuple[float, float]
 
 
 def queries(of: Sequence[Subject]) -> list[str]:
@@ -85,13 +83,7 @@ class Rollout(View):
     start: int = layer(
         "From layer", "Layers before it are left out, as if they were the identity.", default=1, more=True
     )
-    scale: Literal["shared", "from 0", "from lowest"] = choice(
-        "Colours",
-        ("shared", "from 0", "from lowest"),
-        "One scale for all layers of a model, from 0 to the largest value after the last; from 0 to each map's own "
-        "largest value; or from its own lowest, which shows small differences.",
-        more=True,
-    )
+    scale: Literal["doublings", "linear"] = scale()
     full: bool = switch(
         "Full matrix",
         "The rows of all tokens at once, as a picture; with the query “patch”, hovering then shows any patch's row. It "
@@ -129,12 +121,11 @@ class Rollout(View):
         content = one_row(row, here if here.grid else tokens, there)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
-        low, top = self.limits(row, grown[-1:], asked, tokens)
         shown = Map(
-            replace(content, low=low, top=top),
+            replace(content, scale=of_shares(self.scale)),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
-            f"share of the row{BEYOND if float(row.grid.max()) > top else ''}",
+            "times an equal share" if self.scale == DOUBLINGS else "share of the row",
             tuple(masses(row)),
             self.sentence(of, row, grown, start),
             "query",
@@ -146,9 +137,8 @@ class Rollout(View):
         yield Line(" ".join(filter(None, (product, within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
-                f"Layer by layer{self.own or ', on the scale of the last'}",
-                tuple(Tile(f"{start + i}", each.grid.numpy(), unit="%") for i, each in enumerate(grown)),
-                tuple(self.limits(each, grown[-1:], asked, tokens) for each in grown),
+                "Layer by layer",
+                tuple(self.tile(f"{start + i}", each, asked, tokens) for i, each in enumerate(grown)),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),
@@ -158,11 +148,8 @@ class Rollout(View):
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
-                f"The rows of a distilled model{self.own}",
-                tuple(
-                    Tile(WORDS[name], each.grid.numpy(), unit="%") for name, each in zip(WORDS, several, strict=True)
-                ),
-                tuple(self.limits(each, several, asked, tokens) for each in several),
+                "The rows of a distilled model",
+                tuple(self.tile(WORDS[name], each, name, tokens) for name, each in zip(WORDS, several, strict=True)),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
@@ -228,21 +215,11 @@ class Rollout(View):
         weights = f"{1 - self.residual:g} × attention + {self.residual:g} × identity"
         return f"The matrix of a layer is {weights}, its queries down and its keys across; {which}."
 
-    @property
-    def own(self) -> str:
-        """Of small maps that have no scale in common."""
-        return "" if self.scale == "shared" else ", each in its own colours"
-
-    def limits(self, row: Row, rows: list[Row], asked: object, tokens: Tokens) -> Limits:
-        """The values of the darkest and the brightest colour, shared by `rows`. A patch's own places may lie beyond:
-        what it keeps of itself in the first layer would leave all others dark."""
-        if self.scale != "shared":
-            return float(row.grid.min()) if self.scale == "from lowest" else 0.0, float(row.grid.max())
-        elsewhere = torch.ones_like(row.grid, dtype=torch.bool)
-        if isinstance(asked, tuple) and tokens.grid:
-            down, across = (now // of for now, of in zip(row.grid.shape, tokens.grid, strict=True))
-            elsewhere[asked[0] * down : (asked[0] + 1) * down, asked[1] * across : (asked[1] + 1) * across] = False
-        return 0.0, max(float(each.grid[elsewhere].max()) for each in rows)
+    def tile(self, name: str, row: Row, asked: object, tokens: Tokens) -> Tile:
+        """A small map; of one that asks from a place the scale leaves that place out."""
+        at = row_in(tokens, asked) if isinstance(asked, tuple) and row.grid.shape == tokens.grid else None
+        own = None if at is None else at - len(tokens.special)
+        return Tile(name, row.grid.numpy(), scale=of_shares(self.scale).of(row.grid.numpy(), own=own))
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:

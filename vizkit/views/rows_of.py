@@ -8,6 +8,7 @@ from vizkit.analysis.attention.attention_map import find_query, fused
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attention.positions import similarity, similarity_to
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import SHARES, Scale, robust
 from vizkit.geometry import id_at
 
 if TYPE_CHECKING:
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 MAX_MATRIX = 2_500_000  # weights of one layer sent to the browser for hovering; above, only the chosen row
 
 
-def layer_for_browser(attention: "Attention", head: int | None, query: "Query", shared: bool) -> Rows:
-    """One layer in its own groups; above MAX_MATRIX weights only the chosen row.
-
-    `shared`: one scale for all heads of the layer, so that a head with uniform attention looks uniform.
-    """
+def layer_for_browser(attention: "Attention", head: int | None, query: "Query", scale: Scale = SHARES) -> Rows:
+    """One layer in its own groups; above MAX_MATRIX weights only the chosen row."""
     if attention.key.grid is None:
         return Rows(np.zeros((0, 0)), None)
     weights = fused(attention, head).numpy()
@@ -42,23 +40,20 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
         key_ids,
         attention.query.special,
         attention.key.special,
-        top=float(attention.weights.max()) if shared else 0.0,
+        scale=scale,
     )
 
 
 def stage_for_browser(features: "Features") -> Rows:
     """One stage of a network without attention: the strength of its features as the only row there is."""
-    strength = feature_strength(features)
-    row = (strength / (float(strength.sum()) or 1.0)).numpy().reshape(1, -1)
-    return Rows(row, features.tokens.grid, kind="features")
+    row = feature_strength(features).numpy().reshape(1, -1)
+    return Rows(row, features.tokens.grid, scale=robust([row]), kind="features")
 
 
-def similarity_for_browser(
-    table: "Tensor", tokens: "Tokens", query: "Query", low: float = -1.0, most: int = MAX_MATRIX
-) -> Rows:
+def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query", most: int = MAX_MATRIX) -> Rows:
     """Cosine of every token's vector (token, channel) with every other's, −1 to 1; above `most` numbers only the chosen
-    token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB. `low`: the value of the
-    darkest colour."""
+    token's, for the first stage of a VGG has 50,176 places, whose matrix would be 10 GB. The colours are those of all
+    these rows, without what each token has with itself."""
     if len(table) ** 2 > most:
         at = tokens.special.index(query) if isinstance(query, str) else id_at(tokens, query)
         chosen = at or 0  # without a grid no place can be chosen, and none is drawn
@@ -74,10 +69,15 @@ def similarity_for_browser(
         tokens.special,
         tokens.special,
         bounds=(-1.0, 1.0),
-        low=low,
-        top=1.0,
+        scale=robust([of_others(cosine, query_ids)]),
         kind="similarity",
     )
+
+
+def of_others(cosine: np.ndarray, query_ids: np.ndarray | None) -> np.ndarray:
+    """Without what each token has with itself."""
+    own = np.arange(len(cosine)) if query_ids is None else query_ids
+    return cosine[np.arange(cosine.shape[1]) != own[:, None]]
 
 
 def rows_for_browser(weights: "Tensor", parts: "Parts") -> Rows:

@@ -23,8 +23,8 @@ from vizkit.ui.session import uploads
 from vizkit.ui.session.report import ENTRIES
 from vizkit.views.explore import Explore
 
-ITEM = Item(Explore(2, 2), VIT, "ViT · digits", "digit 3", link="explore?layer=2")
-REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Explore(3, query="cls")), TEXT)))
+ITEM = Item(Explore(layer=2, head=2), VIT, "ViT · digits", "digit 3", link="explore?layer=2")
+REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Explore(layer=3, query="cls")), TEXT)))
 FILE = REPORT.to_json().encode()
 
 
@@ -78,7 +78,7 @@ def test_a_replay_opens_as_it_was_saved():
 
 def test_what_is_here_is_not_added_twice_and_keeps_its_title():
     test = given("replay.json", FILE)
-    more = Report("Other", (REPORT.entries[0], Entry(replace(ITEM, shows=Explore(1, query="cls")))))
+    more = Report("Other", (REPORT.entries[0], Entry(replace(ITEM, shows=Explore(layer=1, query="cls")))))
     test.file_uploader(key="report_files").upload("more.json", more.to_json().encode()).run()
     fine(test)
     assert entries(test) == [*REPORT.entries, more.entries[1]]

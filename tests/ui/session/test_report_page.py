@@ -45,8 +45,8 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
-    assert entries[1].item.shows == Explore(2, 3)
-    assert entries[2].item.shows == Explore(2, 3)
+    assert entries[1].item.shows == Explore(layer=2, head=3)
+    assert entries[2].item.shows == Explore(layer=2, head=3)
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     test.button(key="down_1").click().run()

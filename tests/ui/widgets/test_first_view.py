@@ -8,10 +8,11 @@ import pytest
 
 from tests.ui.conftest import SWIN, opened, texts
 from vizkit import models
+from vizkit.datasets import photographs, samples
 from vizkit.figure.canvas.rows import text64
 from vizkit.ui.pages.explore import first
-from vizkit.ui.session import model_names
-from vizkit.ui.sidebar.inputs import INSECTS, sample
+from vizkit.ui.sidebar.inputs import sample
+from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
 SAID, DIFFERS, WAITING = "shown at first agrees", "was not what the model computes", "while the models are being loaded"
@@ -19,10 +20,11 @@ SAID, DIFFERS, WAITING = "shown at first agrees", "was not what the model comput
 
 def live() -> dict[str, first.Blocks]:
     of = {}
-    for source in model_names.bundled()[:2]:
+    name = samples.names()[0]
+    for source in bundled.usual(name):
         loaded = models.load(source)
-        name, title = INSECTS[0], model_names.title(source)
-        of[source] = Subject(lambda loaded=loaded: loaded, sample(name).rgb, image=name, model=title)
+        title, point = bundled.title(source), photographs.POINTS[name]
+        of[source] = Subject(lambda loaded=loaded: loaded, sample(name).rgb, image=name, model=title, point=point)
     return first.record(of)
 
 

@@ -1,6 +1,5 @@
 """Maps of several models, of several pictures and by several methods in one unit, and their mean."""
 
-import math
 from collections.abc import Sequence
 
 import torch
@@ -16,12 +15,6 @@ def times_equal(heat: Float[Tensor, "row column"]) -> Float[Tensor, "row column"
     grid. Of a map without any value itself."""
     mean = heat.abs().mean()
     return heat / mean if float(mean) else heat
-
-
-def doublings(times: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    """log₂(1 + times), with the sign: 0 of nothing, 1 of an equal share, 2 of three times that. Beside a map that has
-    all on one place a flat one can still be seen."""
-    return times.sign() * times.abs().log1p() / math.log(2)
 
 
 def average(maps: Sequence[Float[Tensor, "_row _column"]]) -> Float[Tensor, "row column"]:

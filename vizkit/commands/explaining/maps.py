@@ -100,14 +100,12 @@ def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB",
 
 
 def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
-    """On its own scale, from its lowest to its highest value; signed maps around zero, from blue to red."""
+    """In times an equal share; signed maps around zero, from blue to red."""
     from vizkit.figure.overlay import overlay
-    from vizkit.figure.palette import SIGNED
+    from vizkit.figure.scales import of_evidence
 
     places: np.ndarray = one.heat.numpy()
-    if one.signed:
-        return overlay(image, places, box, top=float(abs(places).max()), scale=SIGNED)
-    return overlay(image, places - places.min(), box)
+    return overlay(image, places, box, scale=of_evidence(places, signed=one.signed))
 
 
 def write_numbers(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-__all__ = ["LOOK_CSS", "LOOK_HTML", "LOOK_JS"]
+__all__ = ["LOOK", "LOOK_CSS", "LOOK_HTML", "LOOK_JS", "SHORT"]
 
 _HERE = Path(__file__).parent
 
@@ -13,4 +13,7 @@ LOOK_HTML = (
     "<output aria-live='polite'></output><ol></ol></div></section>"
 )
 LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")
-LOOK_JS = "".join((_HERE / name).read_text(encoding="utf-8") for name in ("enlarge.js", "guide.js", "look.js"))
+LOOK = tuple(_HERE / name for name in ("short.js", "scales.js", "enlarge.js", "guide.js", "look.js"))
+SHORT = LOOK[0]
+"""JavaScript before that of every canvas that writes numbers."""
+LOOK_JS = "".join(file.read_text(encoding="utf-8") for file in LOOK)

@@ -2,21 +2,17 @@
 // under each map its largest weight. A click tells Python the layer and the head, counted from 1.
 
 const STORE = new WeakMap()
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
-const percent = value => (value >= 0.1 ? Math.round(100 * value) : Number((100 * value).toPrecision(2))) + ' %'
 const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, GAP = 3, MOST = 180   // in CSS pixels
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
-  const ramp = parentElement.querySelector('i'), end = parentElement.querySelector('b')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   if (state.text !== data.maps) { state.text = data.maps; state.maps = bytes(data.maps) }
   const colours = state.colours || (state.colours = bytes(data.colours))
   const layers = data.layers, down = Math.max(1, ...layers.map(layer => layer.heads))
-  ramp.style.background = `linear-gradient(90deg, ${[0, 51, 102, 153, 204, 255]
-    .map(level => `rgb(${colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
-  end.textContent = data.scale
+  showBar(parentElement.querySelector('p'), data.scale, colours)
+  parentElement.querySelector('p').dataset.quantity = data.quantity
   let hover = null
 
   const draw = () => {

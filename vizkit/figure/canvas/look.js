@@ -6,16 +6,7 @@ const CURSOR = 'vizkit-cursor'
 const STORE = new WeakMap()
 const MARKS_APART = 0.07                               // of the side: as wide as a mark is
 
-const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
-  const raw = atob(text), read = new Uint8Array(raw.length)
-  for (let i = 0; i < raw.length; i++) read[i] = raw.charCodeAt(i)
-  return read
-}
 const ints = text => new Int32Array(bytes(text).buffer)
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
-  : value >= 1e-5 ? Number((100 * value).toPrecision(2)) : 0) + ' %'
-const short = value => String(Number(value.toPrecision(2)))   // of a quantity that is no share
 
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
@@ -34,11 +25,8 @@ export default function ({ data, parentElement, setStateValue }) {
     card.place = new Map()
     card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
   }
-  card.colours = card.colours || bytes(data.colours)
+  if (card.coloursText !== data.colours) { card.coloursText = data.colours; card.colours = bytes(data.colours) }
   legend.hidden = !data.key_grid || data.kind === 'pick'
-  legend.dataset.quantity = data.quantity || ''
-  legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255]
-    .map(level => `rgb(${card.colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', '))
   if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
     card.epoch = data.epoch
     card.point = data.point
@@ -99,10 +87,11 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.beginPath(); pen.rect(0, 0, width, height); pen.rect(x0, y0, x1 - x0, y1 - y0); pen.fill('evenodd')
     pen.save()
     pen.beginPath(); pen.rect(from * width, 0, width, height); pen.clip()
+    if (data.key_grid && data.kind !== 'pick' && data.ceiling) dim(pen, [0, 0, width, height], opacity)
     if (data.key_grid) {
       const query = queryOf(point), row = rowOf(query)
       pen.globalAlpha = opacity
-      if (data.kind !== 'pick') drawMap(pen, row, x0, y0, x1, y1)
+      if (data.kind !== 'pick') drawMap(pen, query, row, x0, y0, x1, y1)
       pen.globalAlpha = 1
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
       if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)
@@ -116,23 +105,13 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.lineWidth = 2 * ratio
     pen.strokeRect(x0 + ratio, y0 + ratio, x1 - x0 - 2 * ratio, y1 - y0 - 2 * ratio)
   }
-  const drawMap = (pen, row, x0, y0, x1, y1) => {
-    const [rows, columns] = data.key_grid, first = data.key_special.length
-    const low = data.low || 0
-    let top = data.top
-    if (!top) for (let i = first; i < row.length; i++) top = Math.max(top, row[i])
-    const map = new OffscreenCanvas(columns, rows), inside = map.getContext('2d')
-    const picture = inside.createImageData(columns, rows)
-    for (let i = 0; i < rows * columns; i++) {
-      const level = clamp(Math.round(255 * (row[first + i] - low) / (top - low || 1)), 0, 255)
-      const alpha = 255 * (data.floor + (data.ceiling - data.floor) * level / 255)
-      picture.data.set([card.colours[3 * level], card.colours[3 * level + 1], card.colours[3 * level + 2], alpha], 4 * i)
-    }
-    inside.putImageData(picture, 0, 0)
-    const end = value => !value ? '0' : data.kind === 'similarity' ? value.toFixed(1).replace('-', '−') : data.kind ? short(value) : percent(value)
-    legend.firstElementChild.textContent = end(low)
-    legend.lastElementChild.textContent = data.kind === 'features' && !data.top ? 'strongest' : end(top)
-    legend.querySelector('i').dataset.middle = low && low === -top ? '0' : ''   // zero has a place of its own
+  const drawMap = (pen, query, row, x0, y0, x1, y1) => {
+    const places = row.subarray(data.key_special.length), group = Math.floor(card.place.get(query) / data.queries)
+    const seen = card.keyIds.subarray(group * data.keys, (group + 1) * data.keys).filter(id => id >= data.key_special.length).length
+    const own = String(data.query_grid) === String(data.key_grid) ? query - data.query_special.length : -1
+    const scale = card.scale = scaleOf(data.scale, places, seen, own), map = painted(scale, places, data.key_grid, card.colours, data.floor, data.ceiling)
+    showBar(legend, scale, card.colours)
+    legend.dataset.quantity = [data.quantity, scale.said].filter(Boolean).join(' · ')
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }
@@ -190,7 +169,7 @@ export default function ({ data, parentElement, setStateValue }) {
       const places = row.slice(data.key_special.length), best = places.indexOf(Math.max(...places))   // specials have none
       const columns = data.key_grid[1], [r, c] = cellAt(card.drawn, data.key_grid)
       const place = `row ${Math.floor(best / columns) + 1}, column ${best % columns + 1} of ${data.key_grid.join(' × ')}`
-      said.textContent = data.top ? `row ${r + 1}, column ${c + 1}: ${short(places[r * columns + c])} · largest, ${short(places[best])}, at ${place}` : `strongest at ${place}`
+      said.textContent = `row ${r + 1}, column ${c + 1}: ${wordsOf(data.scale, places[r * columns + c])} · largest, ${wordsOf(data.scale, places[best])}, at ${place}`
       return
     }
     const named = query < data.query_special.length ? '[' + data.query_special[query] + ']'
@@ -205,7 +184,7 @@ export default function ({ data, parentElement, setStateValue }) {
       said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`.replaceAll('(-', '(−')
       return
     }
-    const towards = data.verb ? 'from' : 'to', written = data.kind === 'length' ? short : percent
+    const towards = data.verb ? 'from' : 'to', written = value => valueText(value, data.scale.unit)
     const parts = data.key_special.map((name, i) => `${written(row[i])} ${towards} [${name}]`)
     const start = Math.floor(card.place.get(query) / data.queries) * data.keys
     const padded = card.keyIds.subarray(start, start + data.keys).includes(-1)   // else a sum misses one by rounding alone

@@ -2,14 +2,13 @@
 
 import base64
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-SHORT = Path(__file__).parent / "short.js"
-"""JavaScript before that of every canvas that writes numbers."""
+from vizkit.figure.scales import SHARES, Scale
+
 Grid = tuple[int, int]
 STEPS = 65535
 
@@ -19,8 +18,8 @@ class Rows:
     """Rows over keys, in the layer's own groups, and where queries and keys lie: special tokens first, then a grid.
 
     Ids count the tokens from 0 and are those of one group, in order, where none are given. `bounds`: of the values,
-    where they do not go from 0 up. `low`, `top`: values of the darkest and the brightest colour, 0: the row's own
-    largest. `kind`: what a row is, if not attention; a length is no share. `verb`: what a query does to its keys.
+    where they do not go from 0 up. `kind`: what a row is, if not attention; a length is no share. `verb`: what a query
+    does to its keys.
     """
 
     values: Float[np.ndarray, "*group query key"]
@@ -31,8 +30,7 @@ class Rows:
     query_special: tuple[str, ...] = ()
     key_special: tuple[str, ...] = ()
     bounds: tuple[float, float] | None = None
-    low: float = 0.0
-    top: float = 0.0
+    scale: Scale = SHARES
     kind: Literal["", "features", "similarity", "pick", "length"] = ""
     verb: str = ""
     query_regions: Int[np.ndarray, "*group query"] | None = None
@@ -64,6 +62,16 @@ class Rows:
         np.add.at(row, ids[ids >= 0], self.values.reshape(-1, keys)[place][ids >= 0])
         return row[first:].reshape(rows, columns), dict(zip(self.key_special, row[:first].tolist(), strict=True))
 
+    def scale_of(self, query_id: int) -> Scale:
+        """The scale of this query's row: an equal share is among the places of its group, and its own place is left
+        out."""
+        *_, queries, keys = self.values.shape
+        asked = np.arange(queries) if self.query_ids is None else self.query_ids.ravel()
+        first, at = len(self.key_special), int(np.flatnonzero(asked == query_id)[0])
+        ids = np.arange(keys) if self.key_ids is None else self.key_ids.reshape(-1, keys)[at // queries]
+        own = query_id - len(self.query_special) if self.query_grid == self.key_grid else -1
+        return self.scale.of(self.row_of(query_id)[0], int((ids >= first).sum()), own if own >= 0 else None)
+
     def cell_box(self, query_id: int) -> tuple[float, float, float, float] | None:
         """Where the query lies, in fractions (x0, y0, x1, y1) of what the model saw; None for one without a place."""
         at = query_id - len(self.query_special)
@@ -92,8 +100,7 @@ class Rows:
             "second_grid": self.second_grid,
             "query_special": self.query_special,
             "key_special": self.key_special,
-            "low": self.low,
-            "top": self.top,
+            "scale": self.scale.packed(),
             "kind": self.kind,
             "verb": self.verb,
         }

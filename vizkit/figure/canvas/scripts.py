@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from vizkit.figure.canvas import LOOK_HTML
-from vizkit.figure.canvas.rows import SHORT
+from vizkit.figure.canvas import LOOK, LOOK_HTML, SHORT
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Script:
 
 _HERE = Path(__file__).parent
 _WINDOWS = _HERE / "windows"
-_LOOK = tuple(_HERE / name for name in ("enlarge.js", "guide.js", "look.js"))
+_SCALED = (SHORT, _HERE / "scales.js")
 _WALK = _HERE / "walk"
 _WALK_HTML = (
     "<div class='walk'><nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'>"
@@ -143,13 +142,13 @@ SCRIPTS = {
     "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (_TEXTS / "predict.js",)),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
     "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
-    "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", _LOOK),
-    "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (_HERE / "tiles.js",)),
+    "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", LOOK),
+    "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (*_SCALED, _HERE / "tiles.js")),
     "vizkit_heads": Script(
-        "<canvas tabindex='0' role='application'></canvas><p>colours from 0 <i></i> to <b></b></p>"
+        "<canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
         "<output aria-live='polite'></output>\n",
         _HERE / "heads.css",
-        (_HERE / "heads.js",),
+        (*_SCALED, _HERE / "heads.js"),
     ),
     "vizkit_order": Script(
         "<section><canvas tabindex='0' role='application'></canvas>"

@@ -9,21 +9,19 @@ from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.palette import SIGNED, colours
+from vizkit.figure.scales import SHARES, Scale
 from vizkit.geometry import Box, in_shares
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
-    `signed`: drawn from blue over white at 0 to red. `unit`: "%", "", or "×" for doublings of times an equal share,
-    log₂(1 + times), whose numbers are read as times."""
+    """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at."""
 
     name: str
     places: Float[np.ndarray, "row column"] | None
     note: str = ""
     more: str = ""
-    signed: bool = False
-    unit: str = ""
+    scale: Scale = SHARES
 
     @property
     def values(self) -> Float[np.ndarray, "row column"]:
@@ -32,16 +30,14 @@ class Tile:
 
 def tile_maps(
     maps: Sequence[Tile],
-    limits: Sequence[tuple[int | float, int | float]],
     under: Sequence[tuple[str, tuple[int, int], Box]],
     opacities: tuple[float, float],
     label: str,
 ) -> dict[str, Any]:
-    """`limits`: the values at the two ends of every map's colours; `under`: of every map the picture as a URL, its
-    size (height, width) in pixels, and what the model saw of it."""
+    """`under`: of every map the picture as a URL, its size (height, width) in pixels, and what the model saw of it."""
     described, values, start = [], [], 0
     images = list(dict.fromkeys(url for url, *_ in under))
-    for tile, (bottom, top), (url, size_hw, box) in zip(maps, limits, under, strict=True):
+    for tile, (url, size_hw, box) in zip(maps, under, strict=True):
         low, high = float(tile.values.min(initial=0)), float(tile.values.max(initial=0))
         values.append(sixteen_bits(tile.values, low, high).ravel())
         rows, across = tile.values.shape
@@ -50,16 +46,12 @@ def tile_maps(
                 "name": tile.name,
                 "note": tile.note,
                 "more": tile.more,
-                "signed": tile.signed,
-                "unit": tile.unit,
+                "scale": tile.scale.of(tile.values).packed(),
                 "rows": rows,
                 "columns": across,
                 "low": low,
                 "high": high,
-                "from": bottom,
-                "to": top,
                 "start": start,
-                "beyond": high > top * 1.0001,
                 "image": images.index(url),
                 "size": size_hw,
                 "box": in_shares(box, size_hw),

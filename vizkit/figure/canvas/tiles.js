@@ -3,20 +3,6 @@
 
 const CURSOR = 'vizkit-cursor'                         // the event that all cards of a page share, see look.js
 const STORE = new WeakMap()
-const bytes = text => {                                // a loop: Uint8Array.from takes ten times as long
-  const raw = atob(text), read = new Uint8Array(raw.length)
-  for (let i = 0; i < raw.length; i++) read[i] = raw.charCodeAt(i)
-  return read
-}
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-
-const number = (value, unit) => {
-  if (unit === '%') return String(Number((100 * value).toPrecision(2))).replace('-', '−') + ' %'
-  if (unit === '×') value = Math.sign(value) * (2 ** Math.abs(value) - 1)      // doublings, see tile_maps.py
-  const size = Math.abs(value)
-  const text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(2)))
-  return text.replace('-', '−') + (unit && ' ' + unit)
-}
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector('section')
@@ -34,7 +20,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     figure.innerHTML = '<b></b><canvas></canvas><p><span></span><i></i><span></span></p><output></output><small></small>'
     root.append(figure)
     state.tiles.push({ figure, title: figure.querySelector('b'), canvas: figure.querySelector('canvas'),
-      ends: figure.querySelectorAll('span'), legend: figure.querySelector('p'), ramp: figure.querySelector('i'),
+      legend: figure.querySelector('p'),
       said: figure.querySelector('output'), note: figure.querySelector('small') })
   }
   // ---- a matrix: the names of methods before their rows, those of models above, what colours say in the corner ---------
@@ -42,10 +28,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.toggleAttribute('data-matrix', !!heads)
   root.style.setProperty('--models', many)
   root.querySelectorAll('header').forEach(head => head.remove())
-  const ramp = (signed, levels = [0, 51, 102, 153, 204, 255]) => {
-    const table = state.scales[signed ? 'signed' : 'plain']
-    return `linear-gradient(90deg, ${levels.map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
-  }
+  const tableOf = scale => state.scales[scale.signed ? 'signed' : 'plain']
   const head = (kind, at, name, note = '', more = '') => {
     const made = document.createElement('header')
     made.className = kind; made.title = more; made.style.setProperty('--at', at)
@@ -56,12 +39,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (heads) {
     heads.rows.forEach(([name, note, more], row) => head('row', row, name, note, more))
     heads.columns.forEach((name, column) => head('column', column, name))
-    const legend = head('corner', 0, '', heads.quantity)
-    const line = document.createElement('p'), [low, high] = heads.limits, plus = low < 0 ? '+' : ''
-    const half = levels => { const colours = document.createElement('i'); colours.style.background = ramp(low < 0, levels); return colours }
-    line.append(number(low, heads.unit), half([0, 51, 102, 127]), number((low + high) / 2, heads.unit), half([128, 153, 204, 255]),
-      plus + number(high, heads.unit))
-    legend.prepend(line)
+    head('corner', 0, '', heads.quantity)
+  }
+  const drawn = data.maps.filter(map => map.rows), one = (heads || drawn.length > 1) && new Set(drawn.map(({ scale }) => JSON.stringify([scale.signed, scale.ticks]))).size === 1
+  if (one) {                                           // a bar for all of them
+    const legend = document.createElement('p')
+    legend.append(document.createElement('span'), document.createElement('i'), document.createElement('span'))
+    showBar(legend, drawn[0].scale, tableOf(drawn[0].scale))
+    heads ? root.querySelector('.corner').prepend(legend) : head('all', 0, '', drawn[0].scale.kind === 'linear' ? drawn[0].scale.said : 'times an equal share').prepend(legend)
   }
   data.maps.forEach((map, index) => {
     const tile = state.tiles[index], [x0, y0, x1, y1] = map.box        // what its model saw, in fractions of the image
@@ -71,7 +56,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.note.textContent = map.note
     tile.note.hidden = !map.note
     tile.figure.title = map.more
-    tile.canvas.hidden = tile.legend.hidden = !map.rows                // nothing to see: its sentence stands alone
+    tile.canvas.hidden = !map.rows                                     // nothing to see: its sentence stands alone
+    tile.legend.hidden = one || !map.rows
     tile.figure.toggleAttribute('data-empty', !map.rows)
     tile.canvas.setAttribute('role', data.pick ? 'button' : 'img')
     tile.canvas.setAttribute('aria-label', `${map.name}. ${heads ? heads.columns[index % many] + '. ' : ''}${data.label}`)
@@ -80,10 +66,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.figure.toggleAttribute('data-pick', data.pick)
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
     if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
-    tile.ramp.style.background = ramp(map.signed)
-    const beyond = map.beyond ? ['≤ ', '≥ '] : ['', '']                // single pixels may lie beyond the last colour
-    tile.ends[0].textContent = (map.signed ? beyond[0] : '') + number(map.from, map.unit)
-    tile.ends[1].textContent = beyond[1] + (map.signed ? '+' : '') + number(map.to, map.unit)
+    if (map.rows && !one) showBar(tile.legend, map.scale, tableOf(map.scale))
     tile.canvas.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
     tile.canvas.onkeydown = event => {
       if (data.pick && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }
@@ -114,24 +97,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const w = width / (x1 - x0), h = height / (y1 - y0)
       pen.imageSmoothingEnabled = map.size[1] > 128   // small digits stay what they are: squares
       pen.drawImage(image, -x0 * w, -y0 * h, w, h)
+      if (data.ceiling) dim(pen, [0, 0, width, height])
     }
-    const cells = new OffscreenCanvas(map.columns, map.rows), inside = cells.getContext('2d')
-    const picture = inside.createImageData(map.columns, map.rows)
-    const table = state.scales[map.signed ? 'signed' : 'plain'], span = map.to - map.from || 1
-    const floor = map.signed && data.ceiling < 1 ? 0 : data.floor   // white at zero would only veil the picture
-    for (let i = 0; i < map.rows * map.columns; i++) {
-      const share = clamp((valueOf(map, i) - map.from) / span, 0, 1), level = Math.round(255 * share)
-      const strength = map.signed ? Math.abs(2 * share - 1) : share
-      picture.data.set([table[3 * level], table[3 * level + 1], table[3 * level + 2],
-        255 * (floor + (data.ceiling - floor) * strength)], 4 * i)
-    }
-    inside.putImageData(picture, 0, 0)
+    const values = Array.from({ length: map.rows * map.columns }, (_, cell) => valueOf(map, cell))
+    const cells = painted(map.scale, values, [map.rows, map.columns], tableOf(map.scale), data.floor, data.ceiling)
     pen.imageSmoothingEnabled = false                  // one flat rectangle per cell: no detail that is not there
     pen.drawImage(cells, 0, 0, width, height)
     const cell = point && [
       clamp(Math.floor((point[1] - y0) / (y1 - y0) * map.rows), 0, map.rows - 1),
       clamp(Math.floor((point[0] - x0) / (x1 - x0) * map.columns), 0, map.columns - 1)]
-    tile.said.textContent = cell ? `here ${number(valueOf(map, cell[0] * map.columns + cell[1]), map.unit)}` : ''
+    tile.said.textContent = cell ? `here ${wordsOf(map.scale, values[cell[0] * map.columns + cell[1]])}` : ''
     if (!cell) return
     for (const [colour, line] of [['#000', 4], ['#fff', 2]]) {
       pen.strokeStyle = colour; pen.lineWidth = line * ratio

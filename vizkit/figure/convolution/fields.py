@@ -7,15 +7,14 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.charts import laid_out
-from vizkit.figure.overlay import overlay, top_of
+from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import CLASSES
+from vizkit.figure.scales import SHARES
 from vizkit.geometry import Box, out_of_box
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-QUANTILE = 0.995
-"""The effect on single pixels is grainy: a few would take all the colours."""
 SEEN, USED = (255, 255, 255), (96, 210, 255)
 HIGHEST = 0.7  # no place of the image lies farther from the middle than half the side, along an axis
 DASHES = ("dot", "solid", "dash")
@@ -48,7 +47,7 @@ def on_image(
     zoom = max(1, round(side_px / max(image.shape[:2])))
     large = image.repeat(zoom, 0).repeat(zoom, 1)
     x0, y0, x1, y1 = (edge * zoom for edge in box_xyxy)
-    out = overlay(large, share, (x0, y0, x1, y1), top=top_of(share, QUANTILE) or None)
+    out = overlay(large, share, (x0, y0, x1, y1), scale=SHARES)
     rows, columns = share.shape
     for frame, colour in ((seen_xyxy, SEEN), (used_xyxy, USED)):
         if frame is None:

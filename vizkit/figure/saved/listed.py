@@ -8,7 +8,8 @@ from vizkit.figure.class_bars import ClassBars, distinct
 from vizkit.figure.palette import OTHERS
 from vizkit.figure.saved.lying_bars import flat
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words, clean, fitting, font, wrapped
-from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, number_words
+from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
+from vizkit.figure.scales import number_words
 
 BAR, GAP = 14.0, 8.0
 GLANCE, LARGE = 100.0, 16.0  # the least width of a number at a glance, and its size

@@ -38,11 +38,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines or a heat map (`cells`, row 0 on top, coloured up to `limit`, the largest where that is 0). `x` and `y`:
-    what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`: frames
-    (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after the
-    point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds of
-    bars, and their words name the bars. `numbered`: whether its axes have numbers; those of a t-SNE mean nothing."""
+    """Lines or a heat map (`cells`, row 0 on top, coloured from `low` up to `limit`, the largest where that is 0). `x`
+    and `y`: what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`:
+    frames (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after
+    the point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds
+    of bars, and their words name the bars. `numbered`: whether its axes have numbers; those of a t-SNE mean nothing."""
 
     title: str
     x: str
@@ -60,6 +60,7 @@ class Panel:
     log_x: bool = field(default=False, metadata=LATER)
     digits: int | None = field(default=None, metadata=LATER)
     numbered: bool = field(default=True, metadata=LATER)
+    low: float = field(default=0.0, metadata=LATER)
 
 
 def cells_of(
@@ -107,7 +108,8 @@ def panel_of(figure: "go.Figure") -> Panel:
             y,
             cells=tuple(map(_few, cells)),
             limit=float(drawn[0].zmax or 0),
-            signed=(drawn[0].zmin or 0) < 0,
+            signed=drawn[0].zmin is not None and drawn[0].zmin == -drawn[0].zmax,
+            low=float(drawn[0].zmin or 0),
             boxes=boxes,
             rows=_names(drawn[0].y),
             columns=_names(columns),

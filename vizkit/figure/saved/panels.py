@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vizkit.figure.palette import CLASSES, OTHERS, SCALE, SIGNED, colours
+from vizkit.figure.palette import CLASSES, OTHERS, colours
 from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, clean, fitting, font, wrapped
-from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, scale_bar
+from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, map_bar
+from vizkit.figure.scales import between
 from vizkit.geometry import Box
 
 __all__ = ["Line", "Numbers", "Panel", "chart_marks", "meet", "panel_of"]
@@ -94,14 +95,13 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     values = np.nan_to_num(np.array(panel.cells, float))
     limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
-    share = (values / limit + 1) / 2 if panel.signed else values / limit
-    scale = SIGNED if panel.signed else SCALE
+    scale = between(-limit if panel.signed else panel.low, limit, signed=panel.signed)
     count, single = values.shape[1], len(values) == 1
     left = MARGIN + (ROWS if panel.rows and not single else 0)
     width = sheet - MARGIN - left
     height = STRIP if single else max(HEIGHT, SMALL * 1.25 * len(panel.rows))
     top = y
-    painted = colours(scale)[(share.clip(0, 1) * 255).astype(np.uint8)]
+    painted = colours(scale.palette)[scale.levels(values)]
     marks.append(Raster(painted, left, y, width, height))
     across, down = width / count, height / len(values)
     written = {
@@ -138,12 +138,11 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
             Words(fitting(name, SMALL, across - 2), left + (at + 0.5) * across, y, SMALL, INK, "middle")
             for at, name in enumerate(panel.columns)
         ]
-    end = f"{limit:.3g}"
     if single:
-        said = f"from {'−' + end if panel.signed else '0'} to {end}"
+        said = f"from {scale.ticks[0][1]} to {scale.ticks[-1][1]}"
         return [*marks, Words(said, sheet - MARGIN, top - 4, SMALL, PALE, "end")], y
     words = f"{panel.y}, downwards; {panel.x}, to the right" if panel.y else panel.x
-    made, y = scale_bar(y + 5, sheet - 2 * MARGIN, scale, (f"−{end}", "0", end) if panel.signed else ("0", end), words)
+    made, y = map_bar(y + 5, sheet - 2 * MARGIN, scale, words)
     return [*marks, *made], y
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import ImageFont
 
-from vizkit.figure.palette import CEILING, FLOOR, SCALE
+from vizkit.figure.palette import CEILING, FLOOR
+from vizkit.figure.scales import Scale
 from vizkit.geometry import Box
 
 
@@ -95,17 +96,14 @@ class Overlay:
     y: float
     width: float
     height: float
-    low: float = 0.0
-    top: float = 1.0
-    unit: str = "%"
-    scale: str = SCALE
+    scale: Scale
     opacities: tuple[float, float] = (FLOOR, CEILING)
     marked: Box | None = None
 
     def painted(self) -> dict[str, Any]:
         """As the functions that paint take it."""
         floor, ceiling = self.opacities
-        return {"low": self.low, "top": self.top, "scale": self.scale, "floor": floor, "ceiling": ceiling}
+        return {"scale": self.scale, "floor": floor, "ceiling": ceiling}
 
     def outlines(self) -> "list[Outline]":
         """What the model saw, and the query: dark below light, so that they are seen on any picture."""

@@ -7,9 +7,9 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, SIGNED
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words, wrapped
-from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, number_words, scale_bar
+from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar
+from vizkit.figure.scales import DOUBLINGS, Scale
 from vizkit.geometry import Box
 
 GAP, LINE = 8.0, SMALL * 1.25
@@ -20,30 +20,15 @@ Drawn = tuple[list[Mark], float]
 
 @dataclass(frozen=True, eq=False)
 class SmallMap:
-    """`places`: None where there is no map, and `note` says why. `low`, `top`: the values at the ends of the colours;
-    `unit`: as of a Tile. `chosen`: framed, for it is the large one."""
+    """`places`: None where there is no map, and `note` says why. `chosen`: framed, for it is the large one."""
 
     name: str
     note: str
     image: UInt8[np.ndarray, "height width 3"]
     box_xyxy: Box
     places: Float[np.ndarray, "row column"] | None
-    low: float
-    top: float
-    unit: str = ""
-    signed: bool = False
+    scale: Scale
     chosen: bool = False
-
-    @property
-    def colours(self) -> tuple[float, float, str, bool]:
-        return self.low, self.top, self.unit, self.signed
-
-    def ends(self) -> tuple[str, str]:
-        return number_words(self.low, self.unit), number_words(self.top, self.unit)
-
-    @property
-    def middle(self) -> str:
-        return number_words((self.low + self.top) / 2, self.unit)
 
 
 def across(count: int, least: float, sheet: float = WIDTH) -> int:
@@ -57,7 +42,8 @@ def small_maps(
 ) -> Drawn:
     """(maps from `y` down, `beside` one another; where they end). With one bar of colours where all have the same, else
     each has its own ends below it."""
-    one_scale = len(maps) > 1 and len({each.colours for each in maps if each.places is not None}) == 1
+    bars = {(each.scale.palette, each.scale.ticks): each.scale for each in maps if each.places is not None}
+    one_scale = len(maps) > 1 and len(bars) == 1
     side = min((sheet - 2 * MARGIN + GAP) / beside - GAP, LARGEST * least)
     marks: list[Mark] = []
     for start in range(0, len(maps), beside):
@@ -71,10 +57,9 @@ def small_maps(
             marks, lowest = [*marks, *made], max(lowest, bottom)
         y = lowest + GAP
     if one_scale and max(opacities):
-        first = next(each for each in maps if each.places is not None)
-        low, top = first.ends()
-        ends = (low, first.middle, top) if first.unit == "×" else (low, top)
-        made, y = scale_bar(y, sheet - 2 * MARGIN, SIGNED if first.signed else SCALE, ends, "one scale for all of them")
+        scale = next(iter(bars.values()))
+        words = "times an equal share" if scale.kind == DOUBLINGS else "one scale for all of them"
+        made, y = map_bar(y, sheet - 2 * MARGIN, scale, words)
         marks += made
     return marks, y
 
@@ -95,13 +80,11 @@ def _map(each: SmallMap, opacities: tuple[float, float], x: float, y: float, sid
     part = each.image[upper:lower, left:right]  # the model may have seen a border beyond the picture too
     box = (x0 - left, y0 - upper, x1 - left, y1 - upper)
     tall = side * part.shape[0] / part.shape[1]
-    scale = SIGNED if each.signed else SCALE
-    low, top = each.low, each.top
-    marks: list[Mark] = [Overlay(part, each.places, box, x, y, side, tall, low, top, each.unit, scale, opacities)]
+    marks: list[Mark] = [Overlay(part, each.places, box, x, y, side, tall, each.scale, opacities)]
     if each.chosen:
         marks.append(Outline(x, y, side, tall, CHOSEN, 2.4))
     y += tall
-    for line in wrapped(" to ".join(each.ends()), SMALL, side, 2) if said else ():
+    for line in wrapped(" to ".join((each.scale.ticks[0][1], each.scale.ticks[-1][1])), SMALL, side, 2) if said else ():
         y += LINE
         marks.append(Words(line, x, y, SMALL, PALE))
     return marks, y

@@ -43,7 +43,7 @@ def _drawn(mark: Mark) -> str:
     if isinstance(mark, Outline):
         return f'<rect {frame} fill="none" stroke="{mark.colour}" stroke-width="{mark.line:g}"/>'
     if isinstance(mark, Overlay):
-        inner = vector_overlay(mark.image, mark.places, mark.box_xyxy, unit=mark.unit, **mark.painted())
+        inner = vector_overlay(mark.image, mark.places, mark.box_xyxy, **mark.painted())
         height, width = mark.image.shape[:2]
         return inner.replace(f'width="{width}" height="{height}"', f'{frame} overflow="hidden"', 1)
     return f'<image {frame} preserveAspectRatio="none"{PIXELATED} href="data:image/png;base64,{_base64(mark.rgb)}"/>'

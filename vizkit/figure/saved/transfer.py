@@ -9,6 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.scales import between
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]
@@ -74,11 +75,11 @@ class Transfer:
         """From the top left, and how high they are."""
         right = self.right
         if self.over is not None:
-            right = overlay(right, self.over, _box(right), top=self.over_top, floor=OVER, ceiling=OVER)
+            right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
         own = halves(self.left, right, self.bar)
         low, high = self.ends
         reference = overlay(
-            self.reference, self.relevance, _box(self.reference), low=low, top=high, floor=0.0, ceiling=NEAR
+            self.reference, self.relevance, _box(self.reference), scale=between(low, high), floor=0.0, ceiling=NEAR
         )
         pictures = [("True picture", self.truth), ("", own), ("Reference", reference)]
         pictures = [(title, rgb) for title, rgb in pictures if rgb.size]

@@ -13,6 +13,7 @@ from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, mar
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.numbers import squares
 from vizkit.figure.saved.plate import Mark
+from vizkit.figure.scales import robust
 from vizkit.geometry import id_at, name_of
 from vizkit.image import data_url
 from vizkit.models.families import family
@@ -253,7 +254,8 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
         yield Heading(f"Scores of {name} with every key")
         ids, keys, special = parts.attention.query_ids.numpy(), parts.attention.key_ids.numpy(), tokens.special
         floored = values.clamp(min=low).numpy()
-        rows = Rows(floored, tokens.grid, tokens.grid, ids, keys, special, special, (low, top), low, top, "similarity")
+        scale = robust([reached.numpy()])
+        rows = Rows(floored, tokens.grid, tokens.grid, ids, keys, special, special, (low, top), scale, "similarity")
         yield Map(rows, of.asked, "A row of the scores in", "score of a key", room=False)
     else:
         own = parts.attention.query_ids
@@ -267,7 +269,7 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
             ids,
             tokens.special,
             tokens.special,
-            top=float(lengths.max()),
+            scale=robust([lengths.numpy()]),
             kind="features",
         )
         yield Heading(f"{PARTS[part][0]}: how long each token’s vector is")

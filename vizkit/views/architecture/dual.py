@@ -1,7 +1,7 @@
 """Dual-scale: one image cut twice, and one attention that mixes the scores of both cuts, at any α."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import curves
 from vizkit.figure.class_bars import ClassBars
 from vizkit.figure.palette import class_colours
+from vizkit.figure.scales import robust
 from vizkit.geometry import id_at, window_ids
 from vizkit.models.families.dual_scale import Partners, Streams, dual, logits_at, partners, streams
 from vizkit.traces import Attention, NotApplicable
@@ -92,18 +93,17 @@ class DualScale(View):
             return chosen.numpy().reshape(held.tokens.grid)
 
         weights = {each: row(held.merged(each)[:, token].softmax(-1)) for each in dict.fromkeys((*every, alpha))}
-        top = max(float(each.max()) for each in weights.values())
         rows = [row(each[:, token]) for each in (held.fine_scores, held.coarse_scores, held.merged(alpha))]
         merged = (
             Heading(f"Merged attention of block {merging}, {self.named(own)}"),
-            over_picture(of, attention, merging, index, "Merged attention of", top),
+            over_picture(of, attention, merging, index, "Merged attention of"),
         )
         kind = "learned" if held.learned else "fixed in training"
         words = f"The model’s own α is {own:.4f}, {kind}. A new α runs block {merging} and what follows it again."
         beside = (
             *((answers.bars(alpha, own),) if answers else ()),
             Line(words),
-            tiles(rows, weights[alpha], top, alpha, pair),
+            tiles(rows, weights[alpha], alpha, pair),
         )
         yield side_by_side(grids(of, pair), merged, beside, widths=(4, 4, 3))
         if answers:
@@ -164,13 +164,11 @@ class Answers:
         return Chart(figure, "Probability of the likeliest classes at every α", "The answers at every α")
 
 
-def over_picture(
-    of: Subject, attention: Attention, number: int, index: int | None, label: str, top: float = 0.0
-) -> Map:
+def over_picture(of: Subject, attention: Attention, number: int, index: int | None, label: str) -> Map:
     """With what is said of the row of every query. `number` of the block from 1, `index` of the head from 0."""
     otherwise, said_by = sentences(of, attention, number, index)
     said = said_by.get(find_query(attention, of.asked)[0], otherwise)
-    rows = replace(layer_for_browser(attention, index, of.asked, False), top=top)
+    rows = layer_for_browser(attention, index, of.asked)
     return Map(rows, of.asked, label, "weight of a key", said=said, said_by=said_by)
 
 
@@ -190,17 +188,16 @@ def grids(of: Subject, pair: Partners) -> Iterator[Block]:
     )
 
 
-def tiles(rows: Sequence[np.ndarray], weights: np.ndarray, top: float, alpha: float, pair: Partners) -> Tiles:
+def tiles(rows: Sequence[np.ndarray], weights: np.ndarray, alpha: float, pair: Partners) -> Tiles:
     """One row of each matrix on the grid of fine patches."""
-    limit = float(max(abs(values).max() for values in rows)) or 1.0
+    scale = robust(rows, signed=True)
     names = *(f"S of {each.stride:g} × {each.stride:g}" for each in (pair.fine, pair.coarse)), "merged S"
     notes = "the fine stream", "the coarse stream, by its copies", f"{alpha:.2f} · fine + {1 - alpha:.2f} · coarse"
-    drawn = [Tile(name, values, note, signed=True) for name, values, note in zip(names, rows, notes, strict=True)]
-    softmax = Tile("attention", weights, "softmax of the merged scores", unit="%")
+    drawn = [Tile(name, values, note, scale=scale) for name, values, note in zip(names, rows, notes, strict=True)]
+    softmax = Tile("attention", weights, "softmax of the merged scores")
     return Tiles(
         "Its scores, merged, and after the softmax of every head",
         (*drawn, softmax),
-        (*[(-limit, limit)] * 3, (0.0, top)),
         "Scores on one scale, and weights on their own",
         tile_px=115,
     )

@@ -8,15 +8,14 @@ import numpy as np
 
 from vizkit.analysis.remarks.attention import between_words
 from vizkit.figure.patches import pulled_apart
+from vizkit.figure.scales import of_shares
 from vizkit.geometry import id_of, name_of, pixel_box
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.architecture.dual import over_picture
 from vizkit.views.blocks import Block, Grid, Heading, Line, Numbers, Picture, Proof, Said, Tile, side_by_side
-from vizkit.views.controls import choice, head, layer
+from vizkit.views.controls import head, layer, scale
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
-
-SCALES = ("from lowest", "from 0")
 
 
 class TNT(View):
@@ -27,12 +26,7 @@ class TNT(View):
     )
     inner: int | None = head("Inner head", key="tnt_inner")
     outer: int | None = head("Outer head", key="tnt_outer_head")
-    scale: Literal["from lowest", "from 0"] = choice(
-        "Scale",
-        SCALES,
-        "From lowest: small differences are stretched; see the numbers. From 0: equal weights have equal colours.",
-        key="tnt_scale",
-    )
+    scale: Literal["doublings", "linear"] = scale(key="tnt_scale")
 
     alone: ClassVar = True
     how: ClassVar = How(
@@ -66,16 +60,12 @@ class TNT(View):
         over = over_picture(of, outside, number, index, "Outer attention of")
         between = (
             Heading(f"Outer: {name_of(outside.query, token)} attends to {len(outside.query) - 1} patches"),
-            replace(over, rows=replace(over.rows, low=self.low(over.rows.row_of(token)[0]))),
+            replace(over, rows=replace(over.rows, scale=of_shares(self.scale))),
         )
         patch = patch_of(of, outside.query, token)
         yield side_by_side(between, self.inside(inside, patch, words), widths=(5, 4))
         yield Proof(of.seen)
         yield Numbers(lambda: {"inner": words, "outer": outside.weights[0]})
-
-    def low(self, values: np.ndarray) -> float:
-        """Where the colours begin."""
-        return float(values.min()) if self.scale == SCALES[0] else 0.0
 
     def inside(self, layer: Attention, patch: Subject, words: np.ndarray) -> Iterator[Block]:
         """One small map of the patch for each of its words, where the word lies."""
@@ -84,12 +74,12 @@ class TNT(View):
         yield Heading(f"Inner: its {down} × {across} words attend to each other")
         cut = pulled_apart(patch.rgb, (down, across), side_px=220, numbers=True)
         yield Picture(cut, f"The patch cut into {down} × {across} words", share=0.15)
-        maps = [(Tile(f"word {n + 1}", row.reshape(down, across), unit="%"), patch) for n, row in enumerate(words)]
+        scale = of_shares(self.scale)
+        maps = [(Tile(f"word {n + 1}", row.reshape(down, across), scale=scale), patch) for n, row in enumerate(words)]
         yield Grid(
             tuple(f"column {n + 1}" for n in range(across)),
             tuple(Tile(f"row {n + 1}", None) for n in range(down)),
             tuple(tuple(maps[n * across : (n + 1) * across]) for n in range(down)),
-            (self.low(words), float(words.max())),
             "weight of a word",
             "Attention of every word to the words of its patch",
         )

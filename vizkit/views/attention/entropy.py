@@ -1,7 +1,6 @@
 """Entropy: how evenly every patch of this picture spreads its attention, layer by layer."""
 
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import torch
@@ -12,9 +11,10 @@ from vizkit.analysis.attention.statistics import by_layer, entropy_by_place
 from vizkit.analysis.remarks import attention
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import dots_by_depth
+from vizkit.figure.scales import Scale, robust
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Columns, Line, Map, Numbers, Proof, Said, Tile, Tiles, first_said
-from vizkit.views.controls import choice, head, layer
+from vizkit.views.controls import head, layer
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -24,9 +24,6 @@ class Entropy(View):
 
     layer: int | None = layer("Layer", "Whose map is large.", plays=True, key="layer")
     head: int | None = head("Head", "One head, or the mean of all heads of a layer.", key="head")
-    scale: Literal["0 to 1", "to the largest"] = choice(
-        "Colours", ("0 to 1", "to the largest"), "The same for all layers, or up to each map's own largest.", more=True
-    )
 
     how = How(
         "A bright patch attends to many places about evenly, a dark one to few. Step through the layers: where a model "
@@ -54,9 +51,10 @@ class Entropy(View):
         if together:
             which = f"entropy of the mean of {heads} heads: the weights of each would take more memory than is kept"
         yield Line(f"layer {number} of {of.depth} · {which}")
+        scale = robust([values(each).numpy() for each in maps])
         if chosen is not None:
             yield Map(
-                rows(chosen, self.top(chosen)),
+                rows(chosen, scale),
                 of.asked,
                 "Entropy of",
                 "entropy of a patch's attention, as a share of the largest possible",
@@ -64,9 +62,8 @@ class Entropy(View):
             )
         placed = [(at, each) for at, each in enumerate(maps, 1) if each is not None]
         yield Tiles(
-            "Layer by layer" if self.scale == "0 to 1" else "Layer by layer, each to its own largest",
-            tuple(Tile(f"{at}", np.nan_to_num(each.numpy())) for at, each in placed),
-            tuple((0, self.top(each)) for _, each in placed),
+            "Layer by layer",
+            tuple(Tile(f"{at}", np.nan_to_num(each.numpy()), scale=scale) for at, each in placed),
             "The entropy of every patch. Click to see it large.",
             "layer",
             tuple(at for at, _ in placed),
@@ -82,15 +79,12 @@ class Entropy(View):
         yield Proof(of.whole())
         yield Numbers(partial(dict, {f"layer{at}": each.numpy() for at, each in placed}))
 
-    def top(self, entropy: Tensor) -> float:
-        return 1.0 if self.scale == "0 to 1" else float(entropy.nan_to_num(0.0).max()) or 1.0
 
-
-def rows(entropy: Tensor, top: float) -> Rows:
+def rows(entropy: Tensor, scale: Scale) -> Rows:
     """As a canvas draws it: the only row there is."""
     grid = (entropy.shape[0], entropy.shape[1])
     values = entropy.nan_to_num(0.0).numpy().astype(np.float32).reshape(1, -1)
-    return Rows(values, grid, bounds=(0.0, 1.0), top=top, kind="features")
+    return Rows(values, grid, bounds=(0.0, 1.0), scale=scale, kind="features")
 
 
 def values(entropy: Tensor | None) -> Tensor:

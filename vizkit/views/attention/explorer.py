@@ -1,6 +1,7 @@
 """Explorer: a head of a layer, or all of them fused, as a map and as the whole matrix."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from vizkit.analysis.attention.value_weighted import value_weighted
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import DECADES, matrix, on_axis, with_names
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import SHARES
 from vizkit.geometry import name_of
 from vizkit.models.probes.parts import attention_parts
 from vizkit.traces import Attention, NotApplicable, Trace
@@ -83,6 +85,7 @@ class Explorer(View):
             shown.key_ids[group].numpy(),
             shown.query.special,
             shown.key.special,
+            scale=replace(SHARES, unit="") if self.by_values else SHARES,
             kind="length" if self.by_values else "",
             verb="gets" if self.by_values else "",
         )
@@ -96,7 +99,7 @@ class Explorer(View):
         yield Heading(f"All layers and heads: attention of {name_of(shown.query, query_id)}")
         way = self.way(shown)
         framed = way + 1 if isinstance(way, int) else None
-        yield heads_of(trace, asked, number, framed, shared=False, picks=("layer", "fusion", ""))
+        yield heads_of(trace, asked, number, framed, SHARES, picks=("layer", "fusion", ""))
         yield Proof(trace)
         yield Numbers(partial(numbers, rows, query_id))
 

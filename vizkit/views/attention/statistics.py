@@ -144,7 +144,7 @@ class Statistics(View):
         """What the query attends to in one head."""
         layer = of.layers[at - 1]
         yield Line(f"layer {at}, head {head}{', the most global' if self.shown == GLOBAL else ''} · click a dot")
-        rows = layer_for_browser(layer, head - 1, of.asked, shared=False)
+        rows = layer_for_browser(layer, head - 1, of.asked)
         if rows.key_grid is not None:
             otherwise, said_by = of.kept(("said", at, head, None), partial(sentences, of, layer, at, head - 1))
             said = said_by.get(rows.query_id(of.asked), otherwise)

@@ -11,6 +11,7 @@ from torch import Tensor
 from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import curves, heat_map
+from vizkit.figure.scales import SHARES, robust
 from vizkit.geometry import pixel_box
 from vizkit.views.attention.walk_row import Row
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Map, Picture, Said
@@ -166,7 +167,7 @@ def over_picture(row: Row, number_of: int) -> Iterator[Map]:
     stage = {3: computed.scores, 4: computed.scaled, 5: computed.biased}.get(number_of)
     values = row.weights if stage is None else stage[0, 0]
     reached = values[~torch.tensor(row.masked)] if number_of == 5 else values
-    low, top = (0.0, 0.0) if stage is None else (float(reached.min()), float(reached.max()))
+    low, top = (0.0, 1.0) if stage is None else (float(reached.min()), float(reached.max()))
     drawn = Rows(
         values.clamp(min=low).numpy()[None],
         key.grid,
@@ -176,8 +177,7 @@ def over_picture(row: Row, number_of: int) -> Iterator[Map]:
         query.special,
         key.special,
         bounds=None if stage is None else (low, top),
-        low=low,
-        top=top,
+        scale=SHARES if stage is None else robust([reached.numpy()]),
         kind="pick" if number_of < 3 else "" if stage is None else "similarity",
     )
     quantity = "score of a key" if stage is not None else "weight of a key"

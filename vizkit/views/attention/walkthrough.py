@@ -184,13 +184,12 @@ def proof(of: Subject, recorded: Attention, row: Row) -> Proof:
 
 
 def beside(recorded: Attention, row: Row) -> Tiles:
-    """The same query in every head of the layer: one that gives nearly all to a single key would darken the others."""
+    """The same query in every head of the layer."""
     count = recorded.weights.shape[1]
     maps = [attention_map(recorded, row.asked, head).places.numpy() for head in range(count)]
     return Tiles(
-        "This query in every head of the layer, each up to its own largest weight",
-        tuple(Tile(f"head {head}", each, unit="%") for head, each in enumerate(maps, 1)),
-        tuple((0, float(each.max()) or 1.0) for each in maps),
+        "This query in every head of the layer, in times an equal share",
+        tuple(Tile(f"head {head}", each) for head, each in enumerate(maps, 1)),
         "What the query attends to in a head. Click to walk through it.",
         "head",
         tuple(str(head) for head in range(1, count + 1)),

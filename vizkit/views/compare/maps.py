@@ -12,15 +12,15 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import attention_map, head_map
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.comparison.average_map import average, doublings, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import percent
+from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Blocks,
     Grid,
     Heading,
-    Limits,
     Link,
     Numbers,
     Said,
@@ -93,7 +93,7 @@ class Maps(Decision, OfImages):
         "how many times the mean of its own map a place has, so that grids of any size and methods of any unit can be "
         "compared, and a colour counts doublings, so that a flat map can be seen beside a pointed one; red is evidence "
         "for the class, blue against it. A click on a map makes its image the sidebar's.",
-        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}, \qquad \text{colour} \propto \log_2(1 + |\hat h_i|)",
+        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}, \qquad \text{colour} \propto \log_2 \hat h_i",
         "how strong a map is as a whole, for each is divided by its own mean; nor whether it is right: the Trust view "
         "of the Relevance page says which maps the models confirm. An average shows habits of a model, such as the "
         "middle of the image, and nothing of a single one.",
@@ -110,16 +110,15 @@ class Maps(Decision, OfImages):
         if not any(maps):
             raise NotApplicable(next(each for row in found for each in row if isinstance(each, str)))
         yield Said(self.said([each.name for each in of], found))
-        limits = limits_of([each for row in maps for each in row])
+        scale = scale_of([each for row in maps for each in row])
         names = [row[0].image or "the image" for row in rows]
         grid = Grid(
             tuple(each.name for each in of),
             tuple(Tile(name, None) for name in names),
             tuple(
-                tuple((tile_of(one, first_answer(each)), each) for one, each in zip(line, row, strict=True))
+                tuple((tile_of(one, first_answer(each), scale), each) for one, each in zip(line, row, strict=True))
                 for line, row in zip(found, rows, strict=True)
             ),
-            limits,
             QUANTITY,
             f"{self.title(of)}, one scale for all maps",
             "image",
@@ -127,7 +126,7 @@ class Maps(Decision, OfImages):
             of[0].image,
         )
         yield side_by_side(
-            (Heading("Each image"), grid), tuple(self.averaged(of, found, limits)), widths=(2 + 3 * len(of), 5)
+            (Heading("Each image"), grid), tuple(self.averaged(of, found, scale)), widths=(2 + 3 * len(of), 5)
         )
         yield from known(of)
         yield Numbers(partial(numbers, list(zip(*found, strict=True))))
@@ -192,16 +191,16 @@ class Maps(Decision, OfImages):
         remark = of_models(shares, where, len(found))
         return remark or ""
 
-    def averaged(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], limits: Limits) -> Blocks:
+    def averaged(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], scale: Scale) -> Blocks:
         count = len(found) if self.over == THESE else OTHERS
         yield Heading(f"Average over {count} {'image' if count == 1 else 'images'}")
         if self.over == THESE:
             columns = zip(of, zip(*found, strict=True), strict=True)
             means = {each.name: [one for one in column if isinstance(one, Found)] for each, column in columns}
-            yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, limits)
+            yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, scale)
             yield Link(f"Over {MANY}", replace(self, over=MANY))
             return
-        yield every_model(of, self.key_of_many, self.over_many, lambda found: means_on(of, found, limits))
+        yield every_model(of, self.key_of_many, self.over_many, lambda found: means_on(of, found, scale))
 
     def key_of_many(self, of: Subject) -> Hashable:
         return OfModel(("average", of.weights, self.key(of)))
@@ -228,19 +227,18 @@ def mean_of(maps: Sequence[Found]) -> Tensor:
     return average([each.heat for each in maps]) if maps else torch.zeros(0, 0)
 
 
-def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], limits: Limits) -> Blocks:
+def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], scale: Scale) -> Blocks:
     """The average of every model that has one."""
     shown = [(each, found[each.name]) for each in of if each.name in found and found[each.name].numel()]
-    cells = tuple(((tile(heat, limits[0] < 0), blank(each)),) for each, heat in shown)
+    cells = tuple(((Tile("", heat.numpy(), scale=scale), blank(each)),) for each, heat in shown)
     if shown:
         rows = tuple(Tile(each.name, None) for each, _ in shown)
-        yield Grid(("",), rows, cells, limits, QUANTITY, "Average maps, on the scale of all others")
+        yield Grid(("",), rows, cells, QUANTITY, "Average maps, on the scale of all others")
 
 
-def limits_of(maps: Sequence[Found]) -> Limits:
-    """One scale for all maps, in doublings, up to the largest value of them all."""
-    top = max(float(doublings(each.heat).abs().max()) for each in maps)
-    return (-top if any(each.signed for each in maps) else 0.0), top
+def scale_of(maps: Sequence[Found]) -> Scale:
+    """One for all of them, whose values are in times an equal share already."""
+    return replace(SIGNED_SHARES if any(each.signed for each in maps) else SHARES, unit="", equal=1.0)
 
 
 def blank(of: Subject) -> Subject:
@@ -248,14 +246,8 @@ def blank(of: Subject) -> Subject:
     return Subject(of.open, np.full((*of.loaded.preprocessing.size_hw, 3), BLANK, np.uint8), model=of.model)
 
 
-def tile_of(found: Found | str, answer: str) -> Tile:
-    if isinstance(found, str):
-        return Tile("", None, found)
-    return tile(found.heat, found.signed, answer)
-
-
-def tile(heat: Tensor, signed: bool, note: str = "") -> Tile:
-    return Tile("", doublings(heat).numpy(), note, signed=signed, unit="×")
+def tile_of(found: Found | str, answer: str, scale: Scale) -> Tile:
+    return Tile("", None, found) if isinstance(found, str) else Tile("", found.heat.numpy(), answer, scale=scale)
 
 
 def numbers(columns: Sequence[Sequence[Found | str]]) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import bars
+from vizkit.figure.scales import robust
 from vizkit.models.probes.convolution.layers_seen import After, Convolved, Seeing, seen
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.traces import NotApplicable
@@ -175,13 +176,11 @@ def sent(of: str, maps: np.ndarray, field: Seen | None) -> dict[str, Any]:
 
 def on_paper(maps: np.ndarray, order: Sequence[int], chosen: int) -> Tiles:
     signed, shown = two_sided(maps), list(order[:ON_PAPER])
-    tops = [float(np.abs(each).max()) or 1.0 for each in maps[:ON_PAPER]]
     tiles = tuple(
-        Tile(f"channel {channel + 1}", each, f"up to {top:.3g}", signed=signed)
-        for channel, each, top in zip(shown, maps[:ON_PAPER], tops, strict=True)
+        Tile(f"channel {channel + 1}", each, scale=robust([each], signed=signed))
+        for channel, each in zip(shown, maps[:ON_PAPER], strict=True)
     )
-    limits = tuple((-top if signed else 0.0, top) for top in tops)
-    return Tiles("", tiles, limits, "The strongest channels, each on its own scale", "", tuple(shown), chosen)
+    return Tiles("", tiles, "The strongest channels, each on its own scale", "", tuple(shown), chosen)
 
 
 def from_before(made: Origin) -> Chart:

@@ -17,6 +17,7 @@ from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
 from vizkit.figure.overlay import overlay
+from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url, seen
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
@@ -154,8 +155,8 @@ def pair(of: Subject, found: Recorded, row: int) -> RGB:
     return np.concatenate([rgb, looked(rgb, heat)], 1) if np.isfinite(heat).all() else rgb
 
 
-def looked(rgb: RGB, heat: np.ndarray, top: float | None = None) -> RGB:
-    return overlay(rgb, np.maximum(heat, 0), (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])), top=top)
+def looked(rgb: RGB, heat: np.ndarray, scale: Scale = SHARES) -> RGB:
+    return overlay(rgb, np.maximum(heat, 0), (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])), scale=scale)
 
 
 def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:

@@ -10,6 +10,7 @@ from vizkit.analysis.remarks.data_set import marked, place_in_words
 from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
+from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
@@ -77,12 +78,11 @@ class Shortcuts(OfData):
         cluster, tried = clusters[at], hidden[at] if hidden else None
         yield Said(verdict(found, cluster, tried))
         label = found.labels[cluster.label]
-        highest = float(max(cluster.mean.max(), cluster.others.max()))
         rest = self.others(found, cluster)
         three = [
-            mean(found, cluster.rows, cluster.mean, highest),
-            mean(found, rest, cluster.others, highest),
-            mean(found, cluster.rows, cluster.place.astype(np.float32), 1.0),
+            mean(found, cluster.rows, cluster.mean, SHARES),
+            mean(found, rest, cluster.others, SHARES),
+            mean(found, cluster.rows, cluster.place.astype(np.float32), OWN),
         ]
         where = place_in_words(cluster.place)
         words = (
@@ -138,7 +138,7 @@ def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.pad(each, ((0, 0), (0, GAP_PX), (0, 0)), constant_values=128) for each in pictures], 1)
 
 
-def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, top: float) -> np.ndarray:
+def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, scale: Scale) -> np.ndarray:
     """The mean of pictures with a map over it."""
     rgb = found.thumbnails[rows].mean(0).round().astype(np.uint8).repeat(ZOOM, 0).repeat(ZOOM, 1)
-    return looked(rgb, heat, top)
+    return looked(rgb, heat, scale)

@@ -37,7 +37,7 @@ from vizkit.views.blocks import (
     Said,
     Table,
     Tile,
-    on_one_scale,
+    Tiles,
     side_by_side,
 )
 from vizkit.views.controls import choice, folder, layer
@@ -114,11 +114,9 @@ class TwoTokens(View):
         both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
         at = min(self.layer or len(both), len(both)) - 1
         maps = [{name: attention_map(each, name) for name in NAMES} for each in both]
-        top = max(float(each.places.max()) for each in maps[at].values())
         said = remarks.overlapping(at + 1, shared[at])
         labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
         yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels)}")
-        most = max(float(each.places.max()) for pair in maps for each in pair.values())
         numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
         columns = []
         for name, words in NAMES.items():
@@ -128,18 +126,17 @@ class TwoTokens(View):
                 (
                     Heading(f"Attention of the {words}"),
                     Map(
-                        row_of(both[at], name, top),
+                        row_of(both[at], name),
                         name,
                         f"Attention of the {words}",
                         f"share of the {words}'s attention",
                         tuple((f"[{token}]", value) for token, value in special.items()),
                         room=False,
                     ),
-                    on_one_scale(
+                    Tiles(
                         f"The {words} by layer",
-                        (Tile(f"{number}", places, note, unit="%") for number, places, note in tiles),
+                        tuple(Tile(f"{number}", places, note) for number, places, note in tiles),
                         f"Attention of the {words} in a layer. Click to see it large.",
-                        most,
                         picks="layer",
                         values=tuple(numbered),
                         chosen=at + 1,
@@ -198,12 +195,12 @@ def heads_of(of: Subject) -> TwoHeads:
     return two_heads(of.loaded, of.pixels)
 
 
-def row_of(attention: Attention, name: str, top: float) -> Rows:
+def row_of(attention: Attention, name: str) -> Rows:
     """The row of one token in the mean of the heads."""
     asked, key = attention.query.special.index(name), attention.key
     row = query_row(attention, asked).mean(0, keepdim=True).numpy()
     position, special = np.array([asked]), attention.query.special
-    return Rows(row, key.grid, attention.query.grid, position, None, special, key.special, top=top)
+    return Rows(row, key.grid, attention.query.grid, position, None, special, key.special)
 
 
 def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
@@ -236,9 +233,9 @@ def similarity(of: Subject) -> Blocks:
 
 def rollouts(of: Subject) -> Blocks:
     maps = {name: rollout(of.whole(), name) for name in NAMES}
-    yield on_one_scale(
+    yield Tiles(
         "Rollout of each",
-        (Tile(words, maps[name].numpy(), unit="%") for name, words in NAMES.items()),
+        tuple(Tile(words, maps[name].numpy()) for name, words in NAMES.items()),
         "All layers multiplied, heads averaged",
         tile_px=180,
     )

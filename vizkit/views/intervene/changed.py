@@ -13,6 +13,7 @@ from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import cells_of, on_cells
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import SHARES, robust
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB, seen
@@ -102,7 +103,7 @@ def compared(
     second."""
     both = [shown(trace) for trace in traces]
     parts = []
-    for rows, name, own in zip(one_scale(both), words, (None, instead), strict=True):
+    for (rows, _), name, own in zip(both, words, (None, instead), strict=True):
         parts.append((Heading(name), Map(rows, of.asked, f"{name}, of", quantity, room=False, instead=own)))
     parts.append((Heading(DIFFERENCE), *difference(both[0][1], both[1][1])))
     yield Columns(tuple(parts))
@@ -115,27 +116,19 @@ def agreeing(error: float) -> str:
 
 def difference(before: "Tensor", after: "Tensor") -> Blocks:
     moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
-    ends = float(np.abs(moved).max())
     yield Tiles(
         "",
-        (Tile("", moved, "", signed=True, unit="%"),),
-        ((-(ends or 1.0), ends or 1.0),),
+        (Tile("", moved, scale=robust([moved], "%", signed=True)),),
         "What has become more (red) and less (blue)",
         tile_px=200,
     )
-    yield Line("Red: more after the change; blue: less." if ends else "Nothing has changed here.")
-
-
-def one_scale(maps: "Sequence[Shown]") -> list[Rows]:
-    """The brightest colour is the largest value that any of them shows."""
-    top = max(float(grid.max()) for _, grid in maps)
-    return [replace(rows, top=top) for rows, _ in maps]
+    yield Line("Red: more after the change; blue: less." if moved.any() else "Nothing has changed here.")
 
 
 def of_layer(trace: "Trace", query: "Query", layer: int) -> "Shown":
     """`layer` from 1."""
     one = layers(trace)[layer - 1]
-    return layer_for_browser(one, None, query, shared=False), attention_map(one, query, None).places
+    return layer_for_browser(one, None, query), attention_map(one, query, None).places
 
 
 def rolled(trace: "Trace", query: "Query") -> "Shown":
@@ -171,13 +164,15 @@ def relevance(of: Subject, before: "Trace", after: "Trace") -> Blocks:
         raise NotApplicable(next(iter(missing.values())))
     was, now = (explain(name, trace).heat for trace in (before, after))
     target = loaded.label(loaded.head.target(before.logits))
-    top, moved = float(max(was.max(), now.max())), (now - was).numpy()
-    ends = float(np.abs(moved).max()) or 1.0
-    tiles = (Tile("Before", was.numpy()), Tile("After", now.numpy()), Tile("Difference", moved, signed=True))
+    moved, scale = (now - was).numpy(), replace(SHARES, unit="", equal=float(was.mean()))
+    tiles = (
+        Tile("Before", was.numpy(), scale=scale),
+        Tile("After", now.numpy(), scale=scale),
+        Tile("Difference", moved, scale=robust([moved], signed=True)),
+    )
     yield Tiles(
         f"{METHODS[name].title} for {target}: before and after on one scale, their difference on its own, red: more",
         tiles,
-        ((0.0, top), (0.0, top), (-ends, ends)),
         f"Evidence for {target} before and after",
         tile_px=300,
     )

@@ -8,6 +8,7 @@ import numpy as np
 from vizkit.analysis.remarks.interventions import of_contributions
 from vizkit.figure.charts import heat_map
 from vizkit.figure.contributions import contributions
+from vizkit.figure.scales import robust
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
@@ -86,14 +87,14 @@ def carried(of: Subject, made: "Contributions") -> Blocks:
     assert made.places is not None
     places = [made.places.sum(0), *made.places]
     names = ["all layers", *(f"layer {number}" for number in numbered(len(made.places), made.before))]
-    top = max(max(float(each.abs().max()) for each in places), 1e-9)
+    scale = robust([each.numpy() for each in places], signed=True)
     every = [
-        Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", signed=True)
+        Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", scale=scale)
         for name, each in zip(names, places, strict=True)
     ]
     yield Heading("From which patches heads carry it, one scale for all layers")
     yield Line("Red speaks for the class, blue against it. What the class token itself holds is not drawn.")
-    yield Tiles("", tuple(every), ((-top, top),) * len(every), "What heads carry from each patch", tile_px=230)
+    yield Tiles("", tuple(every), "What heads carry from each patch", tile_px=230)
 
 
 def _signed(value: float) -> str:

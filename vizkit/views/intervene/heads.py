@@ -15,6 +15,7 @@ from vizkit.analysis.attention.pruning import Pruning, band, still
 from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
 from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.overlay import overlay
+from vizkit.figure.scales import SHARES
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.image import RGB, unprepare
 from vizkit.models import families
@@ -293,7 +294,7 @@ def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int)
         box = (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0]))
         map_ = head_map(attention, head)
         label = pictures.images.labels[pictures.images.targets[row]]
-        found.append((rgb if map_ is None else overlay(rgb, map_.numpy(), box), label))
+        found.append((rgb if map_ is None else overlay(rgb, map_.numpy(), box, scale=SHARES), label))
     return found
 
 

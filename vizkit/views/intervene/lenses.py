@@ -11,6 +11,7 @@ from vizkit.analysis.remarks.interventions import of_lens, of_patches
 from vizkit.figure.charts import MOST_MARKED, curves
 from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patch_cells import class_cells, painted_cells, share_cells
+from vizkit.figure.scales import between
 from vizkit.image import data_url
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_logits
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
@@ -88,7 +89,7 @@ class Lenses(Decision):
         if self.kind == SHARE:
             name = loaded.label(target)
             words = f"The probability of {name} at every patch after layer {number}"
-            still = Tiles("", (Tile(name, shares, unit="%"),), ((0.0, 1.0),), words, tile_px=400)
+            still = Tiles("", (Tile(name, shares, scale=between(0, 1, "%")),), words, tile_px=400)
             return Chart(share_cells(*over, shares, name), words, still=(still,))
         order = [label for label, _ in frequent(answers, MOST_NAMED)]
         named = list(dict.fromkeys([*compared, *order]))

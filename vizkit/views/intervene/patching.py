@@ -13,6 +13,7 @@ from vizkit.analysis.remarks.interventions import of_patching
 from vizkit.datasets import samples
 from vizkit.figure.charts import curves, heat_map, paired_bars
 from vizkit.figure.patch_cells import layer_cells, restored_cells
+from vizkit.figure.scales import between, robust
 from vizkit.image import RGB, data_url, seen
 from vizkit.models import attention_places, pixels_of
 from vizkit.models.probes.interventions.patching import patch
@@ -155,7 +156,7 @@ class Patching(Decision):
         regions, special = share(made.regions), share(made.special)
         count, rows, columns = regions.shape
         best = int(regions.flatten(1).amax(1).argmax()) + 1
-        block, top = min(self.block or best, count), float(regions.abs().max())
+        block, scale = min(self.block or best, count), robust([regions.numpy()], "%", signed=True)
         cell = divmod(self.region - 1, columns) if 0 < self.region <= rows * columns else None
         picture = seen(of.rgb, loaded.preprocessing)
         over = data_url(picture), (picture.shape[0], picture.shape[1])
@@ -165,18 +166,17 @@ class Patching(Decision):
         )
         chosen = "" if against is not None or rival is None else f", {taken}"
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")
-        large = restored_cells(*over, regions[block - 1].numpy(), cell, top)
+        large = restored_cells(*over, regions[block - 1].numpy(), cell, scale)
         here = f"What each region restores after block {block}; click one to see its run"
         latest = "After which block each region restores the most"
-        every = tuple(Tile(f"block {at}", each.numpy(), signed=True, unit="%") for at, each in enumerate(regions, 1))
+        every = tuple(Tile(f"block {at}", each.numpy(), scale=scale) for at, each in enumerate(regions, 1))
         first = (
             Heading(f"Restored after block {block}"),
-            Chart(large, here, "", "region", (alone(every[block - 1], top),)),
+            Chart(large, here, "", "region", (alone(every[block - 1]),)),
         )
         small = Tiles(
             "After every block, on one scale: click one",
             every,
-            ((-top, top),) * count,
             "What each region restores after each block",
             "block",
             tuple(range(1, count + 1)),
@@ -196,8 +196,8 @@ class Patching(Decision):
         by_head = (
             Line(made.no_heads) if heads is None else Chart(head_map(heads), "What each head of each layer restores")
         )
-        after = Tile("", np.nan_to_num(where.numpy()))
-        still = Tiles("", (after,), ((0, count),), f"{latest}, from 1; 0: none", tile_px=400)
+        after = Tile("", np.nan_to_num(where.numpy()), scale=between(0, count))
+        still = Tiles("", (after,), f"{latest}, from 1; 0: none", tile_px=400)
         yield Columns(
             (
                 (Chart(lines, "What the best region and the special tokens restore after each block"),),
@@ -208,9 +208,9 @@ class Patching(Decision):
         yield Numbers(partial(numbers, made, regions.numpy(), special.numpy(), heads))
 
 
-def alone(tile: Tile, top: float) -> Tiles:
+def alone(tile: Tile) -> Tiles:
     """On paper, where cells cannot be clicked."""
-    return Tiles("", (tile,), ((-top, top),), "What each region restores", tile_px=400)
+    return Tiles("", (tile,), "What each region restores", tile_px=400)
 
 
 def measured(of: Subject, rgb: RGB, most: int, progress: Callable[[int, int], None]) -> "Patched":

@@ -12,6 +12,7 @@ from vizkit.analysis.attention.token_norms import Norms, lines_of, token_norms
 from vizkit.analysis.remarks import patches
 from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import robust
 from vizkit.geometry import id_at, name_of
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
@@ -80,7 +81,7 @@ def rows(layer: Norms, tokens: Tokens, chosen: int) -> Rows:
         np.arange(len(tokens.special), len(tokens)),
         tokens.special,
         tokens.special,
-        top=float(lengths.max()),
+        scale=robust([lengths]),
         kind="features",
     )
 

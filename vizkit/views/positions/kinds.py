@@ -12,11 +12,12 @@ from vizkit.analysis.attention.positions import sinusoidal, sinusoidal_2d
 from vizkit.analysis.remarks.positions import told_apart
 from vizkit.analysis.remarks.remark import begun, joined
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import Scale, robust
 from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, rope_waves
 from vizkit.traces import Attention, NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Heading, Line, Map, Numbers, first_said
 from vizkit.views.controls import choice
-from vizkit.views.rows_of import MAX_MATRIX, similarity_for_browser
+from vizkit.views.rows_of import MAX_MATRIX, of_others, similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -82,7 +83,7 @@ class Kinds(View):
     def over(self, of: Subject, name: str, rows: Rows, said_by: dict[int, str]) -> Map:
         shares = rows.bounds is None
         return Map(
-            rows if shares else replace(rows, low=lowest(of)),
+            rows if shares else replace(rows, scale=cosines(of)),
             of.asked,
             f"Positions, {WORDS[name]}, in",
             "share" if shares else "cosine",
@@ -97,10 +98,10 @@ def maps_of(of: Subject) -> dict[str, tuple[Rows, dict[int, str]]]:
     return of.kept(("position kinds", of.asked), lambda: {name: (rows, sentences(rows)) for name, rows in every(of)})
 
 
-def lowest(of: Subject) -> float:
-    """The darkest colour: of all cosines of this model and of those beside it, rounded down to a tenth."""
+def cosines(of: Subject) -> Scale:
+    """One scale for all cosines of this model and of those beside it, without what each place has with itself."""
     maps = (rows for each in (of, *of.beside) for rows, _ in maps_of(each).values() if rows.bounds)
-    return math.floor(10 * min((float(rows.values.min()) for rows in maps), default=-1)) / 10
+    return robust([of_others(rows.values, rows.query_ids) for rows in maps])
 
 
 def every(of: Subject) -> Iterator[tuple[str, Rows]]:

@@ -17,7 +17,6 @@ from vizkit.models.probes.positions import learned_table, resampled
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Chart, Columns, Folded, Heading, Line, Map, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice
-from vizkit.views.positions.kinds import lowest
 from vizkit.views.rows_of import similarity_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -65,7 +64,7 @@ class Learned(View):
         words = "" if shown is table else f" · resampled from {rows} × {columns}"
         yield Line(f"{grid[0]} × {grid[1]} positions of {channels} channels{words}")
         over = Map(
-            similarity_for_browser(shown.flatten(0, 1), places, of.asked, lowest(of)),
+            similarity_for_browser(shown.flatten(0, 1), places, of.asked),
             of.asked,
             "Similarity of positions in",
             "cosine with the position of the chosen patch",

@@ -12,7 +12,7 @@ from vizkit.views.blocks import Blocks, Columns, Line, Numbers, Part
 from vizkit.views.controls import choice
 from vizkit.views.relevance.explained import SLOW, TITLES
 from vizkit.views.relevance.layers import HEAD, layer_names, places_of
-from vizkit.views.relevance.maps_of_one import SCALES, Coloured, OfOne
+from vizkit.views.relevance.maps_of_one import Coloured, OfOne
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
@@ -92,7 +92,7 @@ class Maps(Coloured):
         beside = tuple(Part(part.small) for part in parts)
         yield Columns((tuple(Part(part.large) for part in parts if part.of is large), beside), (2, 3))
         told = "Beside a name: by how much the order of the map is better than a random one, on this picture alone"
-        yield Line(f"{told}. Colours {SCALES[self.scale]}, so those of two methods cannot be compared.")
+        yield Line(f"{told}. Values of two methods cannot be compared, only where they lie.")
         yield from (Part(part.more) for part in parts)
         yield Numbers(partial(self.numbers, of))
 

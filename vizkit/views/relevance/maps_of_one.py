@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from vizkit.analysis.attribution.explaining import Explanation, quantile_of
+from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.remarks.maps import agreement, best_map
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
-from vizkit.figure.overlay import top_of
-from vizkit.traces import NotApplicable
+from vizkit.figure.scales import Scale, of_evidence
 from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
-from vizkit.views.controls import choice
+from vizkit.views.controls import scale
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
@@ -25,14 +24,7 @@ FEW = 4  # maps
 class Coloured(Explained):
     """How the values of maps become colours."""
 
-    scale: Literal["from 0", "from lowest", "one per method"] = choice(
-        "Colours",
-        ("from 0", "from lowest", "one per method"),
-        "From 0 to each map's largest value; from its lowest, which shows small differences; or one scale for a method "
-        "in all models. Different methods have different units, so no scale is right for all.",
-        key="relevance_scale",
-        more=True,
-    )
+    scale: Literal["doublings", "linear"] = scale(key="relevance_scale")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,36 +103,20 @@ class OfOne:
     ) -> Tiles:
         """`pick`: a click makes a map large."""
         of, view = self.of, self.view
-        units = ["%" if METHODS[method].shares else "" for method in maps]
         tiles = [
-            Tile(name, each.heat.numpy(), note, METHODS[method].asks, each.signed, unit)
-            for name, note, unit, (method, each) in zip(names, notes, units, maps.items(), strict=True)
+            Tile(name, each.heat.numpy(), note, METHODS[method].asks, self._scale(method, each))
+            for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
         ]
-        limits = tuple(self._limits(method, each) for method, each in maps.items())
-        alt = f"Evidence for {view.what(of)}, colours {SCALES[view.scale]}"
+        alt = f"Evidence for {view.what(of)}"
         model = of.name if len(self.among) > 1 else ""
         if not pick:
-            return Tiles("", tuple(tiles), limits, alt, tile_px=tile_px, of=of)
+            return Tiles("", tuple(tiles), alt, tile_px=tile_px, of=of)
         values = tuple((method, model) for method in maps)
-        return Tiles("", tuple(tiles), limits, alt, ("method", "whose"), values, (self.method, model), tile_px, of)
+        return Tiles("", tuple(tiles), alt, ("method", "whose"), values, (self.method, model), tile_px, of)
 
-    def _limits(self, method: str, found: Explanation) -> tuple[float, float]:
-        """The values at the two ends of the colours."""
-        every = [found, *(self._in_others(method) if self.view.scale == "one per method" else ())]
-        top = max(top_of(each.heat.numpy(), quantile_of(each)) for each in every)
-        low = min(float(found.heat.min()), top) if self.view.scale == "from lowest" else 0.0
-        return -top if found.signed else low, top
-
-    def _in_others(self, method: str) -> Iterator[Explanation]:
-        """The same map of the models beside it, as far as they have one."""
-        for other in self.among:
-            try:
-                slow = METHODS[method].slow
-                made = other.find(self.view.key(other, method)) if slow else self.view.made(other, method)
-            except NotApplicable:
-                continue
-            if isinstance(made, Explanation):
-                yield made
+    def _scale(self, method: str, found: Explanation) -> Scale:
+        unit = "%" if METHODS[method].shares else ""
+        return of_evidence(found.heat.numpy(), unit, self.view.scale, signed=found.signed)
 
     # ---- beside them -------------------------------------------------------------------------------------------------
     def more(self) -> Blocks:
@@ -157,10 +133,3 @@ def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:
     for sentence in dict.fromkeys(without.values()):
         names = ", ".join(TITLES[name] for name, reason in without.items() if reason == sentence)
         yield Line(f"Not for {model}: {names}. {sentence}")
-
-
-SCALES = {
-    "from 0": "from 0 to each map's own largest value",
-    "from lowest": "from each map's own lowest value to its largest",
-    "one per method": "of each method its own, the same in all models",
-}

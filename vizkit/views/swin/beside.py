@@ -84,11 +84,10 @@ class Beside(View):
         allowed = {family: [ratio[family] * most for most in caps(each)] for family, each in both.items()}
         own, other = (float(values[family][0].mean()) for family in ("swin", "vit"))
         yield Said(swin.looks_farther(own, other, allowed["swin"][0], allowed["vit"][0]))
-        # One scale: what a place has more than it would have if all had the same, whatever the grids are.
         most = max(float(places.max()) * places.numel() for places, _, _ in maps.values())
-        yield side_by_side(*(self.mapped(both[family], *maps[family], most) for family in both))
+        yield side_by_side(*(self.mapped(both[family], *maps[family]) for family in both))
         one = "" if ratio["vit"] == 1 else f" Distances of both are in pixels of the Swin's input, {wide['swin']} wide."
-        yield Line(f"One scale for both maps: the brightest place has {most:.1f} times an equal share.{one}")
+        yield Line(f"The brightest place of both has {most:.1f} times an equal share.{one}")
         top, deepest = max(*allowed["swin"], *allowed["vit"]), max(map(len, allowed.values()))
         charts = []
         for family, each in both.items():
@@ -120,13 +119,13 @@ class Beside(View):
             raise NotApplicable(f"{of.name} has no class token in its last layer; choose rollout.")
         return seen.places / seen.places.sum(), "cls", {f"[{name}]": each for name, each in seen.special.items()}
 
-    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float], most: float) -> Blocks:
+    def mapped(self, of: Subject, places: Tensor, query: str, rest: dict[str, float]) -> Blocks:
         """One of the two: its map, its answer and what is left out."""
         whose = "the mean of the last tokens" if query == "mean" else "the class token"
         way = "rollout" if query == "mean" else self.way
         yield Heading(f"{of.name}: {way} of {whose}, which the head reads")
         row, grid = places.reshape(1, -1).numpy(), (places.shape[0], places.shape[1])
-        rows = Rows(row, grid, query_special=(query,), top=most / places.numel(), verb="draws")
+        rows = Rows(row, grid, query_special=(query,), verb="draws")
         loaded = of.loaded
         lines = loaded.head.lines(of.seen.logits, loaded.label, 1) if loaded.trained else []
         left = " · ".join(f"{name} {share:.0%}" for name, share in rest.items())

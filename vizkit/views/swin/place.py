@@ -89,14 +89,12 @@ def token_at(of: Subject, tokens: Tokens) -> int:
     return token
 
 
-def in_windows(
-    of: Subject, layer: Attention, head: int | None, regions: Int[Tensor, "window token"], top: float = 0.0
-) -> Rows:
+def in_windows(of: Subject, layer: Attention, head: int | None, regions: Int[Tensor, "window token"]) -> Rows:
     """The weights of a layer in all its windows, or one row of them, with what its mask keeps apart: places of another
-    of its `regions`. `top`: the brightest colour."""
-    rows = layer_for_browser(layer, head, of.asked, False)
+    of its `regions`."""
+    rows = layer_for_browser(layer, head, of.asked)
     query, key = regions.numpy(), regions.numpy()
     if rows.values.shape[-2] < rows.values.shape[-1] and rows.query_ids is not None:  # of a very large layer
         window, position = (layer.query_ids == int(rows.query_ids)).nonzero()[0].tolist()
         query, key = query[window, position].reshape(1, 1), key[None, window]
-    return replace(rows, query_regions=query, key_regions=key, top=top)
+    return replace(rows, query_regions=query, key_regions=key)

@@ -1,7 +1,6 @@
 """Switched off: the same weights without the shift, or without the relative bias."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from vizkit.analysis.attention.attention_map import layers
@@ -30,8 +29,8 @@ from vizkit.views.blocks import (
     Numbers,
     Said,
     Tile,
+    Tiles,
     first_said,
-    on_one_scale,
     side_by_side,
 )
 from vizkit.views.controls import layer, several
@@ -84,23 +83,21 @@ class SwitchedOff(View):
             in_windows(of, layers(trace)[here.index], None, cut(each.regions, each.window))
             for trace, each in zip(both, windows, strict=True)
         ]
-        token = token_at(of, here.of.tokens)
-        top = max(float(each.row_of(token)[0].max()) for each in rows)  # one scale for both
         sides = zip(rows, windows, names, strict=True)
-        yield side_by_side(*(attention(of, here, replace(each, top=top), lie, name) for each, lie, name in sides))
+        yield side_by_side(*(attention(of, here, each, lie, name) for each, lie, name in sides))
         yield from later
         yield Line(here.words())
         rolled = [
             of.kept(("swin rollout", name), partial(rollout, each, "mean"))
             for name, each in zip(names, both, strict=True)
         ]
-        tiles = on_one_scale(
+        tiles = Tiles(
             "Rollout: where the pooled output comes from",
-            (Tile(name, each.numpy(), unit="%") for name, each in zip(names, rolled, strict=True)),
+            tuple(Tile(name, each.numpy()) for name, each in zip(names, rolled, strict=True)),
             "Rollout with and without what is switched off",
             tile_px=220,
         )
-        differs = Line(f"One scale for both · {total_variation(*rolled):.1%} of the rollout lies elsewhere than before")
+        differs = Line(f"{total_variation(*rolled):.1%} of the rollout lies elsewhere than before")
         yield side_by_side((tiles, differs), answers(of, names, both))
         arrays = {"rollout": rolled, "logits": [each.logits for each in both]}
         kinds = ("as_it_is", "changed")

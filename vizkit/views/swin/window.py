@@ -10,6 +10,7 @@ from torch import Tensor
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
+from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
@@ -24,8 +25,8 @@ from vizkit.views.blocks import (
     Numbers,
     Said,
     Tile,
+    Tiles,
     first_said,
-    on_one_scale,
     side_by_side,
 )
 from vizkit.views.controls import head, layer
@@ -68,16 +69,12 @@ class Window(View):
         count, token = len(parts.relative), token_at(of, parts.tokens)
         chosen = None if self.head is None else min(self.head, count) - 1
         row = Row(parts, each, token, chosen)
-        top = max(float(row.weights(name).max()) for name in NAMES)
         yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
-        yield side_by_side(*((Heading(words), mapped(of, row, name, top)) for name, words in NAMES.items()))
+        yield side_by_side(*((Heading(words), mapped(of, row, name)) for name, words in NAMES.items()))
         yield Line(here.words() + (f" · the last is shown for head {self.head}" if (self.head or 0) > count else ""))
         masked = int(parts.masked[row.at].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
-        yield Line(
-            f"{name_of(parts.tokens, token)} · window {row.at[0] + 1} of {len(parts.ids)} · {hatched} · one scale, "
-            f"0 to {top:.0%}, for the three maps, another one for all heads"
-        )
+        yield Line(f"{name_of(parts.tokens, token)} · window {row.at[0] + 1} of {len(parts.ids)} · {hatched}")
         yield self.every_head(row)
         yield from step_by_step(row)
         if bool((parts.ids == PADDING).any()):
@@ -93,18 +90,16 @@ class Window(View):
         )
 
     def every_head(self, row: "Row") -> Columns:
-        """All heads, on one scale for the three."""
+        """All heads."""
         window, position = row.at
         weights = {name: getattr(row.sides, name)[window, :, position] for name in NAMES}
-        highest = max(float(each.max()) for each in weights.values())
         numbered = tuple(range(1, len(weights["both"]) + 1))
         return side_by_side(
             *(
-                on_one_scale(
+                Tiles(
                     f"Every head, {NAMES[name]}",
-                    (Tile(f"head {n}", on_grid(row, each[n - 1]), unit="%") for n in numbered),
+                    tuple(tile(row, f"head {n}", each[n - 1]) for n in numbered),
                     f"Every head's weights, {NAMES[name]}. Click to see it large.",
-                    highest,
                     picks="head",
                     values=numbered,
                     chosen=self.head,
@@ -153,11 +148,17 @@ def taken_apart(of: Subject, index: int) -> tuple[WindowParts, Sides]:
     return parts, sides(parts.content, parts.relative, parts.masked)
 
 
-def mapped(of: Subject, row: Row, name: str, top: float) -> Map:
+def mapped(of: Subject, row: Row, name: str) -> Map:
     parts = row.parts
     weights = Attention(parts.name, getattr(row.sides, name), parts.tokens, parts.tokens, parts.ids, parts.ids)
-    rows = in_windows(of, weights, row.head, regions(parts.masked), top)
+    rows = in_windows(of, weights, row.head, regions(parts.masked))
     return Map(rows, of.asked, f"Weights of {NAMES[name]}, of", "attention", room=False)
+
+
+def tile(row: Row, name: str, weights: Tensor) -> Tile:
+    """An equal share is among the places of the window."""
+    places = on_grid(row, weights)
+    return Tile(name, places, scale=SHARES.of(places, int((row.parts.ids[row.at[0]] != PADDING).sum())))
 
 
 def on_grid(row: Row, weights: Tensor) -> np.ndarray:

@@ -7,6 +7,18 @@ import streamlit as st
 VIEWS = ()
 
 
+def welcome() -> None:
+    """One line for those who have never been here, on what the bare address shows."""
+    if st.session_state.get("shows") == "alike patches":
+        from vizkit.lessons import shelf
+        from vizkit.ui.shell import page_of
+
+        first, lessons = next(iter(shelf.files())), page_of("lessons", "Lessons")
+        with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall"):
+            st.page_link(lessons, label="New here? **Lesson 1**", query_params={"lesson": first})
+            st.caption("· or move over the picture, and click a patch", width="content")
+
+
 def opening() -> None:
     """The bare address opens on the patches that are alike; links say what they show."""
     if "shows" not in st.session_state and {*st.query_params} <= {"at"}:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 RECORDING = Path(__file__).with_name("first.json.gz")  # `python -m tests.ui.widgets.test_first_view` makes it anew
 MOST_STEPS = 3 / STEPS  # of the largest weight: kernels of other processors round otherwise
+MOST_LEVELS = 3 / 255  # the same of colours
 MOST_SHARE = 1e-3  # of an answer
 
 Blocks = list[dict[str, Any]]
@@ -84,8 +85,15 @@ def as_book(parts: Blocks, facts: dict[str, Any]) -> dict[str, Any]:
     return {"titles": [""], "field": None, "frames": [frame], "pool": []}
 
 
-def _with(part: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
-    return {**part, "data": part["data"] | facts} if "data" in part else part
+def _with(part: Any, facts: dict[str, Any]) -> Any:
+    """The same of every canvas that lies on the picture, those beside one another too."""
+    if isinstance(part, list):
+        return [_with(each, facts) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if "image" in part.get("data", ()):
+        return {**part, "data": part["data"] | facts}
+    return {name: _with(each, facts) for name, each in part.items()}
 
 
 def _differing_now(recorded: dict[str, Blocks]) -> list[str]:
@@ -99,12 +107,12 @@ def _differing_now(recorded: dict[str, Blocks]) -> list[str]:
 def record(of: "Mapping[str, Subject]") -> dict[str, Blocks]:
     """What the page shows first of these models, beside one another."""
     from vizkit.hosts.stage import opening
-    from vizkit.views.explore import Explore
+    from vizkit.views.explore import ALIKE, Explore
 
     found = {}
     for source, each in of.items():
         each.beside = tuple(other for other in of.values() if other is not each)
-        parts = json.loads(json.dumps(opening(Explore(), each)))
+        parts = json.loads(json.dumps(opening(Explore(ALIKE), each)))
         found[source] = [_with(part, {"image": "", "point": None}) for part in parts]
     return found
 
@@ -114,11 +122,12 @@ def differs(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         if one.keys() != other.keys():
             return True
-        if "weights" in one:
-            mine, theirs = _weights(one), _weights(other)
-            if mine.shape != theirs.shape or np.abs(mine - theirs).max() > MOST_STEPS * theirs.max():
-                return True
-        return any(differs(one[name], other[name]) for name in one if name not in ("weights", *FOLLOW))
+        for name, read, most in (("weights", _weights, MOST_STEPS), ("maps", _levels, MOST_LEVELS)):
+            if name in one:
+                mine, theirs = read(one), read(other)
+                if mine.shape != theirs.shape or np.abs(mine - theirs).max() > most * theirs.max():
+                    return True
+        return any(differs(one[name], other[name]) for name in one if name not in ("weights", "maps", *FOLLOW))
     if isinstance(one, list) and isinstance(other, list):
         return len(one) != len(other) or any(map(differs, one, other))
     if isinstance(one, float) and isinstance(other, float):
@@ -134,3 +143,8 @@ def load() -> dict[str, Blocks]:
 def _weights(rows: dict[str, Any]) -> np.ndarray:
     """The weights behind the sixteen bits that the canvas is sent."""
     return np.frombuffer(base64.b64decode(rows["weights"]), "<u2") * rows["step"] + rows["offset"]
+
+
+def _levels(heads: dict[str, Any]) -> np.ndarray:
+    """The numbers of the colours of all heads."""
+    return np.frombuffer(base64.b64decode(heads["maps"]), "u1").astype(int)
