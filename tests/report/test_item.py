@@ -19,9 +19,9 @@ SHOWS = [
     Explore(layer=1, query="cls"),
     Explore(layer=2),
     Explorer(2, "cls", "max", True),
-    Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "shared"),
+    Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "linear"),
     Rollout("cls+dist"),
-    Maps("3", "5", method="grad_cam", scale="from lowest"),
+    Maps("3", "5", method="grad_cam", scale="linear"),
 ]
 
 
@@ -131,7 +131,7 @@ def test_a_name_never_becomes_a_path(name):
         (
             "attention",
             {"query": [0.2, 0.8], "layer": 3, "head": 1, "shared": True},
-            Explore(layer=3, head=2, scale="shared"),
+            Explore(layer=3, head=2, scale="linear"),
         ),
         ("features", {"layer": 2}, Explore(layer=2)),
         ("all heads", {"query": "cls", "shared": False}, Explore(query="cls")),

@@ -38,8 +38,8 @@ LINK = "http://127.0.0.1:8501/explore?models=bundled:digits_vit"
 ALL = [
     (VIT, Explore(layer=5, head=2)),
     (CNN, Explore(layer=2)),
-    (VIT, Explore(query="cls", scale="shared")),
-    (VIT, Rollout((2, 3), depth=4, scale="from lowest")),
+    (VIT, Explore(query="cls", scale="linear")),
+    (VIT, Rollout((2, 3), depth=4, scale="linear")),
     (VIT, Maps("3", "5", method="grad_cam")),
     (VIT, Maps("3", method="integrated_gradients")),
     (CNN, FeatureMaps(2, "activation", 8)),

@@ -43,7 +43,7 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
     test = opened()
     assert not test.exception
     assert test.session_state["models"] == bundled.names("insects")[:2]
-    assert len(components(test)) == 5  # the scrubber, and of each model its map and its heads
+    assert len(components(test)) == 3  # the scrubber, and of each model a stage with its map and its heads
     assert "6 of 6 layers" in texts(test)
     assert not test.warning
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,14 +23,25 @@ def live() -> dict[str, first.Blocks]:
     of = {}
     name = samples.names()[0]
     for source in bundled.usual(name):
-        loaded = models.load(source)
         title, point = bundled.title(source), photographs.POINTS[name]
+        loaded = replace(models.load(source), name=title)
         of[source] = Subject(lambda loaded=loaded: loaded, sample(name).rgb, image=name, model=title, point=point)
     return first.record(of)
 
 
-def changed(parts: first.Blocks, **facts: object) -> first.Blocks:
-    return [{**part, "data": part["data"] | facts} if "data" in part else part for part in parts]
+def canvases(parts: object) -> list[dict]:
+    """What each canvas was given, those beside one another too."""
+    if isinstance(parts, list):
+        return [found for part in parts for found in canvases(part)]
+    if not isinstance(parts, dict):
+        return []
+    return [parts["data"]] if "data" in parts else canvases([*parts.values()])
+
+
+def changed(parts: first.Blocks, place: int, **facts: object) -> first.Blocks:
+    again = json.loads(json.dumps(parts))
+    canvases(again)[place].update(facts)
+    return again
 
 
 def test_the_recording_is_what_the_models_compute():
@@ -40,33 +52,36 @@ def test_the_recording_is_what_the_models_compute():
 
 def test_a_recording_of_something_else_is_noticed():
     kept = next(iter(first.load().values()))
-    rows = next(part["data"] for part in kept if "data" in part)
-    (name, share), *others = rows["classes"]
-    assert first.differs(kept, changed(kept, classes=[[name, share - 0.01], *others]))
-    assert first.differs(kept, changed(kept, classes=[["another insect", share], *others]))
+    rows, heads = canvases(kept)
+    assert first.differs(kept, changed(kept, 0, classes=[["a class", 0.5]]))
+    assert first.differs(kept, changed(kept, 0, quantity="another"))
     assert first.differs(kept, [{"kind": "line", "text": "layer 5 of 6"}, *kept[1:]])
     weights = np.round(first._weights(rows) / rows["step"])
     weights[7] = weights.max() - weights[7]
-    assert first.differs(kept, changed(kept, weights=text64(weights.astype("<u2"))))
-    assert not first.differs(kept, changed(kept, point=(0.1, 0.1), sentence="Another query's."))
+    assert first.differs(kept, changed(kept, 0, weights=text64(weights.astype("<u2"))))
+    levels = first._levels(heads)
+    rounded, other = ((levels + step).clip(0, 255).astype("u1") for step in (np.arange(len(levels)) % 2, 9))
+    assert not first.differs(kept, changed(kept, 1, maps=text64(rounded)))
+    assert first.differs(kept, changed(kept, 1, maps=text64(other)))
+    assert not first.differs(kept, changed(kept, 0, point=(0.1, 0.1), sentence="Another query's."))
 
 
 def test_it_stands_in_until_the_models_are_there_and_is_compared_with_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(first, "applies", lambda: True)
-    test = opened()
+    test = opened(image=samples.names()[0], shows="alike patches")
     assert not test.exception
     assert SAID in texts(test)
     assert WAITING not in texts(test)  # the models' own cards are in its place
     kept = first.load()
     source, parts = next(iter(kept.items()))
     monkeypatch.setattr(first, "load", lambda: kept | {source: [{"kind": "line", "text": "layer 5 of 6"}, *parts[1:]]})
-    test = opened()
+    test = opened(image=samples.names()[0], shows="alike patches")
     assert DIFFERS in texts(test)
     assert SAID not in texts(test)
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("asks", [{"models": SWIN}, {"image": "china"}, {"layer": "2"}, {"scale": "shared"}])
+@pytest.mark.parametrize("asks", [{"models": SWIN}, {"image": "cat"}, {"layer": "2"}, {"scale": "linear"}])
 def test_any_other_view_waits_for_its_model(asks: dict[str, str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(first, "ready", lambda: False)  # torch is still on its way
     test = opened(**asks)
