@@ -256,7 +256,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
     Line: lambda to, block: st.caption(plain(block.text)),
     Said: _said,
-    Answered: lambda to, block: known.say(block.loaded),
+    Answered: lambda to, block: known.say(block.loaded, to.next_key("answered")),
     Formula: lambda to, block: st.latex(block.latex),
     Code: lambda to, block: st.code(block.code, block.language, wrap_lines=True),
     Map: _packed,

@@ -76,7 +76,7 @@ def _say_why_not(entry: Entry, place: str) -> None:
         st.warning(plain(sentence), icon=":material/cloud_off:")
 
 
-def offer(place: str) -> None:
+def offer(place: str, *, quiet: bool = False) -> None:
     """One model for photographs, a click away."""
     entry = FOR_PHOTOGRAPHS
     words = f"Add {entry.name}, for photographs"
@@ -84,6 +84,7 @@ def offer(place: str) -> None:
     st.button(
         words,
         key=f"offer_{place}",
+        type="tertiary" if quiet else "secondary",
         icon=":material/add:",
         help=gallery.cost(entry),
         on_click=take,

@@ -33,10 +33,14 @@ def chip_of(source: str) -> str:
     return f":gray-badge[knows {known}]" if known else ""
 
 
-def say(loaded: "Loaded") -> None:
-    """The chip on a line of its own."""
-    if words := chip(loaded):
-        st.markdown(words)
+def say(loaded: "Loaded", key: str) -> None:
+    """The chip on a line of its own; where a model of photographs names nothing, one that does is a click away."""
+    words = chip(loaded)
+    if words:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(words, width="content")
+            if model_names.CLASSLESS in words:
+                gallery.offer(key, quiet=True)
 
 
 def chips(of: Mapping[str, str]) -> None:
@@ -58,7 +62,7 @@ def banner(sources: Sequence[str], picture: str) -> None:
     """Over a visitor's own picture where every chosen model knows drawn insects or digits alone. Not over samples: of
     those nobody expects a true answer, and the chips say what the models know."""
     known = list(dict.fromkeys(map(model_names.knows, sources)))
-    if not known or "" in known or picture in inputs.samples():
+    if not known or {"", model_names.CLASSLESS} & {*known} or picture in inputs.samples():
         return
     who, their = (
         ("These models know", "their answers mean") if len(sources) > 1 else ("This model knows", "its answer means")
