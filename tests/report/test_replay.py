@@ -318,7 +318,7 @@ def test_the_cursor_comes_back():
 
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
-    record = to_json(item_of(VIT, Rollout((2, 3), depth=4, scale="linear")))
+    record = to_json(item_of(VIT, Rollout((2, 3), depth=4)))
     former = {
         "query": [2, 3],
         "fusion": "mean",
