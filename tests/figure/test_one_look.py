@@ -14,13 +14,13 @@ import pytest
 
 from vizkit import figure as package
 from vizkit.figure import palette
-from vizkit.figure.charts import literal, template
+from vizkit.figure.charts import STEPS, literal, template
 from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
-from vizkit.figure.patch_cells import STEPS
+from vizkit.figure.scales import robust
 from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.training.learning_curves import Curve
 from vizkit.models.sequences.generating import Hypothesis
@@ -57,7 +57,7 @@ EXAMPLES = {
             "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]
         )
     ],
-    "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1))],
+    "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1), robust([GRID], signed=True))],
     "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],

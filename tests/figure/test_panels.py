@@ -58,7 +58,7 @@ def test_a_heat_map_is_read_with_its_colours_and_frames():
     assert (panel.cells, panel.limit, panel.signed) == (((1.0, -2.0), (0.0, 0.5)), 4.0, True)
     plate = plate_of(panel)
     raster = next(mark.rgb for mark in plate.marks if isinstance(mark, Raster))
-    np.testing.assert_array_equal(raster[0, 1], colours(SIGNED)[63])  # −2 of ±4: a quarter of the way
+    np.testing.assert_array_equal(raster[0, 1], colours(SIGNED)[64])  # −2 of ±4: a quarter of the way
     assert "y, downwards; x, to the right" in words(plate)
 
 
@@ -146,7 +146,7 @@ def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
     plate = plate_of(strip)
     (raster,) = (mark for mark in plate.marks if isinstance(mark, Raster))
     assert raster.height < 20
-    np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[127])  # what is infinite has no colour
+    np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[128])  # what is infinite has no colour
     assert {"scores", "from −1 to 1", "x", "y", "z"} <= set(words(plate))
 
 

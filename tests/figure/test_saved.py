@@ -12,6 +12,7 @@ from vizkit.figure.saved.plate import Overlay, Plate, Words, clean, fitting, fon
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_marks, top_lines
 from vizkit.figure.saved.svg import svg
+from vizkit.figure.scales import SHARES, Scale, between
 
 GREY = np.full((40, 60, 3), 100, np.uint8)
 HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + "n" * 200
@@ -36,7 +37,7 @@ def one_map(image, box_xyxy, of: MapOf, said: Captions) -> Plate:
 
 def drawn(**changed) -> Plate:
     places = np.array([[0.0, 0.1, 0.0], [0.2, 0.0, 0.5]])
-    options = {"places": places, "low": 0.0, "top": 0.5, "quantity": "share of the attention"}
+    options = {"places": places, "scale": between(0, 0.5, "%"), "quantity": "share of the attention"}
     return one_map(GREY, (15.0, 5.0, 45.0, 35.0), MapOf(**options | changed), captions())
 
 
@@ -47,10 +48,10 @@ def words(plate: Plate) -> list[str]:
 def test_a_plate_says_what_it_shows_and_where_its_colours_end():
     said = words(drawn())
     assert said[:2] == ["Attention: layer 2", "Model a · picture b"]
-    assert said[2:] == ["0 %", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
-    signed = words(drawn(signed=True, top=2.0, unit="", beyond=True))
-    assert signed[2:5] == ["≤ −2", "0", "≥ 2"]
-    assert words(drawn(low=-1.0, top=1.0, unit=""))[2:5] == ["−1", "0", "1"]  # of a cosine in the colours of a strength
+    assert said[2:] == ["0", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
+    signed = words(drawn(scale=Scale("linear", -2.0, 2.0, True, "", full=(-3.0, 9.0))))
+    assert signed[2:6] == ["≤ −2", "0", "≥ 2", "share of the attention · all: −3 to 9"]
+    assert words(drawn(scale=SHARES))[2:10] == ["¼", "½", "1", "2", "4", "8", "16", "32 ×"]
 
 
 def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():
@@ -78,7 +79,7 @@ def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():
 
 def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
     said = captions(title=clean(HOSTILE), lines=[HOSTILE], facts={"vizkit": '"&<', "Description": "<d>"})
-    plate = one_map(GREY, (0.0, 0.0, 60.0, 40.0), MapOf(np.ones((1, 2)), 0.0, 1.0, "share"), said)
+    plate = one_map(GREY, (0.0, 0.0, 60.0, 40.0), MapOf(np.ones((1, 2)), between(0, 1, "%"), "share"), said)
     root = ElementTree.fromstring(svg(plate))
     assert root.find(f"{SVG}title").text == clean(HOSTILE)
     assert root.find(f"{SVG}desc").text == "<d>"
@@ -86,7 +87,7 @@ def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
     assert facts == {"vizkit": '"&<', "Description": "<d>"}
     assert not list(root.iter(f"{SVG}script"))
     titles = [title.text for title in root.iter(f"{SVG}title")]
-    assert titles[1:] == ["row 1, column 1: 100.000%", "row 1, column 2: 100.000%"]
+    assert titles[1:] == ["row 1, column 1: 100 %", "row 1, column 2: 100 %"]
     assert any("script" in (text.text or "") for text in root.iter(f"{SVG}text"))
 
 

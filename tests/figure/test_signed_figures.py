@@ -4,12 +4,14 @@ import numpy as np
 
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.evaluation.removal_curves import removal_curves
-from vizkit.figure.overlay import overlay, painting, top_of
+from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import CEILING, SIGNED, colours
+from vizkit.figure.scales import between
 from vizkit.figure.vector import vector_overlay
 
 GREY = np.full((10, 30, 3), 100, np.uint8)
 WHOLE = (0.0, 0.0, 30.0, 10.0)
+BOTH = between(-2, 2, signed=True)
 SPEAKS = np.array([[-2.0, 0.0, 1.0]])
 
 
@@ -24,25 +26,23 @@ def test_blue_and_red_are_as_far_from_white():
 
 
 def test_nothing_is_painted_where_a_signed_map_is_zero():
-    drawn = overlay(GREY, SPEAKS, WHOLE, scale=SIGNED, top=2.0)
-    np.testing.assert_array_equal(drawn[5, 15], [100, 100, 100])
-    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 100 + CEILING * colours(SIGNED)[0]))
-    half = CEILING / 2
-    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 100 + half * colours(SIGNED)[191]))
+    drawn = overlay(GREY, SPEAKS, WHOLE, scale=BOTH)
+    np.testing.assert_allclose(drawn[5, 15], [55, 55, 55], atol=1)
+    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 55 + CEILING * colours(SIGNED)[0]))
+    half = CEILING * (191 / 127.5 - 1)
+    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 55 + half * colours(SIGNED)[191]))
 
 
 def test_values_beyond_the_last_colour_stay_on_it():
-    index, opacity = painting(np.array([[-9.0, 9.0]]), 2.0, scale=SIGNED)
-    assert index.tolist() == [[0, 255]]
-    assert opacity.tolist() == [[CEILING, CEILING]]
-    assert top_of(np.arange(101.0)[None], 0.99) == 99.0
-    assert top_of(-np.arange(101.0)[None]) == 100.0
+    levels = BOTH.levels(np.array([[-9.0, 9.0]]))
+    assert levels.tolist() == [[0, 255]]
+    assert BOTH.opacities(levels).tolist() == [[CEILING, CEILING]]
 
 
 def test_a_drawing_says_signed_numbers():
-    svg = vector_overlay(GREY, SPEAKS, WHOLE, scale=SIGNED, top=2.0, unit="")
-    assert "column 1: -2" in svg
-    assert 'fill-opacity="0.000"' in svg
+    svg = vector_overlay(GREY, SPEAKS, WHOLE, scale=BOTH)
+    assert "column 1: −2" in svg
+    assert 'fill-opacity="0.004"' in svg  # zero lies between two of 256 colours
 
 
 def test_a_large_matrix_shows_the_largest_of_each_block():

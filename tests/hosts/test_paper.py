@@ -14,6 +14,7 @@ from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words, f
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
+from vizkit.figure.scales import OWN, between
 from vizkit.hosts.column import DRAWN
 from vizkit.hosts.paper import numbers, plate
 from vizkit.hosts.paper import sheet as paper_sheet
@@ -81,7 +82,7 @@ def test_all_that_is_said_is_on_the_sheet():
 def test_the_map_is_that_of_the_page_with_its_query():
     first = next(mark for mark in sheet().marks if isinstance(mark, Overlay))
     np.testing.assert_allclose(first.places, 2 * HEAT)
-    assert (first.low, first.top) == (0.0, 0.8)
+    assert first.scale.equal == 0.5  # of 0.2, 0.4, 0.6 and 0.8
     x0, y0, x1, y1 = subject().box_xyxy
     assert first.marked == pytest.approx(((x0 + x1) / 2, (y0 + y1) / 2, x1, y1))  # the cell at (0.9, 0.9) of 2 × 2
 
@@ -206,9 +207,9 @@ def test_cells_stand_beside_one_another_where_their_names_can_be_read():
         assert (found[0] == found[1]) is beside
 
 
-def tiles(count: int, chosen: int | None = None, limits=(0, 0.4)) -> Tiles:
-    maps = tuple(Tile(f"number {index}", HEAT) for index in range(count))
-    return Tiles("", maps, (limits,) * count, "", "step", tuple(range(count)), chosen, 66)
+def tiles(count: int, chosen: int | None = None, tops=(0.4,) * 13) -> Tiles:
+    maps = tuple(Tile(f"number {index}", HEAT, scale=between(0, tops[index])) for index in range(count))
+    return Tiles("", maps, "", "step", tuple(range(count)), chosen, 66)
 
 
 @pytest.mark.parametrize(("count", "rows"), [(1, [1]), (6, [6]), (7, [4, 3]), (12, [6, 6]), (13, [5, 5, 3])])
@@ -219,7 +220,7 @@ def test_small_maps_stand_in_rows_of_one_length(count, rows):
 
 
 def test_small_maps_say_their_ends_and_which_one_is_large():
-    same, own = page(tiles(3, 1)), page(replace(tiles(2), limits=((0, 0.4), (0, 0.8))))
+    same, own = page(tiles(3, 1)), page(tiles(2, tops=(0.4, 0.8)))
     assert {"0", "0.4", "one scale for all of them"} <= set(words_of(same))
     assert {"0 to 0.4", "0 to 0.8"} <= set(words_of(own))
     assert "one scale for all of them" not in words_of(own)
@@ -266,11 +267,10 @@ def test_a_map_without_places_still_says_its_sentence():
 @pytest.mark.parametrize(
     ("rows", "ends", "highest"),
     [
-        (Rows(HEAT.reshape(1, 4), (2, 2)), {"0 %", "40 %"}, 0.4),
-        (Rows(HEAT.reshape(1, 4), (2, 2), kind="length"), {"0", "0.4"}, 0.4),
-        (Rows(HEAT.reshape(1, 4), (2, 2), kind="features"), {"0", "strongest"}, 1.0),
-        (Rows(HEAT.reshape(1, 4), (2, 2), kind="features", top=0.5), {"0", "0.5"}, 0.4),
-        (Rows(HEAT.reshape(1, 4), (2, 2), kind="similarity", low=-1.0, top=1.0), {"−1", "1"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2)), {"¼", "1", "32 ×"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), scale=OWN), {"0", "40 %"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), scale=between(0, 0.5), kind="features"), {"0", "0.5"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2), scale=between(-1, 1), kind="similarity"), {"−1", "0", "1"}, 0.4),
     ],
 )
 def test_colours_end_where_those_of_the_page_do(rows, ends, highest):
@@ -315,7 +315,7 @@ def test_a_view_of_several_models_at_once_is_in_one_column():
         def show(self, of):
             yield Said(" and ".join(each.name for each in of))
             cells = tuple((Tile("", HEAT, each.name), each) for each in of)
-            yield Grid(("one", "two"), (Tile("Row", None),), (cells,), (0, 1), "its quantity", "")
+            yield Grid(("one", "two"), (Tile("Row", None),), (cells,), "its quantity", "")
             yield Map(Rows(HEAT.reshape(1, 4), (2, 2)), (0.5, 0.5), "", "", of=of[1])
 
     drawn = plate(Both(), [subject("one"), subject("two")], CAPTIONS)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.hosts.toy import RGB, Toy, subject, unpooled
 from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import between
 from vizkit.hosts.packing import Packing
 from vizkit.hosts.page import document
 from vizkit.hosts.stage import leading, stage
@@ -203,7 +204,7 @@ def test_what_is_pooled_is_read_as_it_was(value):
 def test_a_map_lies_where_its_view_asks_and_says_what_its_colours_are():
     """Of 40 × 80 pixels the model sees the square in the middle, from a quarter to three quarters across."""
     of = subject()
-    rows = Rows(np.zeros((1, 4)), (2, 2), (2, 2), np.array([0]), kind="similarity", low=-1.0, top=1.0)
+    rows = Rows(np.zeros((1, 4)), (2, 2), (2, 2), np.array([0]), scale=between(-1, 1), kind="similarity")
 
     def data(query, rows=rows):
         (part,) = Packing("over image").all([Map(rows, query, "label", "cosine")], [of])

@@ -65,12 +65,12 @@ class Toy(View):
 
     def show(self, of: Subject) -> Iterator[Block]:
         rows = Rows(self.step * HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]))
-        tiles = (Tile("first", HEAT, "a note"), Tile("second", HEAT, unit="%"), Tile("none", None, "There is none."))
+        tiles = (Tile("first", HEAT, "a note"), Tile("second", HEAT), Tile("none", None, "There is none."))
         yield Heading("A <b>heading</b>")
         yield Line("a quiet line")
         yield Map(rows, (0.9, 0.9), "Toy of", "toys", (("a share", 0.25), ("a value", "7 kg")), f"Said at {self.step}.")
-        yield Tiles("Small maps", tiles, ((0, 0.4),) * 3, "Small.", "step", (1, 2, 3), self.step, 66)
-        yield Grid(("A model",), tiles[:1], (((tiles[0], of),),), (0, 0.4), "share", "A grid.")
+        yield Tiles("Small maps", tiles, "Small.", "step", (1, 2, 3), self.step, 66)
+        yield Grid(("A model",), tiles[:1], (((tiles[0], of),),), "share", "A grid.")
         yield Columns(((Picture(RGB, "A picture", "its caption"),), (Metrics((("What", "12", "more"),)),)))
         yield Chart(curves({"a line": (np.arange(3), np.arange(3))}, "x", "y", "A chart"), "A chart")
         yield Table(({"name": "a", "number": 1.5}, {"name": "b", "number": None}), "A table", "its words")

@@ -7,6 +7,7 @@ import pytest
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
+from vizkit.views.attention.entropy import Entropy
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
@@ -44,6 +45,18 @@ OTHER = {"source": "x", "model": "y", "size_hw": None, "classes": [], "weights":
 @pytest.mark.parametrize("shows", SHOWS, ids=lambda shows: type(shows).__name__)
 def test_an_item_comes_back_as_it_was(shows):
     assert from_json(json.loads(json.dumps(to_json(item(shows))))) == item(shows)
+
+
+@pytest.mark.parametrize(
+    ("view", "former"), [(Explore(layer=2), "shared"), (Rollout(), "from lowest"), (Entropy(), "0 to 1")]
+)
+def test_colours_of_an_earlier_report_are_those_of_now(view, former):
+    record = json.loads(json.dumps(to_json(item(view))))
+    record["shows"]["scale"] = former
+    assert from_json(record).shows == view
+    record["shows"]["scale"] = "unheard"
+    with pytest.raises(ReportError):
+        from_json(record)
 
 
 def test_a_report_comes_back_as_it_was():
@@ -131,7 +144,7 @@ def test_a_name_never_becomes_a_path(name):
         (
             "attention",
             {"query": [0.2, 0.8], "layer": 3, "head": 1, "shared": True},
-            Explore(layer=3, head=2, scale="linear"),
+            Explore(layer=3, head=2),
         ),
         ("features", {"layer": 2}, Explore(layer=2)),
         ("all heads", {"query": "cls", "shared": False}, Explore(query="cls")),

@@ -210,7 +210,7 @@ def test_a_file_says_what_is_in_it():
     names = [stem_of(item_of(source, shows), given) for source, shows in ALL]
     assert len(set(names)) == len(ALL)
     assert names[4] == "digits_vit_digit_3_relevance_target-3_against-5_method-grad_cam"
-    assert names[3] == "digits_vit_digit_3_rollout_query-row3_column4_depth4_scale-from_lowest"
+    assert names[3] == "digits_vit_digit_3_rollout_query-row3_column4_depth4_scale-linear"
     assert opened(Report("", (Entry(item_of(*ALL[0])),)).to_json().encode()).entries[0].item == item_of(*ALL[0])
 
 
@@ -318,7 +318,7 @@ def test_the_cursor_comes_back():
 
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
-    record = to_json(item_of(VIT, Rollout((2, 3), depth=4, scale="from 0")))
+    record = to_json(item_of(VIT, Rollout((2, 3), depth=4)))
     former = {
         "query": [2, 3],
         "fusion": "mean",

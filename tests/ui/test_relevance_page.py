@@ -116,7 +116,7 @@ def test_the_map_is_that_of_the_chosen_class():
     expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
     tile = large(test)
     assert tile["name"] == "Generic relevance"
-    assert (tile["high"], tile["to"], tile["from"]) == pytest.approx((float(expected.max()), float(expected.max()), 0))
+    assert (tile["high"], tile["scale"]["equal"]) == pytest.approx((float(expected.max()), float(expected.mean())))
     test.selectbox(key="class_a").set_value("what each model predicts").run()
     assert "it predicts" not in texts(test)
 
@@ -154,7 +154,7 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
         "HiResCAM",
         "Input × gradient",
     }
-    assert all(tile["signed"] and tile["from"] == -tile["to"] < 0 for tile in maps.values())
+    assert all(tile["scale"]["signed"] and tile["scale"]["low"] == -tile["scale"]["top"] < 0 for tile in maps.values())
     assert "Rollout knows no class" in texts(test)
     test.selectbox(key="class_b").set_value("mayfly nymph").run()
     assert "both classes are “mayfly nymph”" in test.info[0].value
@@ -234,18 +234,15 @@ def test_the_most_faithful_stands_first():
 
 
 @pytest.mark.product(first=0)
-def test_one_scale_for_a_method_in_all_models():
+def test_one_scale_for_all_maps_without_a_sign_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
-    test.segmented_control(key="relevance_scale").set_value("one per method").run()
-    first, second = (by_name(test, index) for index in (0, 1))
-    assert "Input × gradient" in second  # whose colours end at a quantile, so that single pixels do not decide
-    for name in second:
-        top = max(tile["high"] if tile["high"] > -tile["low"] else -tile["low"] for tile in (first[name], second[name]))
-        assert first[name]["to"] == second[name]["to"]
-        if name == "Input × gradient":
-            assert 0 < first[name]["to"] < top
-        else:
-            assert first[name]["to"] == pytest.approx(top)
+    scales = [tile["scale"] for index in (0, 1) for tile in by_name(test, index).values()]
+    assert {(each["low"], each["top"]) for each in scales if not each["signed"]} == {(0.25, 32)}
+    for each in scales:
+        assert each["signed"] is (each["kind"] == "linear")
+    test.segmented_control(key="relevance_scale").set_value("linear").run()
+    tile = by_name(test, 0)["Rollout"]
+    assert (tile["scale"]["low"], tile["scale"]["top"]) == (0, pytest.approx(tile["high"]))
 
 
 @pytest.mark.product(first=0)
@@ -254,7 +251,7 @@ def test_slow_maps_are_computed_when_asked():
     until_done(test, "relevance_later2")
     assert not test.exception
     tile = by_name(test)["Patch ablation"]
-    assert (tile["rows"], tile["signed"]) == (8, True)
+    assert (tile["rows"], tile["scale"]["signed"]) == (8, True)
 
 
 # ---- trust -----------------------------------------------------------------------------------------------------------

@@ -117,12 +117,9 @@ def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.product(first=0)
-def test_colours_from_the_lowest_or_shared():
+def test_doublings_or_linear():
     test = opened("rollout", models=SWIN, image="digit 3")
-    grown = rollout_by_layer(traced(SWIN, "digit 3"))
-    test.segmented_control(key="rollout_scale").set_value("from lowest").run()
-    data = sent(test, "rollout0")
-    assert (data["low"], data["top"]) == pytest.approx((float(grown[-1].grid.min()), float(grown[-1].grid.max())))
-    test.segmented_control(key="rollout_scale").set_value("shared").run()
-    assert sent(test, "rollout0")["top"] == pytest.approx(float(grown[-1].grid.max()))
-    assert {tile["to"] for tile in sent_to(test, "vizkit_tiles")[0]["maps"]} == {sent(test, "rollout0")["top"]}
+    assert sent(test, "rollout0")["scale"]["kind"] == "doublings"
+    test.segmented_control(key="rollout_scale").set_value("linear").run()
+    scales = [sent(test, "rollout0")["scale"], *(tile["scale"] for tile in sent_to(test, "vizkit_tiles")[0]["maps"])]
+    assert {scale["kind"] for scale in scales} == {"linear"}

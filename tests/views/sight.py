@@ -11,6 +11,7 @@ from tests.views.contract import Seen, given
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.saved.plate import Plate, Words, clean
 from vizkit.figure.saved.single import Captions
+from vizkit.figure.scales import DOUBLINGS, Scale
 from vizkit.hosts.column import Column
 from vizkit.hosts.paper import sheet
 from vizkit.hosts.stage import stage
@@ -195,7 +196,7 @@ def scales_of_their_own(found: list[Seen]) -> list[str]:
         for block in one.blocks:
             words = " ".join(filter(None, (getattr(block, "title", ""), getattr(block, "alt", ""))))
             if isinstance(block, Tiles):
-                rows = [(words, block.limits)]
+                rows = [(words, [ends_of_scale(tile.scale) for tile in block.maps if tile.places is not None])]
             elif isinstance(block, Columns):
                 rows = list(compared(block))
             else:
@@ -223,7 +224,7 @@ def compared(block: Columns) -> Iterator[tuple[str, list]]:
 def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
     """(what is measured, the values at its ends): the colours of a map, the colours and the axes of a chart."""
     if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.key_grid is not None:
-        yield ("map", block.quantity), (block.rows.low, block.rows.top)
+        yield ("map", block.quantity), ends_of_scale(block.rows.scale)
     if isinstance(block, Chart):
         figure = block.figure
         titles = tuple(axis.title.text for axis in (figure.layout.xaxis, figure.layout.yaxis))
@@ -245,6 +246,10 @@ def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
             if numbers and len(numbers) == len(every):
                 ends = axis.range or (min(map(np.min, numbers)), max(map(np.max, numbers)))
                 yield (name, *titles), tuple(ends)
+
+
+def ends_of_scale(scale: Scale) -> tuple[float, ...]:
+    return float(scale.kind == DOUBLINGS), scale.low, scale.top or 0.0
 
 
 def alike(limits: Sequence[tuple]) -> bool:

@@ -8,6 +8,7 @@ import torch
 from tests.training.test_architecture_table import finish
 from tests.views.contract import subject
 from vizkit.figure.saved.plate import Stroke
+from vizkit.figure.scales import SHARES
 from vizkit.hosts.column import Column
 from vizkit.hosts.stage import leading
 from vizkit.models.networks import dual_scale
@@ -51,7 +52,7 @@ def test_alpha_moves_the_answers_and_the_maps_as_a_whole_pass_would():
     fine, coarse, merged, attention = (tile.values for tile in tiles.maps)
     np.testing.assert_allclose(merged, 0.9 * fine + 0.1 * coarse, atol=1e-4)
     assert attention.sum() == pytest.approx(1, abs=1e-3)
-    assert tiles.limits[0] == tiles.limits[2]  # one scale for all scores
+    assert tiles.maps[0].scale == tiles.maps[2].scale  # one scale for all scores
 
 
 def test_the_step_nearest_to_the_own_alpha_is_that_alpha():
@@ -65,8 +66,8 @@ def test_all_steps_come_in_one_message_on_one_scale():
     book, rest = leading(DualScale(), [of], "over image")
     assert len(book["frames"]) == len(ALPHAS)
     assert any(isinstance(block, Chart) for block in flat(rest))
-    tops = {next(block.rows.top for block in shown(DualScale(at), of)[Map] if block.rows.top) for at in (0.0, 0.6)}
-    assert len(tops) == 1
+    maps = [block.rows for at in (0.0, 0.6) for block in shown(DualScale(at), of)[Map] if block.rows.kind != "pick"]
+    assert [rows.scale for rows in maps] == [SHARES] * 2
 
 
 def test_a_new_alpha_runs_only_what_follows_the_merging(monkeypatch):

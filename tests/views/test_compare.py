@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +9,14 @@ import pytest
 import torch
 
 import vizkit
-from vizkit.analysis.comparison.average_map import average, doublings, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
 from vizkit.datasets import samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
-from vizkit.figure.overlay import times_of
-from vizkit.figure.saved.single import number_words
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Download, Later, Line, Said, Table
 from vizkit.views.compare import cost
-from vizkit.views.compare.maps import Found, limits_of
+from vizkit.views.compare.maps import Found, scale_of
 from vizkit.views.compare.predictions import DISAGREEING, Answers, Predictions
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.settled import flat
@@ -142,12 +139,11 @@ def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
     assert strongest(-fine) == 0
 
 
-def test_a_colour_counts_doublings_and_none_lies_beyond_the_scale():
-    times = torch.tensor([[0.0, 1.0], [-3.0, 63.0]])
-    assert doublings(times).tolist() == [[0.0, 1.0], [-2.0, 6.0]]
-    assert [times_of(value) for value in doublings(times).flatten().tolist()] == times.flatten().tolist()
-    assert number_words(float(doublings(times).max()), "×") == "63 ×"
-    assert limits_of([Found(each, False, None) for each in (times, 2 * times)]) == (0.0, pytest.approx(math.log2(127)))
+def test_one_scale_counts_doublings_whatever_the_maps():
+    times = torch.tensor([[0.25, 1.0], [2.0, 32.0]])
+    plain, signed = (scale_of([Found(times, any_signed, None)]) for any_signed in (False, True))
+    np.testing.assert_allclose(plain.positions(times.numpy()), [[0, 2 / 7], [3 / 7, 1]])
+    assert signed.positions(np.array([-32.0, 0.0, 32.0])).tolist() == [0, 0.5, 1]
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Positions: an order that is changed by hand, colours and scales that hold over the cards, and what a click reads."""
 
 import base64
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 import vizkit
 from tests.views.contract import model, subject
 from vizkit.figure.palette import CLASSES
+from vizkit.figure.scales import SHARES
 from vizkit.models.probes.positions import relative_bias
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers, Picture, Said
@@ -19,6 +19,7 @@ from vizkit.views.positions.learned import Learned
 from vizkit.views.positions.relative import Relative, most_heads, most_places
 from vizkit.views.positions.shuffle import Shuffle
 from vizkit.views.positions.sinusoids import Sinusoids
+from vizkit.views.rows_of import of_others
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -92,19 +93,18 @@ def test_the_sentence_of_every_kind_follows_the_pointer():
 
 def test_all_cosines_of_all_cards_have_one_scale():
     of, other = beside("digits_vit", "digits_swin")
-    low = {each.rows.low for card in (of, other) for each in only(Map, shown(Kinds(), card)) if each.rows.bounds}
-    assert len(low) == 1
-    assert low.pop() <= min(float(each.rows.values.min()) for each in only(Map, shown(Kinds(), of)))
-    assert {each.rows.low for each in only(Map, shown(Learned(), of))} == {
-        each.rows.low for each in only(Map, shown(Kinds(kind="learned"), of))
-    }
+    scales = {each.rows.scale for card in (of, other) for each in only(Map, shown(Kinds(), card)) if each.rows.bounds}
+    (scale,) = scales
+    every = [only(Map, shown(Kinds(), card)) for card in (of, other)]
+    maps = [of_others(each.rows.values, None) for maps in every for each in maps if each.rows.bounds]
+    values = np.concatenate([each.ravel() for each in maps])
+    assert (scale.low, scale.top) == pytest.approx(np.percentile(values, (1, 99)).tolist(), rel=1e-5)
+    assert values.max() < 1
 
 
 def test_the_share_of_a_bias_is_on_no_scale_of_cosines():
     maps = only(Map, shown(Kinds(), subject("digits_swin")))
-    lowest = min(float(each.rows.values.min()) for each in maps if each.rows.bounds)
-    assert [each.rows.low for each in maps] == [0, *3 * [pytest.approx(math.floor(10 * lowest) / 10)]]
-    assert lowest > 0.1
+    assert [each.rows.scale == SHARES for each in maps] == [True, False, False, False]
 
 
 def test_a_kind_that_a_model_does_not_have_is_no_other_kind():

@@ -1,5 +1,6 @@
 """The product beside the map: the row that glows is the one that is drawn, in every layer and on every grid."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,7 @@ from tests.views.contract import subject
 from vizkit.analysis.attribution.layer_product import Mass, stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_products, same_place
+from vizkit.figure.scales import SHARES
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Columns, Line, Map, Tiles
 from vizkit.views.rollout import Rollout
@@ -51,13 +53,17 @@ def test_the_share_within_the_image_is_said_where_it_is_another_number():
     assert within_image(beside).startswith("The largest place has 60.0 % of the whole row, 75.0 % of what lies on")
 
 
-def test_the_colours_of_all_layers_end_at_the_largest_value_of_the_last():
-    """Where the first layer's own is far larger, a photograph would show nothing at all else."""
+def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_asks():
     of = subject("digits_vit")
     blocks = list(Rollout().show(of))
     (columns,) = (block for block in blocks if isinstance(block, Columns))
-    last = max(float(value) for value in Rollout().rows(of, "cls", 1)[-1].grid.flatten())
-    assert [each.rows.top for part in columns.parts for each in part if isinstance(each, Map)] == pytest.approx([last])
+    assert [each.rows.scale for part in columns.parts for each in part if isinstance(each, Map)] == [SHARES]
     (strip,) = (block for block in blocks if isinstance(block, Tiles))
-    assert [top for _, top in strip.limits] == pytest.approx([last] * 6)
+    assert {(tile.scale.low, tile.scale.top) for tile in strip.maps} == {(0.25, 32)}
+    assert [tile.scale.equal for tile in strip.maps] == pytest.approx([tile.values.mean() for tile in strip.maps])
+    linear = [*Rollout((2, 3), scale="linear").show(of)]
+    (strip,) = (block for block in linear if isinstance(block, Tiles))
+    for tile in strip.maps:
+        assert tile.scale.top == np.delete(tile.values.ravel(), 2 * 8 + 3).max()
+    assert strip.maps[0].scale.top < strip.maps[0].values[2, 3]
     assert any("0.5 × attention + 0.5 × identity" in block.text for block in blocks if isinstance(block, Line))

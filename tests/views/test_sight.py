@@ -9,6 +9,7 @@ from tests.views import sight
 from tests.views.contract import seen, subject
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, curves, heat_map
+from vizkit.figure.scales import between
 from vizkit.views import VIEWS, Entry
 from vizkit.views.blocks import Canvas, Chart, Columns, Folded, Line, Map, Picture, Said, Tile, Tiles
 from vizkit.views.controls import number
@@ -19,8 +20,8 @@ HEAT = np.array([[0.1, 0.2], [0.3, 0.4]])
 
 
 def tiles(*tops: float, title: str = "Small maps", values: tuple = (1, 2), picks: str = "level") -> Tiles:
-    maps = tuple(Tile(f"map {top}", HEAT) for top in tops)
-    return Tiles(title, maps, tuple((0, top) for top in tops), "Small.", picks, values, 1)
+    maps = tuple(Tile(f"map {top}", HEAT, scale=between(0, top)) for top in tops)
+    return Tiles(title, maps, "Small.", picks, values, 1)
 
 
 def line(name: str, top: float = 1.0, y: str = "value") -> Chart:
@@ -32,7 +33,7 @@ def heat(quantity: str = "weight") -> Chart:
 
 
 def over(top: float, quantity: str = "share") -> Map:
-    rows = Rows(HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]), top=top)
+    rows = Rows(HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]), scale=between(0, top))
     return Map(rows, (0.9, 0.9), "Toy of", quantity, said="It is 0.4 at most.")
 
 
@@ -76,7 +77,7 @@ class Vague(Toy):
 class Even(Toy):
     def show(self, of):
         yield Said("It is 0 everywhere.")
-        yield Tiles("", (Tile("none", np.zeros((2, 2))),), ((0, 1),), "Small.")
+        yield Tiles("", (Tile("none", np.zeros((2, 2))),), "Small.")
 
 
 class Bare(Toy):

@@ -137,7 +137,7 @@ def of_evidence(
     return robust([values], unit, signed=True) if signed else replace(of_shares(kind), unit=unit)
 
 
-def between(low: float, top: float, unit: str = "", *, signed: bool = False) -> Scale:
+def between(low: int | float, top: int | float, unit: str = "", *, signed: bool = False) -> Scale:
     """Linear, with known ends."""
     return Scale(LINEAR, float(low), float(top), signed, unit)
 

@@ -95,7 +95,7 @@ def from_json(record: Any) -> Item:
     kind = record.get("kind")
     name = kind.removeprefix(VIEW) if isinstance(kind, str) else ""
     if isinstance(kind, str) and kind.startswith(VIEW) and name in VIEWS:
-        shows = read(class_of(name), record.pop("shows", None), "shows")
+        shows = read(class_of(name), _rescaled(record.pop("shows", None)), "shows")
     elif isinstance(kind, str) and kind in FORMER:
         shows = FORMER[kind](record)
     else:
@@ -109,12 +109,19 @@ def from_json(record: Any) -> Item:
     return item
 
 
+def _rescaled(shows: Any) -> Any:
+    """Without how maps were coloured before all had one scale."""
+    if not isinstance(shows, dict) or shows.get("scale") not in FORMER_SCALES:
+        return shows
+    return {name: value for name, value in shows.items() if name != "scale"}
+
+
 def _rollout(record: dict[str, Any]) -> Rollout:
     """Of 0.1.0, which counted the last layer as `upto`."""
     shows = record.pop("shows", None)
     if isinstance(shows, dict) and "upto" in shows:
         shows = {name: value for name, value in shows.items() if name != "upto"} | {"depth": shows["upto"]}
-    return read(Rollout, shows, "shows")
+    return read(Rollout, _rescaled(shows), "shows")
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,7 @@ def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:
     return read(class_of(view), fields | more, "shows")
 
 
+FORMER_SCALES = ("each map", "shared", "from 0", "from lowest", "one per method", "0 to 1", "to the largest")
 FORMER = {"rollout": _rollout, "channel": _channel, "receptive field": _field, "filters": _filters} | dict.fromkeys(
     ("attention", "features", "all heads", "fused heads"), _attention
 )

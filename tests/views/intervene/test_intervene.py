@@ -46,13 +46,15 @@ def patched():
 def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
     _, blocks = patched
     regions = numbers(blocks)["regions"]
-    best, top = int(regions.reshape(len(regions), -1).max(1).argmax()) + 1, float(np.abs(regions).max())
+    best = int(regions.reshape(len(regions), -1).max(1).argmax()) + 1
     tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
     assert f"after block {best} restores most" in said(blocks)
     assert tiles.chosen == best
-    assert set(tiles.limits) == {(-top, top)}
+    (scale,) = {tile.scale for tile in tiles.maps}
+    top = np.percentile(np.abs(regions), 99)
+    assert (scale.low, scale.top) == pytest.approx((-top, top))
     heat = chart(blocks, f"after block {best}; click").data[1]
-    assert (heat.zmin, heat.zmax) == (-top, top)
+    assert (heat.zmin, heat.zmax) == (scale.low, scale.top)
 
 
 def test_the_class_token_alone_restores_all_after_the_last_block(patched):
@@ -138,7 +140,7 @@ def test_a_logit_is_the_sum_of_its_parts_on_one_scale():
     total = found["embedding"] + found["attention"].sum() + found["mlp"].sum() + found["bias"]
     assert total == pytest.approx(float(of.seen.logits[3] - of.seen.logits[5]), abs=1e-3)
     tiles = next(block for block in blocks if isinstance(block, Tiles))
-    assert len(set(tiles.limits)) == 1
+    assert len({tile.scale for tile in tiles.maps}) == 1
     assert tiles.maps[0].values == pytest.approx(found["places"].sum(0))
     assert "against 5" in said(blocks)
 

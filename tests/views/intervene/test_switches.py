@@ -6,11 +6,10 @@ import torch
 
 from tests.views.contract import everything, subject
 from vizkit.datasets import samples
-from vizkit.figure.canvas.rows import Rows
 from vizkit.interventions import Changes
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Canvas, Later, Map, Said, Tiles
-from vizkit.views.intervene.changed import one_scale, place
+from vizkit.views.intervene.changed import place
 from vizkit.views.intervene.switches import NONE, Switches
 from vizkit.views.rules import RefusedError
 from vizkit.views.settled import settled
@@ -115,22 +114,16 @@ def test_of_two_patches_that_change_places_both_are_needed():
 def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):
     blocks = shown(Switches("pixels:8x8:grey=27,28", map=kind), name)
     *_, tiles = [block for block in blocks if isinstance(block, Tiles)]
-    difference, (low, high) = tiles.maps[-1], tiles.limits[-1]
-    assert difference.signed
-    assert high > 0
-    assert -low == high == pytest.approx(float(np.abs(difference.values).max()))
-    if kind == "relevance":
-        (first, then, _), (one, other, _) = tiles.maps, tiles.limits
-        assert one == other == (0, pytest.approx(max(first.values.max(), then.values.max())))
-    else:
-        before, after = [block.rows for block in blocks if isinstance(block, Map)]
-        assert before.top == after.top > 0
-
-
-def test_the_scale_is_that_of_what_is_shown():
-    whole = Rows(np.array([[0.1, 0.9], [0.2, 0.1]]), (1, 2))  # of which the second row is shown
-    both = one_scale([(whole, torch.tensor([[0.2, 0.1]])), (whole, torch.tensor([[0.1, 0.3]]))])
-    assert [rows.top for rows in both] == pytest.approx([0.3, 0.3])
+    difference, scale = tiles.maps[-1], tiles.maps[-1].scale
+    assert scale.signed
+    assert -scale.low == scale.top > 0
+    assert scale.top <= np.abs(difference.values).max() * 1.0001
+    before, after = (
+        (tile.scale for tile in tiles.maps[:2])
+        if kind == "relevance"
+        else (block.rows.scale for block in blocks if isinstance(block, Map))
+    )
+    assert before == after
 
 
 # ---- what cannot be made, and other models ---------------------------------------------------------------------------

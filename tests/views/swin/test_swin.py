@@ -11,6 +11,7 @@ import vizkit
 from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.swin.merged_colours import turned_to
 from vizkit.datasets import samples
+from vizkit.figure.scales import SHARES
 from vizkit.models.probes import attention_timing, window_parts
 from vizkit.models.probes.attention_timing import Timed
 from vizkit.report.item import Item, stem_of
@@ -144,8 +145,9 @@ def test_stages_tell_the_golden_shapes_of_swin_t():
 def test_the_three_maps_of_a_window_have_one_scale_and_hatch_what_is_masked():
     blocks = list(Window(head=2).show(subject(at=(0.9, 0.9))))
     maps = of_kind(blocks, Map)
-    assert len({each.rows.top for each in maps}) == 1
-    assert max(each.rows.row_of(12 * 14 + 12)[0].max() for each in maps) == pytest.approx(maps[0].rows.top)
+    assert {each.rows.scale for each in maps} == {SHARES}
+    equal = maps[0].rows.scale_of(12 * 14 + 12).equal  # among the 49 places of the window, not the 196 of the image
+    assert equal == pytest.approx(1 / 49, rel=1e-3)
     assert maps[0].rows.key_regions is not None
     assert "row 13, column 13 · window 4 of 4 · 33 of 49 keys masked, hatched" in words(blocks)
     assert "content + bias + mask are exactly the scores" in words(blocks)
@@ -270,8 +272,7 @@ def test_a_swin_beside_a_vit(way, vit):
     blocks = list(Beside(way=way).show(both))
     maps = of_kind(blocks, Map)
     assert len(maps) == len(of_kind(blocks, Chart)) == 2
-    scale = [each.rows.top * each.rows.values.size for each in maps]  # in equal shares
-    assert scale[0] == pytest.approx(scale[1])
+    assert {each.rows.scale for each in maps} == {SHARES}
     assert "Left out of the picture: [cls]" in maps[1].said
     titles = [each.figure.layout.yaxis.title.text for each in of_kind(blocks, Chart)]
     assert titles[0] == "pixels of a 112 × 112 input"
@@ -289,7 +290,7 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     assert all((each["logits_as_it_is"] == found[()]["logits_as_it_is"]).all() for each in found.values())
     said = words(SwitchedOff().show(of))
     assert "Without shift the answer is right for 4 instead of 10 of 12 images of known class. On this image" in said
-    assert len({each.rows.top for each in of_kind(SwitchedOff().show(of), Map)}) == 1
+    assert {each.rows.scale for each in of_kind(SwitchedOff().show(of), Map)} == {SHARES}
 
 
 def test_a_file_says_what_is_off():
