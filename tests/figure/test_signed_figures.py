@@ -49,7 +49,7 @@ def test_a_large_matrix_shows_the_largest_of_each_block():
     weights = np.zeros((3, 6))
     weights[2, 5], weights[0, 0] = 1.0, 0.5
     drawn = blocks(weights, most_px=3)
-    np.testing.assert_array_equal(drawn[0, 0], colours()[127])
+    np.testing.assert_array_equal(drawn[0, 0], colours()[128])
     np.testing.assert_array_equal(drawn[1, 2], colours()[255])
     np.testing.assert_array_equal(drawn[0, 1], colours()[0])
 

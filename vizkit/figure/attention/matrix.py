@@ -6,13 +6,15 @@ import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import SCALE, colours
+from vizkit.figure.palette import colours
+from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.geometry import pixel_box
 from vizkit.traces import Tokens
 
 THUMB = 26
-DECADES = 3  # of a logarithmic scale
 MARGIN, BAR = 24, 14  # px
+PLAIN = {ord("¼"): "1/4", ord("½"): "1/2", ord("×"): "x", ord("−"): "-", ord("≥"): ">=", ord("≤"): "<="}
+"""What the letters of OpenCV lack."""
 WHITE, INK = (255, 255, 255), (30, 30, 46)
 MOST_ON_AXES = 400  # tokens
 Patch = UInt8[np.ndarray, "_ _ 3"] | str
@@ -24,20 +26,16 @@ def matrix(
     key_patches: list[Patch],
     *,
     side_px: int = 900,
-    scale: str = SCALE,
-    log: bool = False,
+    scale: Scale = OWN,
     marked: int | None = None,
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """Every weight a flat square, brightest at the largest. A patch is drawn as its pixels, a special token by name.
-    `log`: each third of the colours is a power of ten. `marked`: the row of this query is framed."""
+    """Every weight a flat square. A patch is drawn as its pixels, a special token by name. `marked`: the row of this
+    query is framed."""
     queries, keys = weights.shape
     cell = max(4, (side_px - THUMB) // max(keys, queries))
     thumb = max(cell, THUMB) if cell >= 10 else cell * 3
-    share = np.clip(weights / max(float(weights.max()), 1e-12), 0, 1)
-    share = np.clip(1 + np.log10(np.maximum(share, 1e-12)) / DECADES, 0, 1) if log else share
-    level = (share * 255).astype(np.uint8)
     out = np.full((thumb + queries * cell, thumb + keys * cell, 3), 255, np.uint8)
-    out[thumb:, thumb:] = colours(scale)[level].repeat(cell, 0).repeat(cell, 1)
+    out[thumb:, thumb:] = colours(scale.palette)[scale.levels(weights)].repeat(cell, 0).repeat(cell, 1)
     for index, patch in enumerate(query_patches):
         place(out, patch, (thumb + index * cell, 0), (cell, thumb))
     for index, patch in enumerate(key_patches):
@@ -49,10 +47,8 @@ def matrix(
     return out
 
 
-def with_names(
-    cells: UInt8[np.ndarray, "_ _ 3"], x: str, y: str, ends: tuple[str, ...], *, scale: str = SCALE
-) -> UInt8[np.ndarray, "height width 3"]:
-    """A matrix with its axes named, and below it what the colours say: `ends` stand along them, from dark to bright."""
+def with_names(cells: UInt8[np.ndarray, "_ _ 3"], x: str, y: str, scale: Scale) -> UInt8[np.ndarray, "height width 3"]:
+    """A matrix with its axes named, and below it what the colours say."""
     height, width = cells.shape[:2]
     out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
     out[MARGIN : MARGIN + height, MARGIN:] = cells
@@ -62,9 +58,9 @@ def with_names(
     out[MARGIN : MARGIN + height, :MARGIN] = np.rot90(side)
     below = out[MARGIN + height :, MARGIN:]
     ramp = np.linspace(0, 255, width).astype(np.uint8)
-    below[BAR : 2 * BAR] = colours(scale)[ramp]
-    for index, words in enumerate(ends):
-        _written(below[2 * BAR :], words, index * width / (len(ends) - 1))
+    below[BAR : 2 * BAR] = colours(scale.palette)[ramp]
+    for at, words in scale.ticks:
+        _written(below[2 * BAR :], words.translate(PLAIN), at * width)
     return out
 
 
@@ -87,11 +83,11 @@ def patches_on_axes(
     """A matrix with the patches of the picture on its axes, cut out of what the model saw; where there are too many to
     be seen, without them."""
     if max(weights.shape) > MOST_ON_AXES:
-        return blocks(weights)
+        return blocks(weights, scale=SHARES.of(weights))
     asked, seen_by = (
         range(len(tokens) - count, len(tokens)) for tokens, count in zip((queries, keys), weights.shape, strict=True)
     )
-    return matrix(weights, on_axis(queries, asked, seen), on_axis(keys, seen_by, seen))
+    return matrix(weights, on_axis(queries, asked, seen), on_axis(keys, seen_by, seen), scale=SHARES)
 
 
 def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height width 3"]) -> list[Patch]:
@@ -108,7 +104,7 @@ def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height 
 
 
 def blocks(
-    weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scale: str = SCALE
+    weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scale: Scale = OWN
 ) -> UInt8[np.ndarray, "height width 3"]:
     """A large matrix without thumbnails: a square for each weight, or the largest weight of a block for each pixel."""
     block = -(-max(weights.shape) // most_px)
@@ -116,9 +112,8 @@ def blocks(
     padded = np.zeros((rows * block, columns * block), weights.dtype)
     padded[: weights.shape[0], : weights.shape[1]] = weights
     largest = padded.reshape(rows, block, columns, block).max((1, 3))
-    level = (np.clip(largest / max(float(weights.max()), 1e-12), 0, 1) * 255).astype(np.uint8)
     cell = max(1, most_px // max(rows, columns))
-    return colours(scale)[level].repeat(cell, 0).repeat(cell, 1)
+    return colours(scale.palette)[scale.levels(largest)].repeat(cell, 0).repeat(cell, 1)
 
 
 def place(out: np.ndarray, patch: np.ndarray | str, corner_yx: tuple[int, int], size_hw: tuple[int, int]) -> None:

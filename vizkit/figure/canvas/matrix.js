@@ -14,22 +14,15 @@ export default function ({ data, parentElement, setStateValue }) {
     const ids = text => new Int32Array(bytes(text).buffer)
     Object.assign(state, { text: data.weights, weights: new Uint16Array(bytes(data.weights).buffer), asks: ids(data.query_ids), keys: ids(data.key_ids) })
   }
-  const colours = bytes(data.colours), top = state.weights.reduce((most, value) => Math.max(most, value), 1)
+  const colours = bytes(data.colours)
   const cell = (id, special, grid) => grid && id >= special.length ? [Math.floor((id - special.length) / grid[1]), (id - special.length) % grid[1]] : null
   const name = (id, special, grid) => {
     const at = cell(id, special, grid)
     return id < 0 ? 'padding' : id < special.length ? `[${special[id]}]` : at ? `row ${at[0] + 1}, column ${at[1] + 1}` : `token ${id + 1}`
   }
-  const value = level => data.share ? percent(level * data.step) : String(Number((level * data.step).toPrecision(2)))
-  const bright = level => clamp(Math.round(255 * (1 + Math.log10(Math.max(level, 1e-9) / top) / data.decades)), 0, 255)
+  const value = level => wordsOf(data.scale, level * data.step)
   let hover = null                                     // [query, key], by their places
-
-  const picture = () => {
-    const sheet = new OffscreenCanvas(keys, queries), inside = sheet.getContext('2d'), cells = inside.createImageData(keys, queries)
-    state.weights.forEach((level, i) => { const at = 3 * bright(level); cells.data.set([colours[at], colours[at + 1], colours[at + 2], 255], 4 * i) })
-    inside.putImageData(cells, 0, 0)
-    return sheet
-  }
+  const picture = () => painted(data.scale, Float32Array.from(state.weights, level => level * data.step), [queries, keys], colours)
   const side = () => canvas.clientWidth - LEFT
   const draw = () => {
     if (!canvas.clientWidth) return
@@ -90,14 +83,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (next >= 0 && next < queries) ask(state.asks[next])
   }
   canvas.setAttribute('aria-label', data.label)
-  const [lowest, ramp, end] = parentElement.querySelector('p').children
-  lowest.textContent = `${value(top / 10 ** data.decades)} or less`; end.textContent = value(top)
-  ramp.style.background = `linear-gradient(90deg, ${[0, 51, 102, 153, 204, 255].map(level => `rgb(${colours.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
-  ramp.replaceChildren(...Array.from({ length: data.decades - 1 }, (_, i) => {   // a stroke at each power of ten between
-    const mark = document.createElement('b')
-    mark.textContent = value(top / 10 ** (data.decades - 1 - i)); mark.style.left = `${100 * (i + 1) / data.decades}%`
-    return mark
-  }))
+  showBar(parentElement.querySelector('p').children, data.scale, colours)
   tell(null)
   Object.assign(state, { draw, picture: null })
   if (!state.resize) { state.resize = new ResizeObserver(() => { if (canvas.clientWidth !== state.width) { state.width = canvas.clientWidth; state.draw() } }); state.resize.observe(canvas) }

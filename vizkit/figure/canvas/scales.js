@@ -34,11 +34,11 @@ const dim = (pen, [x, y, width, height], strength = 1) => {   // the picture und
 }
 const rampOf = (table, direction = '90deg') => `linear-gradient(${direction}, ${Array.from({ length: 17 }, (_, i) => Math.min(255, 16 * i))
   .map(level => `rgb(${table.slice(3 * level, 3 * level + 3).join(' ')})`).join(', ')})`
-const showBar = (place, scale, table) => {             // <p><span></span><i></i><span></span></p>: the ends, and between them the rest
-  const [low, bar, top] = place.children, ticks = scale.ticks
+const showBar = ([low, bar, top], scale, table) => {   // <span></span><i></i><span></span>: the ends, and between them the rest
+  const ticks = scale.ticks
   low.textContent = ticks[0][1]; top.textContent = ticks[ticks.length - 1][1]
   bar.style.background = rampOf(table)
-  place.title = scale.said
+  bar.title = scale.said
   bar.replaceChildren(...ticks.slice(1, -1).map(([at, text]) => {
     const mark = document.createElement('b')
     mark.textContent = text; mark.style.left = 100 * at + '%'

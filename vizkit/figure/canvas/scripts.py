@@ -99,7 +99,7 @@ _GUESS = (
     "<button class='commit'>This is my guess</button></div></section>\n"
 )
 SCRIPTS = {
-    "vizkit_guess": Script(_GUESS, _HERE / "lessons" / "guess.css", (SHORT, _HERE / "lessons" / "guess.js")),
+    "vizkit_guess": Script(_GUESS, _HERE / "lessons" / "guess.css", (*_SCALED, _HERE / "lessons" / "guess.js")),
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
@@ -121,7 +121,7 @@ SCRIPTS = {
         "<div class='panels'><div class='row'></div><output class='says' aria-live='polite'></output>"
         "<div class='strip' role='group' aria-label='Scenes'></div></div>",
         _PANELS / "panels.css",
-        (SHORT, _PANELS / "panels.js"),
+        (*_SCALED, _PANELS / "panels.js"),
     ),
     "vizkit_points": Script(
         "<section><div class='bar'></div><canvas class='plane' tabindex='0' role='application'></canvas>"
@@ -166,7 +166,7 @@ SCRIPTS = {
         "<canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
         "<output aria-live='polite'></output>\n",
         _HERE / "matrix.css",
-        (SHORT, _HERE / "matrix.js"),
+        (*_SCALED, _HERE / "matrix.js"),
     ),
     "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
     "vizkit_walk": Script(
@@ -178,9 +178,9 @@ SCRIPTS = {
     "vizkit_windows": Script(
         "<section><div><nav></nav>\n<output aria-live='polite'></output></div>"
         "<canvas tabindex='0' role='application'></canvas>"
-        "<div><p><span>0</span><i></i><span></span></p><small></small></div></section>",
+        "<div><p><span></span><i></i><span></span></p><small></small></div></section>",
         _WINDOWS / "windows.css",
-        (_WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
+        (*_SCALED, _WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
 TURNED = ("vizkit_look", "vizkit_heads", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")

@@ -45,7 +45,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (one) {                                           // a bar for all of them
     const legend = document.createElement('p')
     legend.append(document.createElement('span'), document.createElement('i'), document.createElement('span'))
-    showBar(legend, drawn[0].scale, tableOf(drawn[0].scale))
+    showBar(legend.children, drawn[0].scale, tableOf(drawn[0].scale))
     heads ? root.querySelector('.corner').prepend(legend) : head('all', 0, '', drawn[0].scale.kind === 'linear' ? drawn[0].scale.said : 'times an equal share').prepend(legend)
   }
   data.maps.forEach((map, index) => {
@@ -66,7 +66,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.figure.toggleAttribute('data-pick', data.pick)
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
     if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
-    if (map.rows && !one) showBar(tile.legend, map.scale, tableOf(map.scale))
+    if (map.rows && !one) showBar(tile.legend.children, map.scale, tableOf(map.scale))
     tile.canvas.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
     tile.canvas.onkeydown = event => {
       if (data.pick && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }

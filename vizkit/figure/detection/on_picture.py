@@ -12,6 +12,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
 from vizkit.figure.saved.panels import meet
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.scales import SHARES
 from vizkit.image import data_url
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
@@ -42,8 +43,8 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """`heats`: what lies over the picture while that id is shown, ≥ 0, each to its own largest value; `quantity`: what
-    they are, with the unit "%" or none. `own`: of the frames that of this id alone. `rgb`: drawn in the place of the
+    """`heats`: what lies over the picture while that id is shown, shares ≥ 0, in times an equal share; `quantity`: of
+    what they are shares. `own`: of the frames that of this id alone. `rgb`: drawn in the place of the
     picture, as large or not."""
 
     title: str
@@ -51,26 +52,19 @@ class Panel:
     tracks: Sequence[Track] = ()
     heats: Mapping[int, Float[np.ndarray, "row column"]] = field(default_factory=dict)
     quantity: str = ""
-    unit: str = ""
     own: bool = False
     rgb: RGB | None = None
-
-    def top(self, id: int) -> str:
-        """The number at the end of its colours."""
-        largest = float(self.heats[id].max())
-        return f"{100 * largest:.1f} %" if self.unit else f"{largest:.2g}"
 
     def pack(self) -> dict[str, Any]:
         heats = None
         if self.heats:
-            maps = np.stack([*self.heats.values()])
-            shares = maps / maps.max((1, 2), keepdims=True).clip(1e-12)
+            maps = np.stack([SHARES.levels(heat) for heat in self.heats.values()])
             heats = {
                 "ids": [*self.heats],
-                "values": text64((shares * 255).round().clip(0, 255).astype(np.uint8)),
+                "values": text64(maps),
                 "grid": maps.shape[1:],
-                "tops": [self.top(id) for id in self.heats],
                 "quantity": self.quantity,
+                "scale": SHARES.packed(),
             }
         return {
             "title": self.title,
@@ -128,7 +122,9 @@ class Panels:
         top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
         if heat is not None:
             floor, ceiling = OPACITIES["over image"]
-            rgb = overlay(rgb, heat, (0.0, 0.0, float(columns), float(rows)), floor=floor, ceiling=ceiling)
+            rgb = overlay(
+                rgb, heat, (0.0, 0.0, float(columns), float(rows)), scale=SHARES, floor=floor, ceiling=ceiling
+            )
         marks: list[Mark] = [Words(fitting(panel.title, SIZE, side), x, y + SIZE, SIZE, INK)]
         marks.append(Raster(rgb, x, top, side, high))
 
@@ -159,11 +155,12 @@ class Panels:
         if not panel.heats:
             return marks, SIZE + 5 + high + 10
         top += high + 3
-        marks.append(Words(f"{panel.quantity} 0", x, top + SIZE, SIZE - 1.5, PALE))
-        if heat is not None:
-            left = x + font(SIZE).getlength(panel.quantity) + 12
-            marks.append(Raster(colours()[None], left, top + 3, x + side - 34 - left, 6.0))
-            marks.append(Words(panel.top(self.chosen), x + side, top + SIZE, SIZE - 1.5, PALE, "end"))
+        ticks = SHARES.ticks
+        low, high_end = f"{panel.quantity} {ticks[0][1]}", ticks[-1][1]
+        marks.append(Words(low, x, top + SIZE, SIZE - 1.5, PALE))
+        left = x + font(SIZE).getlength(low) + 6
+        marks.append(Raster(colours()[None], left, top + 3, x + side - 34 - left, 6.0))
+        marks.append(Words(high_end, x + side, top + SIZE, SIZE - 1.5, PALE, "end"))
         return marks, SIZE + 5 + high + 3 + SIZE + 12
 
 

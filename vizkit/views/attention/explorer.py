@@ -13,7 +13,7 @@ from vizkit.analysis.attention.attention_map import Query, find_query, layers
 from vizkit.analysis.attention.fusion import Fusion, fuse
 from vizkit.analysis.attention.value_weighted import value_weighted
 from vizkit.analysis.remarks import places
-from vizkit.figure.attention.matrix import DECADES, matrix, on_axis, with_names
+from vizkit.figure.attention.matrix import matrix, on_axis, with_names
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import name_of
@@ -154,28 +154,26 @@ class Explorer(View):
 
     # ---- the whole matrix --------------------------------------------------------------------------------------------
     def whole(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Blocks:
-        """Its colours are logarithmic: most weights are a small part of the largest."""
+        """In the colours of the map; an equal share is that among all keys."""
         queries, keys = rows.values.shape
         if max(queries, keys) > MOST_ON_AXES:
             yield Line(f"{queries:,} × {keys:,} weights are too many for a picture of the whole matrix.")
             return
-        yield Line("the whole matrix, in logarithmic colours; the framed row is the map")
+        yield Line("the whole matrix, in times an equal share; the framed row is the map")
         alt = "The whole matrix of attention, a row for each query and a column for each key."
-        data = rows.pack() | {"marked": query_id, "decades": DECADES, "share": not self.by_values}
+        data = rows.pack() | {"marked": query_id, "scale": rows.scale.of(rows.values).packed()}
         tells = {"query": (one_of(shown.query.special), "query")}
         yield Canvas("vizkit_matrix", data, alt, tells, (self.on_paper(of, shown, rows, query_id),), of, "query")
 
     def on_paper(self, of: Subject, shown: Attention, rows: Rows, query_id: int) -> Picture:
         queries, keys = (np.asarray(ids).tolist() for ids in (rows.query_ids, rows.key_ids))
-        seen, top = of.seen_rgb, float(rows.values.max())
+        seen, scale = of.seen_rgb, rows.scale.of(rows.values)
         patches = on_axis(shown.query, queries, seen), on_axis(shown.key, keys, seen)
-        cells = matrix(rows.values, *patches, log=True, marked=queries.index(query_id))
-        steps = [top / 10 ** (DECADES - step) for step in range(DECADES + 1)]
-        words = [f"{value:.2g}" if self.by_values else f"{100 * value:.2g} %" for value in steps]
+        cells = matrix(rows.values, *patches, scale=scale, marked=queries.index(query_id))
         return Picture(
-            with_names(cells, "keys", "queries", (f"{words[0]} or less", *words[1:])),
+            with_names(cells, "keys", "queries", scale),
             "Attention matrix with its patches on the axes",
-            f"Colours are logarithmic, from a thousandth of the largest weight, {words[-1]}, to the largest.",
+            "In times an equal share: every doubling is one step of colour.",
         )
 
 

@@ -76,7 +76,7 @@ class Boxes(OfScene, View):
                 words[each] = of_own(given.names(things.labels)[on[0]], on[1], own)
         if queries:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
-            panels.append(Panel(crossed, found, (), looked, "attention", "%", own=True))
+            panels.append(Panel(crossed, found, (), looked, "attention", own=True))
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
         yield Said(of_found(counts, self.score, given.title))

@@ -62,7 +62,7 @@ class BesideClassifier(OfScene, View):
             shares[title] = None if one.heat is None else (one.share, one.others, one.area)
             maps[title] = maps[title] if one.heat is None else one.heat.clamp(min=0).numpy()
             heats = {chosen: maps[title] / maps[title].sum().clip(1e-12)}
-            panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance", "%"))
+            panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance"))
         told = partial(name_of, names), "asked"
         yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
         yield Said(of_classifiers(given.title, asked, shares))

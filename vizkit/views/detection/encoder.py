@@ -54,7 +54,7 @@ class Encoder(OfScene, View):
         place = self.place if 0 <= self.place < len(looked) else id_at(Tokens("cells", grid=made.grid), (x, y)) or 0
         says, said = given.kept(("places", title), partial(sentences, given, looked))
         maps = dict(enumerate(looked.numpy()))
-        panels = [Panel(given.title.capitalize()), Panel(title, given.true_frames(), (), maps, "attention", "%")]
+        panels = [Panel(given.title.capitalize()), Panel(title, given.true_frames(), (), maps, "attention")]
         more = {"chosen": place, "grid": made.grid, "says": says}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
         yield Said(said or of_strongest(given.title, place, looked[place]))

@@ -21,6 +21,7 @@ from vizkit.analysis.swin.shifted_windows import (
 )
 from vizkit.figure.canvas.rows import Rows, sixteen_bits, step_of, text64
 from vizkit.figure.palette import REGIONS
+from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.windows import windows as drawn
 from vizkit.geometry import name_of
 from vizkit.models.probes.swin_stages import own_mask
@@ -176,6 +177,7 @@ def for_browser(
         "token": token,
         "weights": text64(sixteen_bits(weights.numpy(), 0.0, largest)),
         "unit": step_of(0.0, largest),
+        "scale": SHARES.of(weights[0].numpy()).packed(),
         "numbers": countable,
         "steps": list(zip(STEPS, words, strict=True)),
         "step": step,

@@ -28,6 +28,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
     pen.imageSmoothingEnabled = data.size[1] > 128
     pen.drawImage(card.image, 0, 0, width, height)
+    if (values.length) dim(pen, [0, 0, width, height])
     values.forEach((value, cell) => {                  // nothing before the guess
       pen.globalAlpha = data.opacity[0] + (data.opacity[1] - data.opacity[0]) * value / 255
       pen.fillStyle = `rgb(${colours.slice(3 * value, 3 * value + 3).join(' ')})`

@@ -11,10 +11,9 @@ export default function ({ data, parentElement, setStateValue }) {
   if (state.given !== String(data.chosen)) Object.assign(state, { given: String(data.chosen), chosen: data.chosen })
   state.over = null
   const [height, width] = data.size, colours = bytes(data.colours), [rows, columns] = data.grid
-  const stops = Array.from({ length: 9 }, (_, i) => `rgb(${colours.subarray(96 * Math.min(i, 7.96875), 96 * Math.min(i, 7.96875) + 3).join()})`)
   const make = (tag, props = {}, ...inner) => { const made = Object.assign(document.createElement(tag), props); made.append(...inner); return made }
   while (row.children.length > data.panels.length) row.lastChild.remove()
-  while (row.children.length < data.panels.length) row.append(make('section', {}, make('p'), make('canvas'), make('small', {}, make('span'), make('i'), make('span'))))
+  while (row.children.length < data.panels.length) row.append(make('section', {}, make('p'), make('canvas'), make('small', {}, make('u'), make('span'), make('i'), make('span'))))
   row.style.setProperty('--count', data.panels.length)
   const images = Object.fromEntries(data.panels.map(({ image }) => [image || data.image, null]))
   for (const url of Object.keys(images)) {               // kept from run to run, so that nothing flickers
@@ -53,7 +52,7 @@ export default function ({ data, parentElement, setStateValue }) {
     canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio)
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
     pen.drawImage(images[panel.image || data.image], 0, 0, w, h)
-    if (at >= 0) { pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
+    if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
     const frames = panel.frames.filter(({ id }) => !panel.own || id === shown()), taken = []
     for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, id } of frames) {
@@ -75,9 +74,9 @@ export default function ({ data, parentElement, setStateValue }) {
       const [, canvas, scale] = row.children[i].children, image = images[panel.image || data.image], at = place(panel.heats)
       if (canvas.clientWidth && image.naturalWidth) paint(canvas, panel)
       scale.hidden = !panel.heats
-      scale.firstChild.textContent = panel.heats ? panel.heats.quantity + ' 0' : ''
-      scale.lastChild.textContent = at >= 0 ? panel.heats.tops[at] : '–'
-      scale.children[1].style.background = `linear-gradient(90deg, ${stops})`
+      if (!panel.heats) return
+      scale.firstChild.textContent = panel.heats.quantity
+      showBar([...scale.children].slice(1), panel.heats.scale, colours)
     })
     root.dataset.shown = shown()
   }

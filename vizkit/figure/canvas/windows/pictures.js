@@ -1,9 +1,6 @@
 // What the windows of one block look like, drawn once for a size and put together by windows.js: the grid with its lines,
 // the rolled grid with its regions, and the two matrices of the chosen window. The two files are one module.
 
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-
 // Numbers of one block. A place is a cell of the rolled and padded grid; an id is a token, −1 for padding.
 const blockOf = data => {
   const [rows, columns] = data.grid, [R, C] = data.size, [wr, wc] = data.window, [down, right] = data.shift
@@ -22,7 +19,7 @@ const blockOf = data => {
   const aspect = data.image ? (y1 - y0) * height / rows / ((x1 - x0) * width / columns) : 1   // height of a token by its width
   return {
     rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home,
-    colour, inside, chosenWindow, aspect, most: weights.reduce((a, b) => Math.max(a, b), 1),
+    colour, inside, chosenWindow, aspect, level: at => levelOf(data.scale, weights[at] * data.unit),
   }
 }
 
@@ -40,7 +37,7 @@ const hatch = (pen, x, y, width, height, ink, paper, gap) => {
 }
 
 const picturesOf = (block, data, image, width, ratio, style) => {
-  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, windowOf, home, colour, inside, most, aspect } = block
+  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, windowOf, home, colour, inside, level, aspect } = block
   const ink = style.getPropertyValue('--st-text-color') || '#222'
   const gap = 0.14 * Math.max(wr, wc), boxes = [C + (across - 1) * gap, (R + (R / wr - 1) * gap) * aspect]
   const height = Math.round(clamp(width * boxes[1] / boxes[0], 0.8 * width, 1.15 * width))
@@ -123,7 +120,7 @@ const picturesOf = (block, data, image, width, ratio, style) => {
   })
   const heat = layer(n * cell, n * cell, pen => {
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) if (allowed[i * n + j]) {
-      pen.fillStyle = colour(Math.round(255 * weights[i * n + j] / most)); pen.fillRect(j * cell, i * cell, cell + 0.5, cell + 0.5)
+      pen.fillStyle = colour(level(i * n + j)); pen.fillRect(j * cell, i * cell, cell + 0.5, cell + 0.5)
     }
     pen.drawImage(forbidden, 0, 0)
     numbers(pen, at => allowed[at] ? '1/' + Math.round(1 / (weights[at] * data.unit)) : '0')

@@ -5,7 +5,6 @@ const STORE = new WeakMap()
 const LAST = 5, STEP_MS = 220, PLAY_MS = 900, HOLD_MS = 2200
 const mix = (a, b, t) => a.map((value, i) => value + (b[i] - value) * t)
 const ease = t => t * t * (3 - 2 * t)
-const percent = value => (value >= 0.1 ? Math.round(100 * value) : Number((100 * value).toPrecision(2))) + ' %'
 
 export default function ({ data: given, parentElement, setStateValue }) {
   const data = { ...given, image: given.numbers ? null : given.image }   // where all is counted, on plain paper
@@ -17,7 +16,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
   if (!state.data || drawn.some(part => state.data[part] !== data[part])) state.version = (state.version || 0) + 1
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const block = blockOf(data)
-  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home, colour, inside, most, chosenWindow } = block
+  const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home, colour, inside, level: levelAt, chosenWindow } = block
   let token = inside.findIndex(place => ids[place] === data.token)
   const name = id => data.numbers ? `token ${id + 1}` : `row ${Math.floor(id / columns) + 1}, column ${id % columns + 1}`
 
@@ -147,7 +146,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
     if (t < 1) { matrix(pen, made, where, 1 - t, 1); tiles(pen, made, where.seen, 1 - t) }
     inside.forEach((place, k) => {
       if (ids[place] < 0 && !data.pad_first && t === 1) return
-      const box = mix(where.asks(k), where.home(place), t), level = Math.round(255 * weights[token * n + k] / most)
+      const box = mix(where.asks(k), where.home(place), t), level = levelAt(token * n + k)
       pen.drawImage(made.rolled, place % C * cw, Math.floor(place / C) * ch, cw, ch, ...box)
       pen.globalAlpha = t
       if (allowed[token * n + k]) {
@@ -197,7 +196,6 @@ export default function ({ data: given, parentElement, setStateValue }) {
     title.textContent = `${step + 1}  ${data.steps[step][0]}. `
     said.replaceChildren(title, data.steps[step][1])
     legend.hidden = step < 4
-    legend.lastChild.textContent = percent(most * data.unit)
   }
   const go = (step, play = false) => {                // a far step is reached from the one before it
     const from = Math.abs(step - state.at) <= 1.001 ? state.at : step + (step > state.at ? -1 : 1)
@@ -265,7 +263,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
   Object.assign(state, { data, draw, tell, go, toggle, token: data.token })
   if (state.step === undefined) { state.step = data.step - 1; state.at = state.step }  // a link says where to begin
   canvas.setAttribute('aria-label', data.label)
-  legend.style.setProperty('--ramp', [0, 51, 102, 153, 204, 255].map(level => colour(level)).join(', '))
+  showBar(legend.children, data.scale, bytes(data.colours))
   tell(); describe(-1)
   if (!state.resize) { state.resize = new ResizeObserver(() => state.draw(state.at)); state.resize.observe(canvas) }
   if (data.image && state.source !== data.image) {

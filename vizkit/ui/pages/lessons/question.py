@@ -9,6 +9,7 @@ import streamlit as st
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES, colours
+from vizkit.figure.scales import SHARES
 from vizkit.image import digest_of
 from vizkit.lessons.checking import given
 from vizkit.lessons.judging import Judged, grid_of, marked, options, rule_of
@@ -106,7 +107,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
     grid = tuple(values.shape) if values is not None else next((each.query.grid for each in of.layers), None) or (1, 1)
     shown = np.zeros(0, np.uint8)
     if found is not None and found.values is not None:
-        shown = (255 * found.values / found.values.max()).round().byte().numpy().flatten()
+        shown = SHARES.levels(found.values.numpy()).ravel()
     seen = of.seen_rgb
     data = {
         "image": picture_url(digest_of(seen), seen),
