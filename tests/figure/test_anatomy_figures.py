@@ -75,7 +75,7 @@ def test_the_matrix_has_queries_down_and_keys_across():
     cell, thumb = 30, 30
     assert drawn.shape == (thumb + 2 * cell, thumb + 3 * cell, 3)
     np.testing.assert_array_equal(drawn[thumb + 5, thumb + 5], colours()[255])
-    np.testing.assert_array_equal(drawn[thumb + cell + 5, thumb + cell + 5], colours()[127])
+    np.testing.assert_array_equal(drawn[thumb + cell + 5, thumb + cell + 5], colours()[128])
     np.testing.assert_array_equal(drawn[thumb + 5, thumb + 2 * cell + 5], colours()[0])
     np.testing.assert_array_equal(drawn[thumb + cell + 5, 5], [200, 0, 0])  # second query
     np.testing.assert_array_equal(drawn[5, thumb + 2 * cell + 5], [0, 0, 200])  # third key

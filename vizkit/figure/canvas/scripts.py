@@ -170,7 +170,7 @@ SCRIPTS = {
     ),
     "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
     "vizkit_walk": Script(
-        _WALK_HTML, _WALK / "walk.css", (SHORT, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
+        _WALK_HTML, _WALK / "walk.css", (*_SCALED, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
     ),
     "vizkit_race": Script(_RACE, _HERE / "race.css", (SHORT, _HERE / "race.js")),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),

@@ -13,6 +13,7 @@ from vizkit.analysis.attention.walkthrough import Steps as Computed
 from vizkit.analysis.attention.walkthrough import beside, largest_difference, layer_output, single_head
 from vizkit.analysis.attention.walkthrough import steps as steps_of
 from vizkit.figure.canvas.rows import integers, text64
+from vizkit.figure.scales import SHARES
 from vizkit.geometry import middle_of, name_of
 from vizkit.models.probes.parts import Parts
 from vizkit.traces import Attention
@@ -153,6 +154,7 @@ def for_browser(row: Row) -> dict[str, Any]:
     return {
         **{name: None if vector is None else text64(vector.numpy().astype("<f4")) for name, vector in vectors.items()},
         "scale": head.scale,
+        "shares": SHARES.packed(),
         "head": head.index,
         "experiment": head.experiment,
         "heads": len(parts.weights),

@@ -1,6 +1,6 @@
 // The pictures of the steps. A scene draws step progress `t`, 0 to 1, of query and key `j` in a box of `wide` × `tall` CSS pixels;
 // it may add to `at.hits` what can be clicked and to `at.cells` what says where it comes from, and gives what its colours go to:
-// [lowest, highest, whether signed].
+// a scale (scales.js).
 
 const KEY = '#f97316', DARK = '#0b0d19'
 const part = (t, from, to) => clamp((t - from) / (to - from), 0, 1)
@@ -14,7 +14,8 @@ function scenesOf(row, at) {
     pen.textAlign = options.align || 'left'; pen.textBaseline = 'middle'; pen.fillStyle = options.colour || ink
     pen.fillText(text, x, y, options.room || wide)
   }
-  const signed = (value, limit) => at.shade(at.signed, 127.5 + 127.5 * clamp(value / limit, -1, 1))
+  const around = limit => ({ kind: 'linear', low: -limit, top: limit, signed: true, ticks: [[0, number(-limit, 2)], [0.5, '0'], [1, number(limit, 2)]], said: '' })
+  const signed = (value, limit) => at.shade(at.signed, levelOf(around(limit), value))
   const outline = (x, y, w, h, colour, line = 2.5) => {
     for (const [stroke, width] of [[DARK, line + 2], [colour, line]]) { pen.strokeStyle = stroke; pen.lineWidth = width; pen.strokeRect(x, y, w, h) }
   }
@@ -38,7 +39,7 @@ function scenesOf(row, at) {
     at.patch(pen, id, x, y, side, row)
     outline(x, y, side, side, colour)
   }
-  const ends = limit => [number(-limit, 2), number(limit, 2), true]
+  const ends = around
   const { query_id: asks, query_name: asker } = row.data
   const key = j => row.key.subarray(j * row.d, (j + 1) * row.d)
 
@@ -157,10 +158,10 @@ function scenesOf(row, at) {
     const top = row.weights[row.order[0]], limits = bounds(row.biased), lifted = part(t, 0, 0.7)
     const equation = k => `exp(${number(row.biased[k], 2)}) ÷ Σ exp = ${percent(row.weights[k])}`, says = k => `${row.name(row.ids[k])}: ${equation(k)}`
     write(equation(j), wide / 2, 12, 16, { bold: true, align: 'center' })
-    const end = map(k => at.shade(at.scale, 255 * lifted * row.weights[k] / top), j, says)
+    const end = map(k => at.shade(at.scale, lifted * levelOf(at.shares, row.weights[k])), j, says)
     axis(row.biased, k => lifted * row.weights[k] / top, j, ...limits, end, 'score; height: exp(score) ÷ Σ exp', says,
       value => lifted * Math.exp(value - row.most) / row.sum / top)
-    return ['0 %', percent(top), false]
+    return at.shares
   }
 
   const values = (j, t) => {

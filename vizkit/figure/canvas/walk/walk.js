@@ -58,8 +58,9 @@ export default function ({ data, parentElement, setStateValue }) {
     if (!photo.clientWidth || !state.image?.complete) return
     const w = photo.clientWidth, h = w * high / across, pen = ready(photo, h), j = chosen(), step = state.step
     copy(pen, [0, 0, 1, 1], 0, 0, w, h)
-    const grid = data.key_grid, top = row.weights[row.order[0]], q = rect(data.query_id, w, h)
+    const grid = data.key_grid, top = row.weights[row.order[0]], shares = { ...data.shares, equal: 1 / row.count }, q = rect(data.query_id, w, h)
     const scores = [, , row.scores, row.scaled, row.biased][step], limit = scores && largest(scores.filter((value, k) => !row.masked[k] && Number.isFinite(value)))
+    if (step > 4) dim(pen, [0, 0, w, h], step === 5 ? clamp(t / 0.7, 0, 1) : 1)
     const sharp = step > 5 || step === 5 ? (step === 5 ? clamp(t / 0.7, 0, 1) : 1) : 0
     for (let id = special; grid && id < special + grid[0] * grid[1]; id++) {
       const k = row.position.get(id), at = rect(id, w, h)
@@ -67,7 +68,8 @@ export default function ({ data, parentElement, setStateValue }) {
       if (scores && !(step === 4 && row.masked[k])) {                                                  // scores fill the row, key by key
         pen.globalAlpha = step === 2 && k > t * row.count ? 0 : 0.62; pen.fillStyle = shade(signed, 127.5 + 127.5 * clamp(scores[k] / limit, -1, 1)); pen.fillRect(...at); pen.globalAlpha = 1
       } else if (sharp) {
-        pen.globalAlpha = sharp * (0.2 + 0.65 * row.weights[k] / top); pen.fillStyle = shade(scale, 255 * row.weights[k] / top); pen.fillRect(...at); pen.globalAlpha = 1
+        const level = levelOf(shares, row.weights[k])
+        pen.globalAlpha = sharp * (0.25 + 0.65 * level / 255); pen.fillStyle = shade(scale, level); pen.fillRect(...at); pen.globalAlpha = 1
       }
       if (at[2] > 6) { pen.strokeStyle = 'rgb(255 255 255 / .25)'; pen.lineWidth = 0.6; pen.strokeRect(...at) }
     }
@@ -115,7 +117,7 @@ export default function ({ data, parentElement, setStateValue }) {
     state.t = t
     const style = getComputedStyle(canvas), ink = style.getPropertyValue('--st-text-color') || '#888', tall = TALL, pen = ready(canvas, tall)
     const mixed = share => `color-mix(in srgb, ${ink} ${share}%, transparent)`
-    const at = { pen, wide: canvas.clientWidth, tall, ink, font: style.fontFamily, faint: mixed(9), line: mixed(32), dots: mixed(45), shade, scale, signed, patch,
+    const at = { pen, wide: canvas.clientWidth, tall, ink, font: style.fontFamily, faint: mixed(9), line: mixed(32), dots: mixed(45), shade, scale, signed, shares: { ...data.shares, equal: 1 / row.count }, patch,
       hits: [], cells: [], said: {}, step: state.step }
     const limits = skipped(state.step) ? null : scenesOf(row, at)[state.step](chosen(), t)
     state.hits = at.hits
@@ -126,8 +128,7 @@ export default function ({ data, parentElement, setStateValue }) {
     drawPhoto(t)
     legend.style.visibility = limits ? 'visible' : 'hidden'
     if (limits) {
-      legend.firstChild.textContent = limits[0]; legend.lastChild.textContent = limits[1]
-      legend.style.setProperty('--ramp', [0, 51, 102, 127.5, 153, 204, 255].map(level => shade(limits[2] ? signed : scale, level)).join(', '))
+      showBar(legend.children, limits, limits.signed ? signed : scale)
     }
     Object.assign(root.dataset, { step: state.step, done: t === 1, key: row.name(row.ids[chosen()]), score: row.scores[chosen()],
       difference: row.difference, sum: at.said.sum ?? '' })
