@@ -67,8 +67,7 @@ def view(page: Page) -> None:
         _step(lesson, number, step, of) if step else _end(lesson, of, own)
     except (LessonError, NotApplicable, ReportError) as sentence:
         st.info(plain(f"With {of.name} on this picture this step has no answer: {sentence}"), icon=":material/block:")
-        if st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image")):
-            st.rerun()
+        st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image"))
 
 
 # ---- the shelf -------------------------------------------------------------------------------------------------------
@@ -98,8 +97,7 @@ def _card(name: str) -> None:
             st.caption(f":{LEVELS[lesson.level]}[{lesson.level}] · {lesson.minutes} minutes · {of} questions{begun}")
         words = "Begin" if at == 1 else f"Go on at {at}" if at <= len(lesson.steps) else "Open again"
         kind = "primary" if at == 1 else "secondary"
-        if st.button(words, key=f"open_{name}", type=kind, on_click=_open, args=(name, at if words[0] == "G" else 1)):
-            st.rerun()  # the callback changes the sidebar
+        st.button(words, key=f"open_{name}", type=kind, on_click=_open, args=(name, at if words[0] == "G" else 1))
     st.markdown("\n".join(f"- {plain(sentence)}" for sentence in lesson.able))
 
 
