@@ -66,8 +66,9 @@ def _picture(step: Step, of: Subject) -> str:
         return f"<div class='cells' style='--rows:{rows};--columns:{columns}'>{picture}</div>"
     if step.look is None:
         return ""
-    title = step.look.view.title([of] if step.look.view.together else of)
-    drawn = png(plate(step.look.view, [of], Captions(title, [], [], {})))
+    view = step.look.set_for(of)
+    title = view.title([of] if view.together else of)
+    drawn = png(plate(view, [of], Captions(title, [], [], {})))
     return f"<img alt='{escape(title)}' src='data:image/png;base64,{base64.b64encode(drawn).decode()}'>"
 
 
