@@ -16,8 +16,9 @@ import numpy as np
 
 from vizkit.lessons.expressions import Expression, LessonError, Words, known
 from vizkit.lessons.lesson import Lesson, Question, Step
+from vizkit.lessons.prose import Prose
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Block, Blocks, Canvas, Chart, Grid, Later, Map, Said, Tiles
+from vizkit.views.blocks import Bars, Block, Blocks, Canvas, Chart, Grid, Heading, Later, Line, Map, Said, Tiles
 
 if TYPE_CHECKING:
     from vizkit.views.subject import Subject
@@ -39,8 +40,9 @@ class Asked:
     unit: str = ""
     map: np.ndarray | None = None
 
-    def told_by(self, words: str) -> bool:
-        return bool(self.values) and all(_stands_in(words, value, self.unit) for value in self.values)
+    def told_by(self, words: str, unit: bool = True) -> bool:
+        """`unit`: whether a number of fewer digits is meant where its unit follows."""
+        return bool(self.values) and all(_stands_in(words, each, self.unit if unit else "") for each in self.values)
 
     def drawn_by(self, block: Block) -> bool:
         """Whether a figure has this map, or all these numbers on its axes."""
@@ -120,9 +122,10 @@ def spoilers(
                 for what, _, said in filled:
                     if question.told_by(said) and what != "option" and question.number != at:
                         yield _sentence(step, f"its {what}", question)
-        for block in figures.get(at, ()):
-            for question in (each for each in later.values() if each.number > at):
-                if question.told_by(" · ".join(_words(block))) or question.drawn_by(block):
+        after = [each for each in later.values() if each.number > at]
+        for block in withheld(iter(figures.get(at, ())), after):
+            for question in after:
+                if question.told_by(" · ".join(_words(block)), unit=False) or question.drawn_by(block):
                     yield _sentence(step, "what it shows", question)
         asks = later.get(at)
         if asks and asks.keys and all(told.get(key, at + 1) <= at and told.get(key) != at for key in asks.keys):
@@ -143,7 +146,7 @@ def withheld(blocks: Blocks, later: Iterable[Asked]) -> Blocks:
         elif isinstance(block, Map):
             bars = tuple(bar for bar in block.bars if not tells(f"{bar[1]}"))
             yield replace(block, said="" if tells(block.said) else block.said, said_by={}, bars=bars)
-        elif not isinstance(block, Said) or not tells(block.text):
+        elif not isinstance(block, Said | Line | Heading) or not tells(block.text):
             yield block
 
 
@@ -151,12 +154,13 @@ def _sentence(step: Step, what: str, question: Asked) -> str:
     return f"Line {step.line}: {step.title}: {what} tells what step {question.number} asks."
 
 
-def _filled(text: Any, of: "Subject", words: Words | None) -> str:
-    """Without what depends on a guess."""
+def _filled(text: Prose, of: "Subject", words: Words | None) -> str:
+    """Without measured numbers that another quantity may have by chance: shares, and those of few digits."""
     try:
-        return text.words(text.filled(of, words, guess=0, answer=0))
+        filled = text.filled(of, words, guess=0, answer=0)
     except (LessonError, NotApplicable):
         return ""
+    return text.words(["" if "%" in each or len(re.sub(r"\D", "", each)) < DIGITS else each for each in filled])
 
 
 def _stands_in(words: str, value: float, unit: str) -> bool:
