@@ -70,9 +70,14 @@ class Look:
 
     def set_for(self, of: "Subject", words: Words | None = None) -> "View":
         """As it is set for this model and picture. LessonError, NotApplicable."""
-        measured = {n: each.value(of, words) for n, each in self.settings.items() if isinstance(each, Expression)}
-        whole = {name: int(value) for name, value in measured.items() if float(value).is_integer()}
-        return self._set({**self.settings, **measured, **whole}) if measured else self.view
+        found = {name: each.value(of, words) for name, each in self.settings.items() if isinstance(each, Expression)}
+        numbers = controls(class_of(self.name))
+        return self._set(
+            {
+                **self.settings,
+                **{name: round(each) if type(numbers[name].step) is int else each for name, each in found.items()},
+            }
+        )
 
     def _set(self, settings: Mapping[str, Any]) -> "View":
         cls = class_of(self.name)

@@ -49,9 +49,11 @@ class Asked:
         if self.map is not None:
             return any(_same(self.map, each) for each in _maps(block))
         some = _numbers(block)
-        return bool(self.values) and all(
-            np.isclose(some, value, rtol=1e-6).any() for value in self.values if not float(value).is_integer()
-        ) and not all(float(value).is_integer() for value in self.values)
+        return (
+            bool(self.values)
+            and all(np.isclose(some, value, rtol=1e-6).any() for value in self.values if not float(value).is_integer())
+            and not all(float(value).is_integer() for value in self.values)
+        )
 
 
 def asked(step: Step, number: int, of: "Subject", words: Words | None = None) -> Asked | None:
@@ -171,7 +173,7 @@ def _stands_in(words: str, value: float, unit: str) -> bool:
             same = round(value * (100 if share else 1), places) == float(text)
         except OverflowError:
             continue
-        digits = len(text.lstrip("-0.").replace(".", ""))
+        digits = len(str(abs(int(value))) if float(value).is_integer() else text.lstrip("-0.").replace(".", ""))
         if same and (digits >= DIGITS or (unit and not share and after.startswith(unit)) or (share and digits > 1)):
             return True
     return False

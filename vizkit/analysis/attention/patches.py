@@ -112,7 +112,9 @@ def cost(
     tokens = grid[0] * grid[1] + special
     seen = tokens if window is None else window * window
     attention = 4 * tokens * dim * dim + 2 * seen * tokens * dim
-    return Cost(grid, tokens, seen, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen)
+    return Cost(
+        grid, tokens, seen, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen
+    )
 
 
 @dataclass(frozen=True)
