@@ -71,13 +71,9 @@ class Look:
     def set_for(self, of: "Subject", words: Words | None = None) -> "View":
         """As it is set for this model and picture. LessonError, NotApplicable."""
         found = {name: each.value(of, words) for name, each in self.settings.items() if isinstance(each, Expression)}
-        numbers = controls(class_of(self.name))
-        return self._set(
-            {
-                **self.settings,
-                **{name: round(each) if type(numbers[name].step) is int else each for name, each in found.items()},
-            }
-        )
+        steps = {name: control.step for name, control in controls(class_of(self.name)).items()}
+        whole = {name: round(each) for name, each in found.items() if type(steps[name]) is int}
+        return self._set({**self.settings, **found, **whole})
 
     def _set(self, settings: Mapping[str, Any]) -> "View":
         cls = class_of(self.name)
