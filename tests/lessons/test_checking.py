@@ -21,7 +21,7 @@ from vizkit.standalone.formula import mathml
 
 ROOT = Path(__file__).parents[2]
 GOOD = """## Look
-The model makes {patches()} patches.
+The model makes {rows()} rows of patches.
 
 view: rollout(depth=2)
 ---
@@ -55,7 +55,7 @@ def test_a_good_lesson_has_no_problems(vit):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{patches()}", "{patchs()}", "There is no function patchs. The nearest: patches"),
+        ("{rows()}", "{rowz()}", "There is no function rowz. The nearest: rows"),
         ("depth=2", "depht=2", "Line 14: rollout has no setting depht"),
         ("rollout(depth=2)", "walk_through(step=900)", "Line 14: step is a number from 1 to 10"),
         ("rollout(depth=2)", "patch_merging", "Line 14: "),

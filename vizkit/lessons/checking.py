@@ -62,7 +62,9 @@ def problems(
 def _step(step: Step, of: Subject, words: Words | None, shown: list[Block]) -> Iterator[str]:
     texts = [text for _, text in step.texts]
     written = [expression for text in texts for expression, _ in text.values]
-    for expression in [*written, *(step.question.expressions if step.question else [])]:
+    written += step.question.expressions if step.question else []
+    written += step.look.measured.values() if step.look else []
+    for expression in written:
         try:
             expression.proven(words)
         except LessonError as sentence:

@@ -63,14 +63,19 @@ class Look:
     settings: Mapping[str, Any]
     line: int
 
+    @property
+    def measured(self) -> dict[str, Expression]:
+        """The settings that are."""
+        return {name: value for name, value in self.settings.items() if isinstance(value, Expression)}
+
     @cached_property
     def view(self) -> "View":
         """With the settings that need no model. LessonError for one that it does not have."""
-        return self._set({name: value for name, value in self.settings.items() if not isinstance(value, Expression)})
+        return self._set({name: value for name, value in self.settings.items() if name not in self.measured})
 
     def set_for(self, of: "Subject", words: Words | None = None) -> "View":
         """As it is set for this model and picture. LessonError, NotApplicable."""
-        found = {name: each.value(of, words) for name, each in self.settings.items() if isinstance(each, Expression)}
+        found = {name: each.value(of, words) for name, each in self.measured.items()}
         steps = {name: control.step for name, control in controls(class_of(self.name)).items()}
         whole = {name: round(each) for name, each in found.items() if type(steps[name]) is int}
         return self._set({**self.settings, **found, **whole})

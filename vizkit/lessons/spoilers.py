@@ -92,14 +92,16 @@ def _quantities(question: Question) -> list[Expression]:
 
 
 def _called(node: ast.expr, words: Words | None) -> str:
-    """An expression with every argument named, so that the same is written alike."""
-    if isinstance(node, ast.Call):
-        name, vocabulary = ast.unparse(node.func), known(words)
+    """An expression with every argument named, so that the same is written alike; as it stands where its function is
+    not known, or takes no such arguments."""
+    if isinstance(node, ast.Call) and (word := known(words).get(ast.unparse(node.func))):
         named = {str(part.arg): _called(part.value, words) for part in node.keywords}
-        bound = signature(vocabulary[name]).bind_partial(None, *(_called(arg, words) for arg in node.args), **named)
-        for part in signature(vocabulary[name]).parameters.values():
-            bound.arguments.setdefault(part.name, str(part.default))
-        return f"{name}({', '.join(f'{part}={bound.arguments[part]}' for part in sorted(bound.arguments)[:])})"
+        try:
+            bound = signature(word).bind(None, *(_called(part, words) for part in node.args), **named)
+        except TypeError:
+            return ast.unparse(node)
+        bound.apply_defaults()
+        return f"{ast.unparse(node.func)}({', '.join(f'{name}={bound.arguments[name]}' for name in bound.arguments)})"
     if isinstance(node, ast.BinOp):
         return f"({_called(node.left, words)} {type(node.op).__name__} {_called(node.right, words)})"
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
