@@ -147,7 +147,8 @@ def test_what_is_no_file_of_answers_is_refused(content: bytes):
 def test_a_handout_is_a_page_without_scripts(vit):
     page = document(read(FRONT_GOOD + GOOD), vit)
     assert "<script" not in page
-    assert page.count("<img alt=") == 3  # the rollout, and the picture of each question
+    assert page.count("<img alt=") == 3  # the picture, the rollout, and the picture of the question to it
+    assert page.count("<i style='--row:4;--column:4'") == 1  # the patch in the middle of 8 × 8
     assert "src='data:image/png;base64," in page
     answers = page.partition("Answers, measured")[2]
     assert "<li value='3'><p>64</p></li>" in answers

@@ -56,7 +56,9 @@ def test_what_speaks_against_has_no_share():
 
 
 def test_a_drawing_is_held_against_the_best_of_as_many():
-    """3 + 10 of 20 is 65 %, the best two 10 + 4, 70 %; any two of six a third: (13 / 20 − 1 / 3) / (14 / 20 − 1 / 3)."""
+    """3 + 10 of 20 is 65 %, the best two 10 + 4, 70 %; any two of six a third.
+
+    (13 / 20 − 1 / 3) / (14 / 20 − 1 / 3)."""
     found = judge("draw", [centre(0, 2), centre(1, 1), centre(1, 1)])
     assert found.score == pytest.approx(19 / 22)
     assert found.right
@@ -167,10 +169,10 @@ def test_a_guess_that_no_question_has_is_refused(kind: str, told: object):
 
 def test_a_place_may_be_marked():
     step = STEPS_BY_KIND["point"]
-    assert marked(step, NOBODY, MAP, WORDS) is None
-    assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP, WORDS) == (1, 1)
+    assert marked(step, NOBODY, MAP.shape, WORDS) is None
+    assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP.shape, WORDS) == (1, 1)
     with pytest.raises(LessonError):
-        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP, WORDS)
+        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP.shape, WORDS)
 
 
 class Covered:

@@ -78,7 +78,7 @@ def _step(step: Step, of: Subject, words: Words | None, shown: list[Block]) -> I
                 text.filled(of, words)
         answer = _tried(step.question, of, words) if step.question else None
         if isinstance(answer, Judged) and answer.values is not None:
-            marked(step, of, answer.values, words)
+            marked(step, of, answer.values.shape, words)
         if isinstance(answer, str):
             yield answer
         elif step.reveal is not None:

@@ -81,20 +81,25 @@ def grid_of(question: Question, of: "Subject", words: Words | None = None) -> "T
     return values
 
 
-def cell_at(point: Sequence[float], values: "Tensor") -> Cell:
-    rows, columns = values.shape
+def first_grid(of: "Subject") -> tuple[int, int]:
+    """(rows, columns) of the patches of the first layer that has some; one place of a network without."""
+    return next((each.query.grid for each in of.layers if each.query.grid), (1, 1))
+
+
+def cell_at(point: Sequence[float], grid: Sequence[int]) -> Cell:
+    rows, columns = grid
     x, y = (min(max(float(part), 0.0), 0.9999) for part in point)
     return int(y * rows), int(x * columns)
 
 
-def marked(step: Step, of: "Subject", values: "Tensor", words: Words | None = None) -> Cell | None:
-    """The place that a step frames. Raises LessonError, NotApplicable."""
+def marked(step: Step, of: "Subject", grid: Sequence[int], words: Words | None = None) -> Cell | None:
+    """The place that a step frames, on a grid of (rows, columns). Raises LessonError, NotApplicable."""
     if step.mark is None:
         return None
     if step.mark.text == "patch":
-        return cell_at(of.asked, values)
+        return cell_at(of.asked, grid)
     match step.mark.value(of, words):
-        case (int() as row, int() as column) if 0 <= row < values.shape[0] and 0 <= column < values.shape[1]:
+        case (int() as row, int() as column) if 0 <= row < grid[0] and 0 <= column < grid[1]:
             return row, column
     raise LessonError("mark is a place (row, column) of the map.", step.mark.line)
 
@@ -104,7 +109,7 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
 
     values = grid_of(question, of, words)
     points = [told] if question.kind == "point" else list(told)[:MOST_CELLS]
-    cells = tuple(dict.fromkeys(cell_at(point, values) for point in points))
+    cells = tuple(dict.fromkeys(cell_at(point, values.shape) for point in points))
     flat, total, columns = values.flatten(), float(values.sum()), values.shape[1]
     order = flat.argsort(descending=True, stable=True)
     best = tuple(divmod(int(index), columns) for index in order[: len(cells)])

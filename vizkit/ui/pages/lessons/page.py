@@ -138,7 +138,7 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
             question.reveal(step, found, of, key)
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
-        if place or (step.question and found is None) or step.look is None:
+        if place or step.mark or (step.question and found is None) or step.look is None:
             question.picture(step, found, of, key, question.FOUND if found else of.image)
         if step.look is not None and (found or step.question is None):
             later = asked_after(lesson, number, lambda step: asked_of(step, of, own))
