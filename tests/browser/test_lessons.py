@@ -79,7 +79,7 @@ def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
         taken.append(time.monotonic() - begin)
     assert statistics.median(taken) < SETTLED_S, taken
     expect(page.get_by_role("heading", name="Where you and")).to_be_visible()
-    expect(page.get_by_text("Your places held")).to_be_visible()
+    expect(page.get_by_text("beyond chance yours held")).to_be_visible()
     with page.expect_download() as download:
         tab_to(page, "^BUTTON .*My answers")
         page.keyboard.press("Enter")

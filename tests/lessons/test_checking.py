@@ -21,7 +21,7 @@ from vizkit.standalone.formula import mathml
 
 ROOT = Path(__file__).parents[2]
 GOOD = """## Look
-The model makes {patches()} patches.
+The model makes {rows()} rows of patches.
 
 view: rollout(depth=2)
 ---
@@ -55,7 +55,7 @@ def test_a_good_lesson_has_no_problems(vit):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("{patches()}", "{patchs()}", "There is no function patchs. The nearest: patches"),
+        ("{rows()}", "{rowz()}", "There is no function rowz. The nearest: rows"),
         ("depth=2", "depht=2", "Line 14: rollout has no setting depht"),
         ("rollout(depth=2)", "walk_through(step=900)", "Line 14: step is a number from 1 to 10"),
         ("rollout(depth=2)", "patch_merging", "Line 14: "),
@@ -147,7 +147,8 @@ def test_what_is_no_file_of_answers_is_refused(content: bytes):
 def test_a_handout_is_a_page_without_scripts(vit):
     page = document(read(FRONT_GOOD + GOOD), vit)
     assert "<script" not in page
-    assert page.count("<img alt=") == 3  # the rollout, and the picture of each question
+    assert page.count("<img alt=") == 3  # the picture, the rollout, and the picture of the question to it
+    assert page.count("<i style='--row:4;--column:4'") == 1  # the patch in the middle of 8 × 8
     assert "src='data:image/png;base64," in page
     answers = page.partition("Answers, measured")[2]
     assert "<li value='3'><p>64</p></li>" in answers

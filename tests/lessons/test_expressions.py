@@ -136,6 +136,8 @@ def test_a_view_is_a_name_with_constants():
         "rollout",
         {"depth": -3, "query": "cls", "pair": (1, 2), "full": True},
     )
-    for text in ("rollout(3)", "rollout(depth=here())", "'rollout'", "rollout(depth=1)(2)"):
+    measured = called("rollout(depth=total(here()) / 2)")[1]["depth"]
+    assert measured.value(NOBODY, WORDS) == 10
+    for text in ("rollout(3)", "rollout(depth=nothing.here())", "'rollout'", "rollout(depth=1)(2)"):
         with pytest.raises(LessonError):
             called(text)

@@ -31,10 +31,12 @@ def centre(row: int, column: int) -> tuple[float, float]:
 
 
 def test_a_point_is_its_share_and_its_rank():
-    """Of 20 the patch holds 3, the third after 10 and 4: 3 / 20 = 15 %; of what was to be found, 3 / 10."""
+    """Of 20 the patch holds 3, the third after 10 and 4: 3 / 20 = 15 %, less than any of six would, 4 of 20 a little
+    more: (4 / 20 − 1 / 6) / (10 / 20 − 1 / 6) = 1 / 10."""
     found = judge("point", centre(0, 2))
     assert (found.guess, found.answer, found.right) == ((0, 2), (1, 1), False)
-    assert found.score == pytest.approx(0.3)
+    assert found.score == 0
+    assert judge("point", centre(1, 2)).score == pytest.approx(0.1)
     assert found.sentence == (
         "Your patch holds 15 % of the map, rank 3 of 6; the largest, row 2, column 2, holds 50 %."
     )
@@ -47,22 +49,40 @@ def test_the_best_point_is_right():
 
 
 def test_what_speaks_against_has_no_share():
-    """2 − map: 1 0 −1 / 2 −8 −2; above 0 stand 1 and 2, of sum 3: the first patch holds a third."""
+    """2 − map: 1 0 −1 / 2 −8 −2; above 0 stand 1 and 2, of sum 3: (1 / 3 − 1 / 6) / (2 / 3 − 1 / 6)."""
     found = judge("point", centre(0, 0), answer=parse("2 - here()"))
-    assert found.score == pytest.approx(0.5)
+    assert found.score == pytest.approx(1 / 3)
     assert "33 % of the map, rank 2 of 6; the largest, row 2, column 1, holds 67 %" in found.sentence
 
 
 def test_a_drawing_is_held_against_the_best_of_as_many():
-    """3 + 10 of 20 is 65 %, the best two 10 + 4, 70 %; any two of six a third. 13 / 14 was to be found."""
+    """3 + 10 of 20 is 65 %, the best two 10 + 4, 70 %; any two of six a third.
+
+    (13 / 20 − 1 / 3) / (14 / 20 − 1 / 3)."""
     found = judge("draw", [centre(0, 2), centre(1, 1), centre(1, 1)])
-    assert found.score == pytest.approx(13 / 14)
+    assert found.score == pytest.approx(19 / 22)
     assert found.right
     assert found.sentence == (
         "Your 2 patches hold 65 % of the map; the best that as many can hold is 70 %, and any would hold 33 %."
     )
     assert found.guess.tolist() == [[False, False, True], [False, True, False]]
     assert found.answer.tolist() == [[False, False, False], [False, True, True]]
+
+
+@pytest.mark.parametrize(
+    ("told", "score", "sentence"),
+    [
+        ([centre(0, 0)], 0.0, "0 of your 1 are right; 3 of the 3 are missing."),
+        ([centre(0, 0), centre(1, 1)], 0.25, "1 of your 2 is right; 2 of the 3 are missing."),
+        ([centre(0, 2), centre(1, 1), centre(1, 2)], 1.0, "3 of your 3 are right; none is missing."),
+    ],
+)
+def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told: list, score: float, sentence: str):
+    """Right are the three places of 3 and more; what both have in common, of what either has."""
+    words = {"window": lambda of: (MAP >= 3).float()}
+    found = judged(question("draw", answer=parse("window()")), NOBODY, told, words)
+    assert (found.score, found.sentence) == (score, sentence)
+    assert [*found.best] == [(0, 2), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -149,10 +169,10 @@ def test_a_guess_that_no_question_has_is_refused(kind: str, told: object):
 
 def test_a_place_may_be_marked():
     step = STEPS_BY_KIND["point"]
-    assert marked(step, NOBODY, MAP, WORDS) is None
-    assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP, WORDS) == (1, 1)
+    assert marked(step, NOBODY, MAP.shape, WORDS) is None
+    assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP.shape, WORDS) == (1, 1)
     with pytest.raises(LessonError):
-        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP, WORDS)
+        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP.shape, WORDS)
 
 
 class Covered:
@@ -163,13 +183,13 @@ class Covered:
 
 
 def test_calibration_says_where_both_look():
-    """Guesses 3 of 10 and 2 of 10 of the best, 25 %; in the upper row, the model's in the lower: half a picture."""
+    """Guesses of 3 and 2 of 20, fewer than a sixth; in the upper row, the model's in the lower: half a picture."""
     given: Any = Covered()
     point: Step = STEPS_BY_KIND["point"]
     found = [(point, judge("point", centre(0, 2))), (point, judge("point", centre(0, 1)))]
     found += [(STEPS_BY_KIND["number"], judge("number", value)) for value in (3, 4)]
     assert calibration(found, given) == [
-        "Your places held 25 % of what the best would have held, on average.",
+        "Of what the right places hold beyond chance yours held 0 %, on average.",
         "The model’s places lie below yours, by 50 % of the picture on average.",
         "On the insect: 0 of your 2 patches, 2 of the model’s.",
         "Your numbers are too low, 2 of 2 times.",

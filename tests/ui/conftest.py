@@ -51,9 +51,9 @@ def waiting() -> Iterator[None]:
 
 
 def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
-    """As a visitor who follows a link: this page alone is drawn. Without another picture that of an insect, whose
-    classes two small models know."""
-    query = query if {"image", "models"} & {*query} else {"image": samples.INSECTS[0], **query}
+    """As a visitor who follows a link: this page alone is drawn. Without another picture, or a lesson, that of an
+    insect, whose classes two small models know."""
+    query = query if {"image", "models", "lesson"} & {*query} else {"image": samples.INSECTS[0], **query}
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in query.items():
         test.query_params[name] = value

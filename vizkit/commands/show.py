@@ -101,6 +101,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
                 help="OUT.png, .svg, .html, .npz, or .zip with a slide for each step; repeatable.",
             ),
         ],
+        staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
         model: Models | None = None,
         opening: BesideSettings = BESIDE,
         **typed: Any,
@@ -114,7 +115,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
         models = [opening.load(name, several=True) for name in model or ()]
-        shown = show(entry.name, models, image or None, at=at, edits=edit or [], **settings)
+        shown = show(entry.name, models, image or None, at=at, edits=edit or [], staged=staged, **settings)
         for loaded in models:
             print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")
         print(shown)

@@ -7,6 +7,7 @@ shown.numbers["by_layer"]
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from math import nextafter
@@ -40,6 +41,7 @@ def show(
     *,
     at: object = None,
     edits: Sequence[object] = (),
+    staged: bool = False,
     **settings: object,
 ) -> Showing:
     """What a view of the app shows: in a notebook it shows itself, `save` writes it, `numbers` are its arrays.
@@ -47,7 +49,8 @@ def show(
     `name`: of a view, such as "rollout"; `python -m vizkit show --list` has them all, `help(vizkit.views.Rollout)` the
     settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of a
     picture that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the picture, as a click
-    there; else its middle. `edits`: changes of picture and model, such as "heads:3.5=0".
+    there; else its middle. `edits`: changes of picture and model, such as "heads:3.5=0". `staged`: its figure and its
+    sentence alone.
 
     Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
     not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
@@ -55,7 +58,7 @@ def show(
     entry = _entry(name)
     if entry.only and image is not None:
         settings = {entry.only.field: entry.only.option, **settings}
-    view = _view(entry, settings, at)
+    view = replace(_view(entry, settings, at), staged=staged)
     pictured, image_name = opened(image, entry) if "picture" in reads(view) else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
     subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from vizkit.lessons.expressions import LessonError, Words
 from vizkit.lessons.judging import Judged, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
+from vizkit.lessons.spoilers import spoilers
 from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Block
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -49,30 +51,34 @@ def problems(
     if not 1 / TIMES_OFF <= takes / lesson.minutes <= TIMES_OFF:
         yield f"This takes about {takes:.0f} minutes to read and to answer, not {lesson.minutes}."
     opened = cache(partial(subject, picture=picture or lesson.picture))
-    for step in lesson.steps:
-        on = of or opened(model or step.model or lesson.model)
-        for sentence in _step(step, on, words):
+    subjects, figures = dict[int, Subject](), dict[int, list[Block]]()
+    for number, step in enumerate(lesson.steps, 1):
+        on = subjects[number] = of or opened(model or step.model or lesson.model)
+        for sentence in _step(step, on, words, figures.setdefault(number, [])):
             yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
+    yield from spoilers(lesson, subjects, figures, words)
 
 
-def _step(step: Step, of: Subject, words: Words | None) -> Iterator[str]:
+def _step(step: Step, of: Subject, words: Words | None, shown: list[Block]) -> Iterator[str]:
     texts = [text for _, text in step.texts]
     written = [expression for text in texts for expression, _ in text.values]
-    for expression in [*written, *(step.question.expressions if step.question else [])]:
+    written += step.question.expressions if step.question else []
+    written += step.look.measured.values() if step.look else []
+    for expression in written:
         try:
             expression.proven(words)
         except LessonError as sentence:
             yield str(sentence)
             return
     if step.look is not None:
-        yield from _view(step.look, of)
+        yield from _view(step.look, of, words, shown)
     try:
         for what, text in step.texts:
             if what != "reveal":
                 text.filled(of, words)
         answer = _tried(step.question, of, words) if step.question else None
         if isinstance(answer, Judged) and answer.values is not None:
-            marked(step, of, answer.values, words)
+            marked(step, of, answer.values.shape, words)
         if isinstance(answer, str):
             yield answer
         elif step.reveal is not None:
@@ -98,17 +104,19 @@ def _tried(question: Question, of: Subject, words: Words | None) -> Judged | str
     return found
 
 
-def _view(look: Look, of: Subject) -> Iterator[str]:
+def _view(look: Look, of: Subject, words: Words | None, shown: list[Block]) -> Iterator[str]:
+    """What is wrong with it; `shown` gets what it shows."""
     from vizkit.from_json import ReportError
     from vizkit.hosts.showing import Showing, able
     from vizkit.views.controls import checked
 
     try:
-        able(look.view, [of])
-        blocks = Showing(checked(look.view, [of]), [of]).blocks
-        if not blocks:
+        view = look.set_for(of, words)
+        able(view, [of])
+        shown += Showing(checked(view, [of]), [of]).blocks
+        if not shown:
             yield f"Line {look.line}: {look.name} shows nothing."
-        for block in blocks:
+        for block in shown:
             if getattr(block, "alt", "words") == "":
                 yield f"Line {look.line}: a {type(block).__name__} of {look.name} has no alternative text."
     except (ReportError, NotApplicable) as sentence:

@@ -68,7 +68,7 @@ class Expression:
         from vizkit.traces import NotApplicable
 
         try:
-            return _Run(of, _known(words), given).value(self.tree)
+            return _Run(of, known(words), given).value(self.tree)
         except NotApplicable:
             raise
         except FAILS as error:
@@ -86,7 +86,7 @@ class Expression:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call):
                 try:
-                    word = _Run(None, _known(words), dict.fromkeys(GIVEN)).word(node)
+                    word = _Run(None, known(words), dict.fromkeys(GIVEN)).word(node)
                     signature(word).bind(None, *node.args, **{str(part.arg): None for part in node.keywords})
                 except (LessonError, TypeError) as error:
                     raise LessonError(f"“{ast.unparse(node)[:60]}”: {error}", self.line) from None
@@ -118,14 +118,20 @@ def _harmless(node: ast.AST) -> bool:
 
 
 def called(text: str, line: int = 0) -> tuple[str, dict[str, Any]]:
-    """A name and settings, as `rollout(depth=3)` or `rollout`: words and constants alone."""
+    """A name and settings, as `rollout(depth=3)` or `rollout`: words and constants, or what a function measures, as an
+    Expression."""
     match parse(text, line).tree:
         case ast.Name(id=name):
             return name, {}
         case ast.Call(func=ast.Name(id=name), args=[], keywords=words):
             run = _Run(None, {}, {})
             try:
-                return name, {str(word.arg): run.argument(word.value) for word in words}
+                return name, {
+                    str(word.arg): Expression(ast.unparse(word.value), line, word.value)
+                    if any(isinstance(part, ast.Call) for part in ast.walk(word.value))
+                    else run.argument(word.value)
+                    for word in words
+                }
             except LessonError as sentence:
                 raise LessonError(f"A setting of a view is a number or a word. {sentence}", line) from None
     raise LessonError(f"“{text[:80]}” is no view with settings, as in rollout(depth=3).", line)
@@ -205,7 +211,8 @@ class _Run:
         return f" The nearest: {', '.join(near)}." if near else ""
 
 
-def _known(words: Words | None) -> Words:
+def known(words: Words | None) -> Words:
+    """These, or those of the vocabulary."""
     if words is not None:
         return words
     from vizkit.lessons.vocabulary import VOCABULARY

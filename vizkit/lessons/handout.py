@@ -6,7 +6,7 @@ from html import escape
 from vizkit.from_json import ReportError
 from vizkit.lessons.checking import asked_of, given
 from vizkit.lessons.expressions import LessonError
-from vizkit.lessons.judging import grid_of, in_words, judged, options
+from vizkit.lessons.judging import first_grid, grid_of, in_words, judged, marked, options
 from vizkit.lessons.lesson import Lesson, Step
 from vizkit.settings import __version__
 from vizkit.standalone.formula import mathml
@@ -20,6 +20,8 @@ width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted
 .cells::after { content: ""; position: absolute; inset: 0; background:
 linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
 linear-gradient(90deg, #fffc 1px, #0000 1px) 0 0 / calc(100% / var(--columns)) }
+.cells i { position: absolute; width: calc(100% / var(--columns)); height: calc(100% / var(--rows));
+outline: 3px solid #e11; left: calc(100% * var(--column) / var(--columns)); top: calc(100% * var(--row) / var(--rows)); box-sizing: border-box }
 @media print { .answers { break-before: page } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 
@@ -33,7 +35,7 @@ def document(lesson: Lesson, of: Subject, own: bool = True) -> str:
     answers = "".join(f"<li value='{number}'>{_answer(step, on)}</li>" for number, step, on in asked if step.question)
     facts = f"{escape(of.name)} · {escape(of.image)} · {lesson.minutes} minutes · vizkit {__version__}"
     return around(
-        f"{CSS}<h1>{escape(lesson.title)}</h1><p>{facts}</p><ul>{able}</ul>{steps}"
+        f"{CSS}<h1>{escape(lesson.title)}</h1><p>{facts}</p><ul>{able}</ul>{_seen(of)}{steps}"
         f"<section class='answers'><h2>Answers, measured on this model and picture</h2><ol>{answers}</ol></section>",
         lesson.title,
     )
@@ -54,21 +56,35 @@ def _step(step: Step, of: Subject, number: int) -> str:
 
 
 def _picture(step: Step, of: Subject) -> str:
-    """What the view shows, where it tells no answer; else the picture alone."""
+    """Of a question to the picture, or to a place of it, the picture with its patches; without a question what the
+    view shows, which would tell an answer else."""
     from vizkit.figure.saved.png import png
     from vizkit.figure.saved.single import Captions
     from vizkit.hosts.paper import plate
-    from vizkit.image import data_url
 
-    if step.question is not None:
-        rows, columns = grid_of(step.question, of).shape if step.question.kind in ("point", "draw") else (1, 1)
-        picture = f"<img alt='{escape(of.image)}' src='{data_url(of.seen_rgb)}'>"
+    place = step.question is not None and step.question.kind in ("point", "draw")
+    if place or step.mark is not None:
+        rows, columns = grid_of(step.question, of).shape if place and step.question else first_grid(of)
+        picture = _seen(of)
+        if (cell := marked(step, of, (rows, columns))) is not None:
+            top, left = cell
+            picture += f"<i style='--row:{top};--column:{left}' title='the marked place'></i>"
         return f"<div class='cells' style='--rows:{rows};--columns:{columns}'>{picture}</div>"
+    if step.question is not None:
+        return ""
     if step.look is None:
         return ""
-    title = step.look.view.title([of] if step.look.view.together else of)
-    drawn = png(plate(step.look.view, [of], Captions(title, [], [], {})))
+    view = step.look.set_for(of)
+    title = view.title([of] if view.together else of)
+    drawn = png(plate(view, [of], Captions(title, [], [], {})))
     return f"<img alt='{escape(title)}' src='data:image/png;base64,{base64.b64encode(drawn).decode()}'>"
+
+
+def _seen(of: Subject) -> str:
+    """The picture as the model sees it."""
+    from vizkit.image import data_url
+
+    return f"<img alt='{escape(of.image)}' src='{data_url(of.seen_rgb)}'>"
 
 
 def _answer(step: Step, of: Subject) -> str:

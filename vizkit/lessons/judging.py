@@ -25,7 +25,7 @@ NEAR = 0.06  # of the picture's side: closer means the same place
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """`guess` and `answer`: as expressions have them. `score`: from 0, of what was to be found, to 1. `values`: the map
+    """`guess` and `answer`: as expressions have them. `score`: from 0, what chance would find, to 1. `values`: the map
     of which the patches `guessed` and `best` are; the best of a point is one, of a drawing as many as were painted."""
 
     guess: Any
@@ -81,20 +81,25 @@ def grid_of(question: Question, of: "Subject", words: Words | None = None) -> "T
     return values
 
 
-def cell_at(point: Sequence[float], values: "Tensor") -> Cell:
-    rows, columns = values.shape
+def first_grid(of: "Subject") -> tuple[int, int]:
+    """(rows, columns) of the patches of the first layer that has some; one place of a network without."""
+    return next((each.query.grid for each in of.layers if each.query.grid), (1, 1))
+
+
+def cell_at(point: Sequence[float], grid: Sequence[int]) -> Cell:
+    rows, columns = grid
     x, y = (min(max(float(part), 0.0), 0.9999) for part in point)
     return int(y * rows), int(x * columns)
 
 
-def marked(step: Step, of: "Subject", values: "Tensor", words: Words | None = None) -> Cell | None:
-    """The place that a step frames. Raises LessonError, NotApplicable."""
+def marked(step: Step, of: "Subject", grid: Sequence[int], words: Words | None = None) -> Cell | None:
+    """The place that a step frames, on a grid of (rows, columns). Raises LessonError, NotApplicable."""
     if step.mark is None:
         return None
     if step.mark.text == "patch":
-        return cell_at(of.asked, values)
+        return cell_at(of.asked, grid)
     match step.mark.value(of, words):
-        case (int() as row, int() as column) if 0 <= row < values.shape[0] and 0 <= column < values.shape[1]:
+        case (int() as row, int() as column) if 0 <= row < grid[0] and 0 <= column < grid[1]:
             return row, column
     raise LessonError("mark is a place (row, column) of the map.", step.mark.line)
 
@@ -104,12 +109,13 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
 
     values = grid_of(question, of, words)
     points = [told] if question.kind == "point" else list(told)[:MOST_CELLS]
-    cells = tuple(dict.fromkeys(cell_at(point, values) for point in points))
+    cells = tuple(dict.fromkeys(cell_at(point, values.shape) for point in points))
     flat, total, columns = values.flatten(), float(values.sum()), values.shape[1]
     order = flat.argsort(descending=True, stable=True)
     best = tuple(divmod(int(index), columns) for index in order[: len(cells)])
     held, most = (sum(float(values[cell]) for cell in group) / total for group in (cells, best))
-    score = min(1.0, held / most)
+    chance = len(cells) / flat.numel()
+    score = min(1.0, max(0.0, (held - chance) / (most - chance))) if most > chance else 1.0
     if question.kind == "point":
         cell, rank = cells[0], 1 + int((flat > values[cells[0]]).sum())
         if rank == 1:
@@ -121,12 +127,26 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
     painted, wanted = torch.zeros_like(flat, dtype=torch.bool), torch.zeros_like(flat, dtype=torch.bool)
     painted[[row * columns + column for row, column in cells]] = True
     wanted[order[: len(cells)]] = True
-    which = "Your patch holds" if len(cells) == 1 else f"Your {len(cells)} patches hold"
-    sentence = (
-        f"{which} {_share(held)} of the map; the best that as many can hold is {_share(most)}, and any would hold "
-    )
-    sentence += f"{_share(len(cells) / flat.numel())}."
+    if len(flat.unique()) == 2 and float(flat.min()) == 0:
+        sentence, score, best = _of_set(cells, values)
+        wanted = flat > 0
+    else:
+        which = "Your patch holds" if len(cells) == 1 else f"Your {len(cells)} patches hold"
+        sentence = (
+            f"{which} {_share(held)} of the map; the best that as many can hold is {_share(most)}, and any would hold "
+            f"{_share(chance)}."
+        )
     return Judged(painted.view_as(values), wanted.view_as(values), sentence, score, score > 0.8, values, cells, best)
+
+
+def _of_set(cells: Sequence[Cell], values: "Tensor") -> tuple[str, float, tuple[Cell, ...]]:
+    """Of a map of places that belong to a set or do not: what is said of a drawing, its score, and the set. The score
+    is what both have in common, of what either has: neither one patch nor the whole picture is an answer."""
+    truth = tuple((int(row), int(column)) for row, column in values.nonzero().tolist())
+    hits, of = len({*cells} & {*truth}), len(truth)
+    missing = f"{of - hits} of the {of} {'is' if of - hits == 1 else 'are'} missing" if hits < of else "none is missing"
+    sentence = f"{hits} of your {len(cells)} {'is' if hits == 1 else 'are'} right; {missing}."
+    return sentence, hits / len({*cells} | {*truth}), truth
 
 
 def _number(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
@@ -214,7 +234,7 @@ def calibration(found: Sequence[tuple[Step, Judged]], of: "Subject") -> list[str
     places = [each for _, each in found if each.values is not None]
     if places:
         mean = sum(each.score for each in places) / len(places)
-        said.append(f"Your places held {_share(mean)} of what the best would have held, on average.")
+        said.append(f"Of what the right places hold beyond chance yours held {_share(mean)}, on average.")
         said += [*_side(places), *_on_insect(places, of)] if len(places) > 1 else []
     numbers = [each for step, each in found if step.question is not None and step.question.kind == "number"]
     high = sum(each.guess > each.answer for each in numbers if not each.right)

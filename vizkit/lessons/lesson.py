@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from vizkit.from_json import HALVES
-from vizkit.lessons.expressions import Expression, LessonError, called, parse
+from vizkit.lessons.expressions import Expression, LessonError, Words, called, parse
 from vizkit.lessons.prose import Prose, prose
 from vizkit.views import VIEWS, bundled, class_of
 from vizkit.views.controls import ControlError, controls, setting
 
 if TYPE_CHECKING:
+    from vizkit.views.subject import Subject
     from vizkit.views.view import View
 
 Kind = Literal["point", "draw", "number", "choice", "order"]
@@ -56,21 +57,36 @@ class Question:
 
 @dataclass(frozen=True)
 class Look:
-    """A view by its name in `VIEWS`, with its settings."""
+    """A view by its name in `VIEWS`, with its settings, of which some are measured; on a stage."""
 
     name: str
     settings: Mapping[str, Any]
     line: int
 
+    @property
+    def measured(self) -> dict[str, Expression]:
+        """The settings that are."""
+        return {name: value for name, value in self.settings.items() if isinstance(value, Expression)}
+
     @cached_property
     def view(self) -> "View":
-        """LessonError for a setting that it does not have."""
+        """With the settings that need no model. LessonError for one that it does not have."""
+        return self._set({name: value for name, value in self.settings.items() if name not in self.measured})
+
+    def set_for(self, of: "Subject", words: Words | None = None) -> "View":
+        """As it is set for this model and picture. LessonError, NotApplicable."""
+        found = {name: each.value(of, words) for name, each in self.measured.items()}
+        steps = {name: control.step for name, control in controls(class_of(self.name)).items()}
+        whole = {name: round(each) for name, each in found.items() if type(steps[name]) is int}
+        return self._set({**self.settings, **found, **whole})
+
+    def _set(self, settings: Mapping[str, Any]) -> "View":
         cls = class_of(self.name)
         try:
             for name in self.settings:
                 if name not in controls(cls):
                     raise ControlError(f"{self.name} has no setting {name}; it has {', '.join(controls(cls))}.")
-            return cls(**{name: setting(cls, name, value) for name, value in self.settings.items()})
+            return cls(**{name: setting(cls, name, value) for name, value in settings.items()}, staged=True)
         except ControlError as sentence:
             raise LessonError(str(sentence), self.line) from None
 

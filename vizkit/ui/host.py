@@ -1,6 +1,7 @@
 """Draws any view on a page: its controls in one line, what it shows of every model, its help and its Save."""
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,8 @@ from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
 from vizkit.views import Entry, class_of, reads
+from vizkit.views import entry as entry_of
+from vizkit.views.blocks import Blocks
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.subject import no_model, no_picture
 from vizkit.views.view import View
@@ -62,6 +65,12 @@ def draw(entry: Entry, page: Any) -> None:
         with column:
             reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
+
+
+def draw_staged(view: View, of: NamedSubject, key: str, through: Callable[[Blocks], Blocks]) -> None:
+    """Its figure and its sentence alone, as it is set, of one model; `through`: what is left of them."""
+    to = Drawing(entry_of(view), replace(view, staged=True), [of], "over image", key)
+    show(to, through(to.view.blocks([of] if view.together else of)))
 
 
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, NamedSubject]]:

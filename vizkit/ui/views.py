@@ -131,7 +131,7 @@ def read_now(stem: str) -> Reads:
 def draw(view: View, package: str, line: str) -> None:
     """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
     now = reads_now(view)
-    if chosen.offered(now) != now:
+    if chosen.offered(now) != now or not chosen.followed():
         st.rerun()  # another choice inside the view: the sidebar has to follow
     with st.container(horizontal=True, vertical_alignment="center"):
         if line:

@@ -1,11 +1,11 @@
 """A view: a record of settings that knows what it shows of a subject. Every host draws it from that alone."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from vizkit.views.blocks import Blocks
+    from vizkit.views.blocks import Block, Blocks
 
 
 WIDTH = 100  # characters of a manual's line
@@ -49,7 +49,10 @@ class View:
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
     something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
     asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
-    `by_name`: models are meant by their names alone, `Subject.chosen`, and none is opened."""
+    `by_name`: models are meant by their names alone, `Subject.chosen`, and none is opened.
+    `staged`: shown as its figure and its sentence alone, on whatever host."""
+
+    staged: bool = field(default=False, kw_only=True)
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
@@ -67,6 +70,18 @@ class View:
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
         meaning for this subject."""
         raise NotImplementedError
+
+    def blocks(self, of: Any) -> "Blocks":
+        """What a host draws: all of it, or of a view that is `staged` its figure and its sentence."""
+        if not self.staged:
+            return self.show(of)
+        from vizkit.views.staged import staged
+
+        return staged(self.show(of), self.leads)
+
+    def leads(self, block: "Block") -> bool:
+        """Of a figure that is shown, whether it is the one for a stage; the first is, where a view does not say."""
+        return True
 
     def title(self, of: Any) -> str:
         """Of a saved picture: what it is of, with its settings."""

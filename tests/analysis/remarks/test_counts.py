@@ -24,12 +24,13 @@ def test_pairs_inside_windows_grow_with_the_tokens():
     assert patches.tokens((14, 14), 0, set()).endswith("would be 784.")
 
 
-def test_the_quadratic_part():
-    """2·N²·C of 12·N·C² + 2·N²·C is N / (6C + N): 64 / 256."""
-    assert patches.quadratic(64, 32) == (
-        "Here 25 % of the multiply–adds of one layer, attention and MLP together, grow with the square of the number "
-        "of patches."
+def test_the_part_that_compares_tokens():
+    """2·N·M·C of 12·N·C² + 2·N·M·C is M / (6C + M): 64 / 256."""
+    assert patches.compared(64, 32) == (
+        "Here 25 % of the multiply–adds of one layer, attention and MLP together, compare and mix tokens: that part "
+        "grows with the square of the number of tokens."
     )
+    assert patches.compared(64, 32, windows=True).endswith("grows only as the number of tokens does.")
 
 
 def test_how_far_filters_are_from_noise():
@@ -155,7 +156,7 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     assert half.startswith(
         "Half of the variance of these filters lies in 1 component, that of noise of the same size in 2"
     )
-    assert patches.quadratic(64, 32).startswith("Here 25 % of the multiply–adds")
+    assert patches.compared(64, 32).startswith("Here 25 % of the multiply–adds")
     assert patches.tokens((2, 3), 2, set()).startswith(
         "The model reads this image as 8 tokens, 2 special ones included"
     )

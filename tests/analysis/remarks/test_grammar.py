@@ -558,7 +558,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         patches.tokens((rows, columns), special, windows)
         for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
     ),
-    patches.quadratic: lambda: (patches.quadratic(tokens, 96) for tokens in (1, 11, 196, 8000, 1_000_000)),
+    patches.compared: lambda: (
+        patches.compared(seen, 96, windows) for seen in (1, 49, 1_000_000) for windows in (True, False)
+    ),
     patches.learned: lambda: (
         patches.learned(row_of(p, count), row_of(q, count)) for p, q, count in product(SHARES, SHARES, (1, 2, 8, 28))
     ),

@@ -77,15 +77,21 @@ def shuffle(pixels: Tensor, patch: int, order: Int[Tensor, " patch"]) -> Tensor:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one layer. `flattened`: numbers in a patch. `attention` and `mlp`: multiply–adds of its two parts, projections
-    included. `weight_bytes`: its attention weights in float32."""
+    """Of one layer. `compared`: to how many tokens each attends. `flattened`: numbers in a patch. `attention` and
+    `mlp`: multiply–adds of its two parts, projections included. `weight_bytes`: its attention weights in float32."""
 
     grid: Size
     tokens: int
+    compared: int
     flattened: int
     attention: int
     mlp: int
     weight_bytes: int
+
+    @property
+    def pairs(self) -> int:
+        """That one head compares."""
+        return self.tokens * self.compared
 
     @property
     def layer(self) -> int:
@@ -93,18 +99,22 @@ class Cost:
         return self.attention + self.mlp
 
 
-def cost(size_hw: Size, patch: int, dim: int, heads: int, window: int | None = None, channels: int = 3) -> Cost:
+def cost(
+    size_hw: Size, patch: int, dim: int, heads: int, window: int | None = None, channels: int = 3, special: int = 0
+) -> Cost:
     """What one layer costs: 4·hw·C² + 2·(hw)²·C for global attention, 4·hw·C² + 2·M²·hw·C for windows of M×M tokens,
     and 8·hw·C² for an MLP that is four times as wide as a token.
 
-    hw counts the patches; special tokens and the padding of windows that do not divide the grid are left out, as in the
-    paper.
+    hw counts the patches and `special` tokens; the padding of windows that do not divide the grid is left out, as in
+    the paper.
     """
     grid = grid_of(size_hw, patch)
-    tokens = grid[0] * grid[1]
+    tokens = grid[0] * grid[1] + special
     seen = tokens if window is None else window * window
     attention = 4 * tokens * dim * dim + 2 * seen * tokens * dim
-    return Cost(grid, tokens, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen)
+    return Cost(
+        grid, tokens, seen, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen
+    )
 
 
 @dataclass(frozen=True)

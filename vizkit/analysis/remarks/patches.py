@@ -41,12 +41,13 @@ def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -
     return f" and {times} the pairs, since attention stays inside windows of {inside} tokens"
 
 
-def quadratic(tokens: int, dim: int) -> str:
-    """The part of a layer's multiply–adds, 12·N·C² + 2·N²·C with its MLP, that grows with the square of the tokens."""
-    share = tokens / (6 * dim + tokens)
+def compared(seen: int, dim: int, windows: bool = False) -> str:
+    """The part of a layer's multiply–adds, 12·N·C² + 2·N·M·C with its MLP, that compares and mixes tokens, each with
+    the M that it sees: all N, or those of its window where there are `windows`."""
+    grows = "only as the number of tokens does" if windows else "with the square of the number of tokens"
     return (
-        f"Here {percent(share)} of the multiply–adds of one layer, attention and MLP together, grow with the "
-        "square of the number of patches."
+        f"Here {percent(seen / (6 * dim + seen))} of the multiply–adds of one layer, attention and MLP together, "
+        f"compare and mix tokens: that part grows {grows}."
     )
 
 

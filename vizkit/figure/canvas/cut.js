@@ -230,6 +230,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const count = () => {
     Object.assign(slider, { max: data.sizes.length - 1, value: card.size })
     counted.textContent = grid().words
+    slider.parentElement.hidden = data.sizes.length < 2
     slider.setAttribute('aria-valuetext', `${grid().patch} pixels`)
   }
 

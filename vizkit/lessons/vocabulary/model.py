@@ -23,6 +23,7 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.models.probes.lenses.logit_lens import logit_lens
 from vizkit.models.probes.two_heads import two_heads
 from vizkit.traces import NotApplicable
+from vizkit.views.patches.cost import window_of
 from vizkit.views.subject import Subject
 
 says("rows", "Rows of patches in a layer.", lambda of, layer=1: grid_of(of, layer)[0])
@@ -54,10 +55,12 @@ def _width(of: Subject, layer: At) -> int:
 
 
 @word
-def cost_at(of: Subject, side: Number, patch: Number, window: int = 0) -> int:
+def cost_at(of: Subject, side: Number, patch: Number, window: int | None = None) -> int:
     """Multiply–adds of one layer as wide as this model's, for an image of `side` × `side` pixels cut into patches of
-    `patch` pixels. `window`: its side in tokens, 0 for global attention."""
-    return cost((int(side), int(side)), int(patch), VOCABULARY["width"](of), 1, window or None).layer
+    `patch` pixels. `window`: its side in tokens, 0 for global attention; the model's own where it is left out."""
+    inside = window_of(of) if window is None else window or None
+    special = len(tokens_of(of).special)
+    return cost((int(side), int(side)), int(patch), VOCABULARY["width"](of), 1, inside, special=special).layer
 
 
 @word

@@ -22,7 +22,7 @@ FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insec
 MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 INPUTS = ("cropped", "whole image")
-OFFERED, FOLLOWED = "_sidebar_offers", "_models_followed"
+OFFERED, SHOWN, FOLLOWED = "_sidebar_offers", "_sidebar_shows", "_models_followed"
 KEPT, KEPT_KEYS = "kept_", ("models", "image", "input")
 
 
@@ -57,6 +57,12 @@ def whole_image() -> bool:
 def offered(otherwise: str) -> str:
     """What the sidebar offers now (`views.Reads`); where there is none, as in tests of a view, `otherwise`."""
     return st.session_state.get(OFFERED, otherwise)
+
+
+def followed() -> bool:
+    """Whether the sidebar shows what is chosen now: what a view changes by itself is not drawn there again."""
+    shown = st.session_state.get(SHOWN)
+    return shown is None or shown == {key: st.session_state.get(key) for key in shown}
 
 
 def reads_now(view: Entry) -> Reads:

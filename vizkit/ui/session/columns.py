@@ -37,9 +37,7 @@ def explain_refusal(source: str, sentence: str, offline: bool) -> None:
             chosen = st.session_state["models"]
             st.session_state["models"] = [f"random:{name}" if name == source else name for name in chosen]
 
-        # The callback changes a sidebar widget, so the whole page has to run again.
-        if st.button("Show it with random weights", key=f"random_{source}", on_click=untrained):
-            st.rerun()
+        st.button("Show it with random weights", key=f"random_{source}", on_click=untrained)
 
 
 def accepted(source: str, picture: Picture) -> NamedSubject | None:

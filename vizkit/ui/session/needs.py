@@ -146,9 +146,7 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
         shown = f"shown: {plain(title(instead).removeprefix('random:'))}{untrained}"
         st.caption(f":material/info: {none} {NEEDS[need].words}; {shown}.", width="content")
         for name in (instead, *(name for name in models if ":" not in name)):
-            # The callback changes a sidebar widget, so the whole page has to run again.
-            if st.button(_words_for(name), key=f"add_{name}", type="tertiary", on_click=add, args=(name,)):
-                st.rerun()
+            st.button(_words_for(name), key=f"add_{name}", type="tertiary", on_click=add, args=(name,))
     return [instead]
 
 

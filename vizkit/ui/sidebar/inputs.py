@@ -13,7 +13,7 @@ from vizkit.decoding import MAX_BYTES
 from vizkit.image import RGB, BusyError, ImageError, Picture, digest_of, read_picture
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen, linked_picture, model_names
-from vizkit.ui.session.chosen import INPUTS, MAX_MODELS, OFFERED
+from vizkit.ui.session.chosen import INPUTS, MAX_MODELS, OFFERED, SHOWN
 from vizkit.ui.session.remembered import remembered
 from vizkit.ui.session.uploads import arrived, still_here, uploader
 from vizkit.ui.sidebar import device, gallery
@@ -42,6 +42,7 @@ def sidebar(reads: str) -> None:
         _put_away()
     if "models" in reads:
         _model_picker(whole="picture" in reads)
+    st.session_state[SHOWN] = {key: st.session_state.get(key) for key in ("models", "image")}
     if reads != "nothing":
         device.line()
 

@@ -100,6 +100,8 @@ class WalkThrough(View):
         recorded, row = self.row(of)
         place = row.place_of(self.key)
         data = for_browser(row) | {"at": (self.step, self.key), "steps": [asdict(each) for each in steps(row)]}
+        if self.staged:  # not what is to come
+            data["steps"] = data["steps"][: self.step]
         yield Canvas(
             "vizkit_walk",
             data,
@@ -165,6 +167,8 @@ def sentence(of: Subject, recorded: Attention, row: Row) -> str:
     number, head = row.layer + 1, row.head.index
     most = int(row.weights.argmax())
     largest = f"The largest weight of this row, {percent(float(row.weights[most]))}, goes to {row.key_name(most)}."
+    if row.head.experiment:  # the trace has the model's own weights
+        return largest
     return (
         first_said(
             attention.of_map(recorded, row.asked, number, head, covered), attention.of_head(recorded, number, head)

@@ -37,6 +37,7 @@ from vizkit.views.blocks import (
     Table,
     first_said,
 )
+from vizkit.views.bundled import title as titled
 from vizkit.views.controls import choice, layer
 from vizkit.views.convolution.known import data_of, samples_for
 from vizkit.views.subject import Subject

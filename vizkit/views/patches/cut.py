@@ -59,6 +59,11 @@ class Cut(View):
         yield Line(cut.told(size)[at])
         same = of.kept(("cut for the browser", index), partial(for_browser, of, cut, index))
         data = {**same, "step": self.step, "size": cut.sizes.index(size)}
+        if self.staged:  # nothing of other sizes, or of steps that are to come
+            alone = {"patch": size.patch, "rows": size.grid[0], "columns": size.grid[1], "words": ""}
+            lanes = [words if at < self.step - 2 else "" for at, words in enumerate(same["lanes"])]
+            sheets = [each.for_browser() for each in cut.sheets() if each.step <= self.step]
+            data |= {"sizes": [alone], "size": 0, "own": 0, "lanes": lanes, "sheets": sheets, "other": ""}
         still = tuple(self.on_paper(of, cut, size, point))
         tells = {"patch": (whole(0, WIDEST_PX), "patch")}
         yield Canvas("vizkit_cut", data, "Click a patch to read its numbers.", tells, still, of)

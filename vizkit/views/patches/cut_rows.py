@@ -207,8 +207,9 @@ def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) ->
             continue
         words = f"{counted(grid[0] * grid[1], 'patch', 'patches')} of {patch} × {patch} px"
         if window is None or window[0] == window[1]:
-            count = cost(size_hw, patch, dim, 1, None if window is None else min(*window, *grid))
-            words += f": {counted(count.weight_bytes // 4, 'pair')}, {short(count.attention)} multiply–adds"
+            inside = None if window is None else min(*window, *grid)
+            count = cost(size_hw, patch, dim, 1, inside, special=len(tokens.special))
+            words += f": {counted(count.pairs, 'pair')}, {short(count.attention)} multiply–adds"
         yield Size(patch, grid, words)
 
 

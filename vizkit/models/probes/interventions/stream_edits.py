@@ -67,7 +67,7 @@ def _positioned(loaded: Loaded, edit: Edit) -> Loaded:
     patches = rows.detach()[0, prefix:]
     if edit.how == "scramble":
         order = torch.randperm(len(patches), generator=torch.Generator().manual_seed(edit.numbers[0]))
-        patches = patches[order.to(patches.device)]
+        patches = patches[order.argsort().to(patches.device)]  # as if place i of the picture showed patch order[i]
     else:
         patches = patches.unflatten(0, grid).roll(edit.numbers, (0, 1)).flatten(0, 1)
     model: Any = copy_with(loaded.model, lambda tensor: tensor)

@@ -1,6 +1,7 @@
 """The shelf, a step, and the end of a lesson."""
 
 import contextlib
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -12,15 +13,14 @@ from vizkit.lessons.expressions import LessonError, written
 from vizkit.lessons.judging import Judged, calibration, in_words, judged
 from vizkit.lessons.lesson import Lesson, Look, Step
 from vizkit.lessons.shelf import files, opened
+from vizkit.lessons.spoilers import Asked, asked_after, withheld
 from vizkit.traces import NotApplicable
 from vizkit.ui import host, reading
-from vizkit.ui.asking import open_view
 from vizkit.ui.pages.lessons import kept, question
 from vizkit.ui.pages.lessons.kept import answered, go, said
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen
 from vizkit.ui.session.columns import accepted
-from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.subjects import NamedSubject
 from vizkit.ui.shell import page_of
 from vizkit.ui.sidebar.inputs import sample
@@ -28,11 +28,9 @@ from vizkit.ui.sidebar.strip import small
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.table import show as show_table
 from vizkit.views import VIEWS
-from vizkit.views.address import key_of, to_address
+from vizkit.views.address import to_address
 from vizkit.views.blocks import Table
-from vizkit.views.controls import controls
 
-SET = "_lesson_view"  # which step's view the controls have been set to
 CARD_PX = 515
 HOW = (
     "Every step asks before it shows: predict, then see what the model in front of you answers on your picture, and "
@@ -64,11 +62,10 @@ def view(page: Page) -> None:
     if (of := accepted((own and step and step.model) or source, chosen.picture())) is None:
         return
     try:
-        _step(lesson, number, step, of) if step else _end(lesson, of, own)
+        _step(lesson, number, step, of, own) if step else _end(lesson, of, own)
     except (LessonError, NotApplicable, ReportError) as sentence:
         st.info(plain(f"With {of.name} on this picture this step has no answer: {sentence}"), icon=":material/block:")
-        if st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image")):
-            st.rerun()
+        st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image"))
 
 
 # ---- the shelf -------------------------------------------------------------------------------------------------------
@@ -98,8 +95,7 @@ def _card(name: str) -> None:
             st.caption(f":{LEVELS[lesson.level]}[{lesson.level}] · {lesson.minutes} minutes · {of} questions{begun}")
         words = "Begin" if at == 1 else f"Go on at {at}" if at <= len(lesson.steps) else "Open again"
         kind = "primary" if at == 1 else "secondary"
-        if st.button(words, key=f"open_{name}", type=kind, on_click=_open, args=(name, at if words[0] == "G" else 1)):
-            st.rerun()  # the callback changes the sidebar
+        st.button(words, key=f"open_{name}", type=kind, on_click=_open, args=(name, at if words[0] == "G" else 1))
     st.markdown("\n".join(f"- {plain(sentence)}" for sentence in lesson.able))
 
 
@@ -129,7 +125,7 @@ def _line(lesson: Lesson, number: int) -> None:
                 )
 
 
-def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject) -> None:
+def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) -> None:
     told, key = said(lesson, number, step), kept.key_of(lesson, number)
     found = judged(step.question, of, told) if step.question and told is not None else None
     left, right = st.columns([2, 3], gap="large")
@@ -142,27 +138,18 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject) -> None:
             question.reveal(step, found, of, key)
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
-        if place or (step.question and found is None) or step.look is None:
+        if place or step.mark or (step.question and found is None) or step.look is None:
             question.picture(step, found, of, key, question.FOUND if found else of.image)
         if step.look is not None and (found or step.question is None):
-            reading.guarded(_view, step.look, of, f"{lesson.name}|{number}")
+            later = asked_after(lesson, number, lambda step: asked_of(step, of, own))
+            reading.guarded(_view, step.look, of, f"{lesson.name}|{number}", later)
 
 
-def _view(look: Look, of: NamedSubject, at: str) -> None:
-    """Live: a click and every control answer as on its own page. It begins as the lesson sets it, or a link."""
-    entry, cls = VIEWS[look.name], type(look.view)
-    keys = {key_of(entry, name, control) for name, control in controls(cls).items()}
-    before = st.session_state.get(SET)
-    if before != at or not any(key in st.session_state for key in keys):
-        if before is not None or not any(key in st.query_params for key in keys):
-            for key in keys:
-                st.session_state.pop(key, None)
-            open_view(look.view)
-        st.session_state[SET] = at
-    sources = models_for(entry.needs, [of.source], "picture" in entry.reads, entry.beside)
-    if sources or not entry.needs:
-        host.draw(entry, Page(sources, sources))
-    parameters = to_address(look.view) | {f"{entry.page}_view": entry.title}
+def _view(look: Look, of: NamedSubject, key: str, later: Sequence[Asked]) -> None:
+    """On a stage, as the lesson sets it, without what is asked later."""
+    view, entry = look.set_for(of), VIEWS[look.name]
+    host.draw_staged(view, of, key, partial(withheld, later=later))
+    parameters = to_address(view) | {f"{entry.page}_view": entry.title}
     words = f"Open on its page: **{entry.title}**"
     st.page_link(page_of(entry.page, entry.title), label=words, icon=":material/open_in_full:", query_params=parameters)
 

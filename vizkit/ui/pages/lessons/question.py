@@ -12,7 +12,7 @@ from vizkit.figure.palette import OPACITIES, colours
 from vizkit.figure.scales import SHARES
 from vizkit.image import digest_of
 from vizkit.lessons.checking import given
-from vizkit.lessons.judging import Judged, grid_of, marked, options, rule_of
+from vizkit.lessons.judging import Judged, first_grid, grid_of, marked, options, rule_of
 from vizkit.lessons.lesson import SHARE, Question, Step
 from vizkit.lessons.prose import Prose
 from vizkit.ui.canvas import picture_url, script_canvas
@@ -104,7 +104,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
     question = step.question
     mode = question.kind if question and question.kind in HINTS and found is None else "look"
     values = found.values if found else grid_of(question, of) if question and mode != "look" else None
-    grid = tuple(values.shape) if values is not None else next((each.query.grid for each in of.layers), None) or (1, 1)
+    grid = first_grid(of) if values is None else tuple(values.shape)
     shown = np.zeros(0, np.uint8)
     if found is not None and found.values is not None:
         shown = SHARES.levels(found.values.numpy()).ravel()
@@ -120,7 +120,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
         "opacity": OPACITIES["over image"],
         "guessed": found.guessed if found else (),
         "best": found.best if found else (),
-        "marked": tuple(filter(None, [marked(step, of, values)])) if values is not None else (),
+        "marked": tuple(filter(None, [marked(step, of, grid)])),
         "label": f"The picture as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
         "hint": HINTS.get(mode, ""),
         "words": words,
