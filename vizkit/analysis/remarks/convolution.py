@@ -138,7 +138,8 @@ def moved(
     firsts: Mapping[str, Int[np.ndarray, " distance"]],
     chosen_px: int,
 ) -> str | None:
-    """By model: cosines of the features with those of the unmoved picture, and the first answers. The nearest distance
+    """By model: cosines of the features with those of the unmoved picture, and the first answers of those that choose
+    one. The nearest distance
     at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     others = {
@@ -157,7 +158,8 @@ def moved(
     least = min(cosines, key=lambda each: cosines[each][at])
     if cosines[least][at] > 1 - LITTLE:
         return None
-    return f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}."
+    stay = f"All answers stay; the features of {least} change most" if firsts else f"The features of {least} change"
+    return f"{stay}, to a cosine of {cosines[least][at]:.2f}."
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:

@@ -58,7 +58,8 @@ class Shift(View):
     def show(self, of: Sequence[Subject]) -> Blocks:
         answers = {each.name: each.kept(("moved", MOST_PX), partial(answers_of, each)) for each in of}
         cosines = {name: each.cosine[:, 0].double().numpy() for name, each in answers.items()}
-        firsts = {name: each.logits[:, 0].argmax(-1).numpy() for name, each in answers.items()}
+        choosing = [each.name for each in of if each.loaded.head.exclusive]
+        firsts = {name: answers[name].logits[:, 0].argmax(-1).numpy() for name in choosing}
         yield Said(first_said(convolution.moved(DISTANCES_PX, cosines, firsts, self.distance)))
         lines = [Line(words(each, answers[each.name], self.distance)) for each in of]
         picture = Picture(seen(of[0], self.distance), f"What the model sees, moved by {self.distance} pixels")

@@ -59,7 +59,7 @@ def rows_of(of: Subject, kind: str) -> "Kept":
     """What each does, or what is lost without each, over IMAGES pictures: rows that are there, and how to make them."""
     from vizkit.evaluation.inside import heads
 
-    given = of.loaded, data_for(of), IMAGES
+    given = of.opened, data_for(of), IMAGES
     if kind == BEHAVIOURS:
         return heads.behaviours(*given, weights=of.weights)
     return heads.importance(*given, ABLATION[kind], weights=of.weights)
@@ -93,6 +93,6 @@ def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
 def pruned(of: Subject, order: HeadImportance, kind: str, progress: Callable[[int, int], None]) -> Pruning:
     from vizkit.evaluation.inside import heads
 
-    kept = heads.without(of.loaded, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
+    kept = heads.without(of.opened, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
     measured(kept, progress)
     return heads.pruned(kept.every(), order)
