@@ -68,11 +68,11 @@ class Head:
             (not callable(self.answers), "give `answers`, which outputs are the model's answer."),
             (not callable(self.target), "give `target`, which output is explained where nobody chooses."),
             (self.exclusive and not self.probable, "`exclusive` is for probabilities, which sum to 1."),
-            (self.probable and not self.bounded, "`probable` values are `bounded`."),
             (
                 self.exclusive == bool(self.unjudged),
                 "give `unjudged`, why accuracy has no meaning, unless exactly one output is right.",
             ),
+            (self.probable and not self.bounded, "`probable` values are `bounded`."),
         )
 
     @property
@@ -99,7 +99,7 @@ class Head:
         """A value in its own unit: a per cent is for probabilities."""
         if self.probable:
             return f"{value:.1%}"
-        return (f"{value:z.3f}" if self.bounded else f"{value:.4g}").replace("-", "−")
+        return f"{value:z.3f}".replace("-", "−") if self.bounded else f"{value:.4g}"
 
 
 def scorer(logits: "Tensor", target: "int | Sequence[int]") -> "Callable[[Outputs], Tensor]":

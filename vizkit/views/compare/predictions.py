@@ -108,8 +108,10 @@ def _answer(of: Subject) -> Tensor:
         return logits_of_batch(of.loaded)(of.pixels)[0].cpu()
 
 
-def likenesses(row: Sequence[Subject], every: Sequence[Sequence[Subject]], place: int) -> Tensor:
+def likenesses(row: Sequence[Subject], every: Sequence[Sequence[Subject]], place: int) -> Tensor | str:
     """How like the embeddings of all images are to that of the one in `row`, (image), in a model without classes."""
+    if len(every) < 2:
+        return f"This model gives {row[place].loaded.head.gives}: choose a second image to compare this one with."
     own, others = row[place].embedding, torch.stack([each[place].embedding for each in every])
     return torch.cosine_similarity(own[None], others, dim=-1)
 

@@ -132,7 +132,7 @@ class Robustness(View):
         data = {"models": models, "kinds": kinds, "level": self.level, "exact": exact}
         tells = {"level": (whole(0, LEVELS - 1), "level")}
         still = tuple(self.on_paper(there, rgb))
-        return Canvas("vizkit_withstands", data, f"{quantities(able)} of each model's first answer", tells, still)
+        return Canvas("vizkit_withstands", data, f"{quantities(of)} of each model's first answer", tells, still)
 
     def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Blocks:
         kinds = list(PERTURBATIONS.items())
@@ -201,7 +201,7 @@ class Withstood:
         return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
 
     def text(self, share: float) -> str:
-        return f"{share:.0%}" if self.of.loaded.head.probable else self.of.loaded.head.text(float(share))
+        return f"{share:.0%}" if self.of.loaded.head.probable else self.of.loaded.head.text(share)
 
     def sent(self, kind: str) -> dict[str, Any]:
         """As the script reads it; answers are those to the picture that is drawn."""
@@ -238,8 +238,8 @@ def below(there: Sequence[Withstood], draws: int) -> Blocks:
     columns = {
         each.of.name: {
             "Answer": each.of.loaded.label(each.target),
-            "Unchanged": each.text(each.shares("shift")[0, 0]),
-            **{kind.title: each.text(each.shares(name)[:, 1:].mean()) for name, kind in PERTURBATIONS.items()},
+            "Unchanged": each.text(float(each.shares("shift")[0, 0])),
+            **{kind.title: each.text(float(each.shares(name)[:, 1:].mean())) for name, kind in PERTURBATIONS.items()},
         }
         for each in there
     }
