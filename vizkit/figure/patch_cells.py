@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
-from vizkit.figure.scales import Scale, between
+from vizkit.figure.scales import Scale
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

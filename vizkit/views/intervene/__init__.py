@@ -10,6 +10,7 @@ VIEWS = (
         "Switches",
         "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "intervene.switches:Switches",
+        answers=True,
         name="switches",
     ),
     _entry(
@@ -17,6 +18,7 @@ VIEWS = (
         "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
         "intervene.smallest:Smallest",
         "answers",
+        answers=True,
         name="smallest-set",
     ),
     _entry(
@@ -24,6 +26,7 @@ VIEWS = (
         "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
         "intervene.patching:Patching",
         "transformer",
+        answers=True,
         name="patching",
     ),
     _entry(
@@ -31,6 +34,7 @@ VIEWS = (
         "The direction of a class is added to what a block gives, more and more of it.",
         "intervene.steer:Steer",
         "transformer",
+        answers=True,
         name="steer",
     ),
     _entry(
@@ -46,6 +50,7 @@ VIEWS = (
         "What would the model answer if it ended earlier? Its head after every layer.",
         "intervene.lenses:Lenses",
         "transformer",
+        answers=True,
         name="lenses",
     ),
     _entry(
@@ -53,6 +58,7 @@ VIEWS = (
         "The logit as a sum: what each head and each MLP adds to it.",
         "intervene.direct:Direct",
         "transformer",
+        answers=True,
         name="direct-attribution",
     ),
     _entry(

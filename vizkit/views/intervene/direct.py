@@ -12,7 +12,7 @@ from vizkit.figure.scales import robust
 from vizkit.heads import ITSELF_IN_WORDS, LIKENESS
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
@@ -79,6 +79,7 @@ class Direct(Decision):
         )
         yield Columns(tuple((chart,) for chart in charts))
         yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before))
+        yield Answered(of.loaded)
         yield Proof(of.seen, f"the parts add up to the model's own {number} {agreeing(made.error)}")
         if made.places is not None:
             yield from carried(of, made)

@@ -16,7 +16,20 @@ from vizkit.figure.scales import between, robust
 from vizkit.heads import EMBEDDING, LIKENESS
 from vizkit.image import data_url
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import (
+    Answered,
+    Blocks,
+    Chart,
+    Columns,
+    Heading,
+    Line,
+    Numbers,
+    Picture,
+    Proof,
+    Said,
+    Tile,
+    Tiles,
+)
 from vizkit.views.controls import choice, layer
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
@@ -95,6 +108,7 @@ class Lenses(Decision):
         right = Heading(f"Every patch after layer {number}"), self.patches(of, says, values, compared, number)
         yield Columns(((Heading(f"Read off {lens.read}, after every layer"), curve, first, then), right))
         yield Line(f"The head was trained on {lens.read} alone; what it reads off a patch is no answer of the model.")
+        yield Answered(of.loaded)
         yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")
         arrays = {"logits_by_layer": lens.logits.numpy(), "patches": values[..., target].numpy()}
         yield Numbers(lambda: arrays)

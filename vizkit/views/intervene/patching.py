@@ -19,6 +19,7 @@ from vizkit.models import attention_places, pixels_of
 from vizkit.models.probes.interventions.patching import patch
 from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.views.blocks import (
+    Answered,
     Block,
     Chart,
     Columns,
@@ -186,6 +187,7 @@ class Patching(Decision):
         said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names, loaded.head))
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
+        yield Answered(loaded)
         yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
         if cell is not None:
             yield opened(of, made, block - 1, cell)

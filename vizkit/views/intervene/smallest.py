@@ -18,7 +18,7 @@ from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -98,6 +98,7 @@ class Smallest(View):
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
         yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
         yield Said(of_smallest(result, self.parts, name, head))
+        yield Answered(of.loaded)
         yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)
