@@ -6,6 +6,7 @@ import json
 
 from vizkit.evaluation.outcome import read
 from vizkit.evaluation.scenes import outcome
+from vizkit.training.sequences import answers as texts
 from vizkit.views import bundled
 from vizkit.views.measured_with import EXPERIMENTS, WEIGHTS, digest
 
@@ -21,6 +22,7 @@ def models() -> dict[str, list[str]]:
     for name in ("digits", "insects", "insects_hard"):
         record = f"evaluation/{name}.npz"
         every[record] = [row.name for row in read(EXPERIMENTS / record).models]
+    every["evaluation/texts.npz"] = [f"sequences/{name}" for name in texts.read(EXPERIMENTS / "evaluation/texts.npz")]
     found = outcome.read(EXPERIMENTS / "evaluation" / "scenes.npz")
     every["evaluation/scenes.npz"] = [f"detection/{row.name}" for row in found.models]
     return every

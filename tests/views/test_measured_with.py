@@ -10,6 +10,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views import measured_with
 from vizkit.views.blocks import Line
 from vizkit.views.convolution.shift import Shift
+from vizkit.views.evaluate import texts
 from vizkit.views.evaluate.detectors import Detectors
 from vizkit.views.evaluate.results import Results
 from vizkit.views.intervene import heads_known, similarity
@@ -25,7 +26,7 @@ def made_anew(monkeypatch):
     """All models have other weights."""
 
     def forget():
-        for kept in (others, heads_known.shipped, similarity._files):
+        for kept in (others, heads_known.shipped, similarity._files, texts.recorded):
             kept.cache_clear()
 
     forget()
@@ -56,3 +57,4 @@ def test_what_is_measured_here_is_shown_without_what_was_measured_before(made_an
     assert any("measured with other weights" in text for text in said)
     assert heads_known.shipped("bundled:insects_vit") is None
     assert similarity._files() == []
+    assert texts.recorded() == {}

@@ -21,15 +21,14 @@ def digest(model: str) -> str:
 
 @cache
 def others(record: str) -> tuple[str, ...]:
-    """The models, as people call them, whose weights are not those that a record was measured with."""
+    """The models, by their folders, whose weights are not those that a record was measured with."""
     known: dict[str, dict[str, str]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    changed = [model for model, own in known[record].items() if digest(model) != own]
-    return tuple(bundled.title(f"bundled:{model}").removeprefix("bundled:") for model in changed)
+    return tuple(model for model, own in known[record].items() if digest(model) != own)
 
 
 def refuse_others(record: str) -> None:
     """NotApplicable where a record is of other weights than those that are here."""
-    if models := others(record):
+    if models := [bundled.title(f"bundled:{model}").removeprefix("bundled:") for model in others(record)]:
         was = "was" if len(models) == 1 else "were"
         raise NotApplicable(
             f"{' and '.join(models)} {was} measured with other weights than those that come with vizkit now; these "
