@@ -19,10 +19,21 @@ from vizkit.__main__ import main
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.analysis.trust.scores import undecided
 from vizkit.commands.options import Opening
-from vizkit.heads import EMBEDDING, HEADS, ITSELF, REGRESSION, SIGMOID, SOFTMAX, Head, scorer
+from vizkit.heads import (
+    EMBEDDING,
+    HEADS,
+    ITSELF,
+    LIKENESS,
+    LIKENESS_IN_WORDS,
+    REGRESSION,
+    SIGMOID,
+    SOFTMAX,
+    Head,
+    scorer,
+)
 from vizkit.models import ModelError, pixels_of
-from vizkit.models.probes.model_functions import logits_of_batch
-from vizkit.models.sources.loaded import with_head
+from vizkit.models.probes.model_functions import embedding_of, logits_of_batch
+from vizkit.models.sources.loaded import likened, parts_along, with_head
 from vizkit.scoring import Question, scorable, subject_of
 from vizkit.traces import NotApplicable
 
@@ -74,8 +85,8 @@ def test_a_record_with_a_part_missing_says_what_to_add_where(changed, words):
 
 def test_every_record_is_listed_by_its_name():
     records = {name: value for name, value in vars(heads).items() if isinstance(value, Head)}
-    assert {head.name: head for head in records.values()} == HEADS
-    assert [name.lower() for name in records] == list(HEADS)
+    assert {head.name: head for head in records.values()} == HEADS | {"likeness": LIKENESS}
+    assert [name.lower() for name in records] == [*HEADS, "likeness"]
 
 
 @pytest.mark.parametrize("head", HEADS.values(), ids=list(HEADS))
@@ -161,6 +172,46 @@ def test_an_embedding_is_scored_along_its_own_direction():
     first, then = own.flatten() @ matrix, changed.flatten() @ matrix
     assert float(subject.score(own)[0]) == pytest.approx(float(first.norm()), rel=1e-5)
     assert float(subject.score(changed)[0]) == pytest.approx(float(first @ then / first.norm()), rel=1e-4)
+
+
+def test_a_likeness_is_the_cosine_and_its_gradient_that_of_the_length_along():
+    own = torch.tensor([3.0, 4.0])
+    outputs = torch.tensor([[3.0, 4.0], [6.0, 8.0], [4.0, -3.0], [0.0, 5.0], [0.0, 0.0]])
+    parts = parts_along(outputs, own)
+    torch.testing.assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
+    torch.testing.assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
+    at = own.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(parts_along(at, own)[LIKENESS.target(parts[0])], at)
+    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))
+    assert LIKENESS.lines(parts[3], str) == [("0", "0.800")]
+    assert not torch.isnan(parts_along(own, torch.zeros(2))).any()
+
+
+def test_a_model_without_classes_answers_by_likeness_where_it_is_known_to_what():
+    loaded = vizkit.wrap(Several(7), size_hw=SIZE_HW, head="embedding")
+    own = embedding_of(loaded, pixels_of(loaded, PICTURE))
+    answering = likened(loaded, own)
+    assert (loaded.head, answering.head, answering.label(0)) == (EMBEDDING, LIKENESS, LIKENESS_IN_WORDS)
+    assert LIKENESS.lines(vizkit.trace(answering, PICTURE).logits, answering.label) == [(LIKENESS_IN_WORDS, "1.000")]
+    other = 255 - PICTURE
+    cosine = torch.cosine_similarity(own, embedding_of(answering, pixels_of(answering, other)), dim=0)
+    assert float(LIKENESS.values(vizkit.trace(answering, other).logits)[0]) == pytest.approx(float(cosine), abs=1e-5)
+    with pytest.raises(ModelError, match="cannot have the head 'likeness'"):
+        with_head(loaded, "likeness")
+
+
+def test_an_embedding_that_a_blur_leaves_alike_is_undecided():
+    pixels = torch.ones(1, 3, 4, 8)
+    pixels[..., 0] = 5.0
+
+    def subject(changes: float) -> Subject:
+        def embedding(x):
+            return torch.stack([torch.ones(len(x)), changes * x.flatten(1).std(1)], 1)
+
+        return Subject(lambda x: parts_along(embedding(x), embedding(pixels)[0]), pixels, 0, head=LIKENESS)
+
+    assert "hardly changes when the whole picture has one colour" in undecided(subject(0.01), "mean")
+    assert undecided(subject(2.0), "mean") == ""
 
 
 def test_a_label_is_decided_where_its_probability_is_half_or_more():
@@ -430,10 +481,10 @@ def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
         assert question.explain("generic_relevance").target == ITSELF
 
 
-def test_maps_are_scored_for_probabilities_only(digits):
-    for head in ("regression", "embedding"):
-        with pytest.raises(NotApplicable, match="no probability to score maps by"):
-            scorable(with_head(digits, head))  # pyright: ignore[reportArgumentType]
+def test_maps_are_scored_for_probabilities_and_embeddings_only(digits):
+    scorable(with_head(digits, "embedding"))
+    with pytest.raises(NotApplicable, match="no probability to score maps by"):
+        scorable(with_head(digits, "regression"))
 
 
 NAMES = ("2", "crane", "tabby, tabby cat", "Egyptian cat", "crane", "tiger", "7")

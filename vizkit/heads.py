@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 ITSELF = -1
 """In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
 ITSELF_IN_WORDS = "this picture's own embedding"
+LIKENESS_IN_WORDS = f"likeness to {ITSELF_IN_WORDS}"
 
+TINY = 1e-12  # of a length, where it is divided by
 YES = 0.5
 """The probability from which on an independent label counts as an answer."""
 
@@ -29,7 +31,8 @@ class Head:
     `values`: what is shown of each output, of the same shape. `listed`: which outputs of one image are worth a line, at
     most so many, the first first. `answers`: those that the model gives as its answer. `target`: the one that is
     explained where nobody chooses, `ITSELF` where no single one means anything. `probable`: the values are
-    probabilities, 0 to 1. `exclusive`: exactly one output is right, so they sum to 1 and have rivals.
+    probabilities, 0 to 1. `exclusive`: exactly one output is right, so they sum to 1 and have rivals. `quantity`: what
+    a value is called; `bounded`: none is above 1, which is all of it, so that curves of them share an axis.
 
     `title` is the kind, as a part of a sentence; `output` what an output without a name is called; `gives` ends "this
     model gives …"; `unjudged` is why accuracy has no meaning, "" where it has one.
@@ -46,6 +49,8 @@ class Head:
     target: "Callable[[Tensor], int]" = None  # pyright: ignore[reportAssignmentType]
     probable: bool = False
     exclusive: bool = False
+    quantity: str = "value"
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         wrong = next((said for is_wrong, said in self.faults() if is_wrong), "")
@@ -67,6 +72,7 @@ class Head:
                 self.exclusive == bool(self.unjudged),
                 "give `unjudged`, why accuracy has no meaning, unless exactly one output is right.",
             ),
+            (self.probable and not self.bounded, "`probable` values are `bounded`."),
         )
 
     @property
@@ -91,7 +97,9 @@ class Head:
 
     def text(self, value: float) -> str:
         """A value in its own unit: a per cent is for probabilities."""
-        return f"{value:.1%}" if self.probable else f"{value:.4g}"
+        if self.probable:
+            return f"{value:.1%}"
+        return f"{value:z.3f}".replace("-", "−") if self.bounded else f"{value:.4g}"
 
 
 def scorer(logits: "Tensor", target: "int | Sequence[int]") -> "Callable[[Outputs], Tensor]":
@@ -107,7 +115,7 @@ def scorer(logits: "Tensor", target: "int | Sequence[int]") -> "Callable[[Output
         return lambda outputs: outputs[places]
     if isinstance(target, int) and target != ITSELF:
         return lambda outputs: outputs[..., target]
-    direction = logits.detach() / logits.detach().norm(dim=-1, keepdim=True).clamp(min=1e-12)
+    direction = logits.detach() / logits.detach().norm(dim=-1, keepdim=True).clamp(min=TINY)
     return lambda outputs: (outputs * direction).sum(-1)
 
 
@@ -126,6 +134,8 @@ SOFTMAX = Head(
     target=lambda logits: int(logits.argmax()),
     probable=True,
     exclusive=True,
+    quantity="probability",
+    bounded=True,
 )
 SIGMOID = Head(
     name="sigmoid",
@@ -138,6 +148,8 @@ SIGMOID = Head(
     answers=lambda logits: tuple((logits.sigmoid() >= YES).nonzero().flatten().tolist()),
     target=lambda logits: int(logits.argmax()),
     probable=True,
+    quantity="probability",
+    bounded=True,
 )
 REGRESSION = Head(
     name="regression",
@@ -160,6 +172,22 @@ EMBEDDING = Head(
     listed=lambda logits, count: [],
     answers=lambda logits: (),
     target=lambda logits: ITSELF,
+    quantity="feature",
 )
+LIKENESS = Head(
+    name="likeness",
+    title="an embedding, no classes",
+    output="length",
+    gives="features, not classes",
+    unjudged="there is no answer that could be right",
+    values=lambda parts: parts / parts.norm(dim=-1, keepdim=True).clamp(min=TINY),
+    listed=lambda parts, count: [0],
+    answers=lambda parts: (0,),
+    target=lambda parts: 0,
+    quantity="likeness",
+    bounded=True,
+)
+"""What a model without classes answers where it is known of which picture (`Loaded.likened`): the cosine of an
+embedding with that picture's own. Its "logits" are `parts_along`, of which the first is explained."""
 
 HEADS = {head.name: head for head in (SOFTMAX, SIGMOID, REGRESSION, EMBEDDING)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.heads import ITSELF
+from vizkit.heads import EMBEDDING, ITSELF, LIKENESS
 
 if TYPE_CHECKING:
     from jaxtyping import UInt8
@@ -195,11 +195,22 @@ def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":
 
 
 def scorable(loaded: "Loaded") -> None:
-    """NotApplicable for a model that gives no probabilities: what is measured is how they fall and rise."""
+    """NotApplicable for a model that gives neither probabilities nor an embedding: what is measured is how they fall
+    and rise."""
     from vizkit.traces import NotApplicable
 
-    if not loaded.classifies:
+    if not loaded.head.bounded and loaded.head is not EMBEDDING:
         raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}, so there is no probability to score maps by.")
+
+
+def answering(loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']") -> "Loaded":
+    """The same model; without classes its answer is how like an embedding is that of this very picture."""
+    from vizkit.models import pixels_of
+    from vizkit.models.probes.model_functions import embedding_of
+    from vizkit.models.sources.loaded import likened
+
+    embeds = loaded.head in (EMBEDDING, LIKENESS)
+    return likened(loaded, embedding_of(loaded, pixels_of(loaded, picture))) if embeds else loaded
 
 
 def case_of(
@@ -211,15 +222,17 @@ def case_of(
     again: bool = False,
     layer: str = "",
 ) -> "Case":
-    """One picture of a set with its trace and truth; the target is the class that the model gives it. `shuffled`: the
-    model with random weights, traced for the same class. `again`: allow sensitivity. `layer`: where class activation
-    maps are made."""
+    """One picture of a set with its trace and truth; the target is the class that the model gives it, without classes
+    the likeness to its own embedding. `shuffled`: the model with random weights, traced for the same target. `again`:
+    allow sensitivity. `layer`: where class activation maps are made."""
     from vizkit.analysis.attribution.grad_cam import at_layer
     from vizkit.analysis.trust.scores import Case
     from vizkit.models import families, pixels_of, trace
     from vizkit.models.probes.model_functions import logits_of_batch
 
     picture, _ = images[index]
+    loaded = answering(loaded, picture)
+    shuffled = shuffled and answering(shuffled, picture)
     target = loaded.head.target(logits_of_batch(loaded)(pixels_of(loaded, picture))[0])
 
     def trace_again(pixels: "Tensor") -> "Trace":

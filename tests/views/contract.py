@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import vizkit
+from tests.views import unusual
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
@@ -64,6 +65,7 @@ PICTURES = (
         "digits_gradual": "digit 3",
         "tnt_s_patch16_224": "mayfly nymph",
     }
+    | dict.fromkeys(unusual.UNUSUAL, "mayfly nymph")
 )
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
@@ -102,6 +104,8 @@ BESIDE = {"windows": "two_heads", "digits_swin": "digits_vit"}
 
 @cache
 def model(name: str):
+    if name in unusual.UNUSUAL:
+        return unusual.opened(name)
     if name.startswith("tnt"):
         return vizkit.load(name, pretrained=False, device="cpu")
     if name not in OWN_MODULES:

@@ -17,6 +17,7 @@ from vizkit.hosts.paper import sheet
 from vizkit.hosts.stage import stage
 from vizkit.report.item import Item, Other
 from vizkit.report.making import made
+from vizkit.views import entry
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Answered,
@@ -40,6 +41,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import ControlError, controls, setting
+from vizkit.views.relevance.decision import Decision
 from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
@@ -305,6 +307,20 @@ def look_of(trace: Any, place: int) -> tuple[str, tuple]:
     return colour, (colour, line and line.dash, getattr(trace, "mode", ""), pattern)
 
 
+def unannounced(found: list[Seen]) -> list[str]:
+    """A view beside whose answers stands what the model knows says in its entry that it shows answers."""
+    return [str(one) for one in found[:1] if answered(one) and not entry(one.view).answers]
+
+
+def answered(one: Seen) -> bool:
+    return any(isinstance(block, Answered) for block in one.blocks)
+
+
+def unexplained(found: list[Seen]) -> list[str]:
+    """Of a class that is explained stands what the model knows beside it."""
+    return [str(one) for one in drawn(found) if isinstance(one.view, Decision) and not answered(one)]
+
+
 # ---- clicks ---------------------------------------------------------------------------------------------------------
 def not_a_setting(found: list[Seen]) -> list[str]:
     """What a click sets is a setting, with a value that it can have: so it is in the link too."""
@@ -344,5 +360,7 @@ RULES = (
     scales_of_their_own,
     bare_axes,
     colours_that_change,
+    unannounced,
+    unexplained,
     not_a_setting,
 )

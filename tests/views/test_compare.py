@@ -9,17 +9,20 @@ import pytest
 import torch
 
 import vizkit
+from tests.views.contract import texts
 from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
 from vizkit.datasets import samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
+from vizkit.heads import LIKENESS
+from vizkit.models.sources.loaded import with_head
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Download, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.maps import Found, scale_of
 from vizkit.views.compare.predictions import DISAGREEING, Answers, Predictions
 from vizkit.views.compare.robustness import Robustness, answers
-from vizkit.views.settled import flat
+from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"
@@ -105,7 +108,12 @@ def test_photographs_and_features():
     insects, features = subject("bundled:insects_vit", "flower"), subject(FEATURES, "flower")
     blocks = list(Predictions(images=("flower",)).show([features, insects]))
     (row,) = of_kind(blocks, Canvas)[0].data["rows"]
-    assert "features, not classes" in row["cells"][0]["refused"]
+    assert "choose a second image" in row["cells"][0]["refused"]
+    both = list(Predictions(images=("flower", "china")).show([features, insects]))
+    cells = {each["name"]: each["cells"][0] for each in of_kind(both, Canvas)[0].data["rows"]}
+    like = torch.cosine_similarity(features.embedding, features.pictured("china").embedding, dim=0)
+    assert [(name, text) for name, text, _ in cells["flower"]["bars"]] == [("china", LIKENESS.text(float(like)))]
+    assert [name for name, *_ in cells["china"]["bars"]] == ["flower"]
     assert row["cells"][1]["box"][1] == 0.0 < row["cells"][1]["box"][0], "the model sees a square of it"
     alone = list(Predictions(images=("flower",)).show([insects]))
     assert of_kind(alone, Said)[0].text.startswith("bundled:insects_vit says of “flower”: ")
@@ -228,12 +236,21 @@ def test_mean_and_range_of_several_draws(insects):
     assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
 
 
-def test_an_image_without_cells_and_a_model_without_classes_are_refused(insects):
+def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):
     tiny = Subject(insects[2].open, np.zeros((9, 40, 3), np.uint8))
     with pytest.raises(NotApplicable, match="fewer than 14 pixels"):
         list(Robustness().show([tiny]))
-    with pytest.raises(NotApplicable, match="features, not classes"):
-        list(Robustness().show([subject(FEATURES)]))
+    value = Subject(lambda: with_head(insects[2].loaded, "regression"), insects[2].rgb)
+    with pytest.raises(NotApplicable, match="values, not classes"):
+        list(Robustness().show([value]))
+
+
+def test_features_withstand_as_far_as_they_stay_alike():
+    blocks = settled(Robustness(draws=1).show([subject(FEATURES)]))
+    assert "the likeness of the changed pictures to the picture itself" in of_kind(blocks, Said)[0].text
+    rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]
+    assert ["Unchanged", "1.000"] in rows
+    assert "probab" not in " ".join(text for block in blocks for text in texts(block))
 
 
 def test_the_chart_holds_the_numbers_and_marks_the_strength():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
+from tests.views.unusual import UNUSUAL
 from vizkit.datasets import samples
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import read_fields
@@ -89,6 +90,15 @@ def test_classes_may_have_no_names(view):
     picture = contract.PICTURES[name]
     found = seen(class_of(view), Subject(lambda: loaded, samples.picture(picture), image=picture), False)
     assert contract.not_refused(found) == []
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize("view", [view for view, entry in VIEWS.items() if "models" in entry.reads])
+def test_of_any_model_a_view_shows_something_or_says_in_a_sentence_why_not(view, name):
+    found = seen(class_of(view), subject(name), False)
+    rules = (contract.not_blocks, contract.not_plain, contract.not_refused, contract.not_finite)
+    assert {rule.__name__: broken for rule in rules if (broken := rule(found))} == {}
 
 
 @pytest.mark.parametrize("view", VIEWS)

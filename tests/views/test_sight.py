@@ -11,8 +11,9 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, curves, heat_map
 from vizkit.figure.scales import between
 from vizkit.views import VIEWS, Entry
-from vizkit.views.blocks import Canvas, Chart, Columns, Folded, Line, Map, Picture, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Canvas, Chart, Columns, Folded, Line, Map, Picture, Said, Tile, Tiles
 from vizkit.views.controls import number
+from vizkit.views.relevance.decision import Decision
 from vizkit.views.view import How, View
 
 # ---- each rule can fail ----------------------------------------------------------------------------------------------
@@ -127,6 +128,15 @@ class OneColour(Toy):
         yield Chart(figure.update_traces(line_color="#000000"), "Two lines alike")
 
 
+class Unannounced(Toy):
+    def show(self, of):
+        yield Answered(of.loaded)
+
+
+class Unexplained(Toy, Decision):
+    """Explains a class."""
+
+
 class Nowhere(Toy):
     def show(self, of):
         yield tiles(0.5, 0.5, picks="nothing")
@@ -167,6 +177,8 @@ def test_a_good_toy_breaks_no_rule(rule):
         (sight.bare_axes, NoQuantity),
         (sight.colours_that_change, TwoColours),
         (sight.colours_that_change, OneColour),
+        (sight.unannounced, Unannounced),
+        (sight.unexplained, Unexplained),
         (sight.not_a_setting, Nowhere),
         (sight.not_a_setting, Beyond),
     ],

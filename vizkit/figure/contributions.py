@@ -19,8 +19,10 @@ def contributions(
     last: float,
     total: float,
     before: int = 0,
+    number: str = "logit",
 ) -> "go.Figure":
-    """`first`: of the embedding, and of the layers `before`; `last`: of the biases; the sum of all is `total`."""
+    """`first`: of the embedding, and of the layers `before`; `last`: of the biases; the sum of all is `total`,
+    which is called `number`."""
     import plotly.graph_objects as go
 
     layers = [str(number) for number in range(before + 1, before + len(mlp) + 1)]
@@ -44,8 +46,8 @@ def contributions(
             ),
         ],
         "layer",
-        "added to the logit",
-        f"The logit, {total:.2f}, as a sum",
+        f"added to the {number}",
+        f"The {number}, {total:.2f}, as a sum",
         barmode="relative",
     )
     return figure.update_xaxes(type="category", categoryorder="array", categoryarray=names)

@@ -9,13 +9,12 @@ from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
-from vizkit.figure.scales import Scale, between
+from vizkit.figure.scales import Scale
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 HEIGHT, OPACITY = 460, 0.62
-REST = "other classes"
 COVER = 0.88
 
 
@@ -26,21 +25,24 @@ def class_cells(
     names: Sequence[Sequence[str]],
     shares: Float[np.ndarray, "row column"],
     legend: Sequence[tuple[int, str, str]],
+    form: str = ".1%",
+    rest: str = "other classes",
 ) -> "go.Figure":
     """`seen`: the model's input as a data URL, of `size_hw` pixels. `names`, `shares`: the class of each patch and its
-    probability. `legend`: (class, name, colour); classes that are not in it are grey."""
+    probability, or value, written in the `form`. `legend`: (class, name, colour); those that are not in it are grey,
+    and called `rest`."""
     import plotly.graph_objects as go
 
     place = {label: at for at, (label, *_) in enumerate(legend)}
-    rest = len(legend)
-    index = np.vectorize(lambda label: place.get(int(label), rest), otypes=[int])(said)
+    last = len(legend)
+    index = np.vectorize(lambda label: place.get(int(label), last), otypes=[int])(said)
     colours = [*(colour for *_, colour in legend), OTHERS]
     steps = [(edge / len(colours), colour) for at, colour in enumerate(colours) for edge in (at, at + 1)]
     texts = [[literal(name) for name in row] for row in names]
     heat = go.Heatmap(
         z=index,
         zmin=-0.5,
-        zmax=rest + 0.5,
+        zmax=last + 0.5,
         colorscale=steps,
         showscale=False,
         opacity=OPACITY,
@@ -48,9 +50,9 @@ def class_cells(
         customdata=shares,
         xgap=1,
         ygap=1,
-        hovertemplate="%{text}: %{customdata:.1%}<extra></extra>",
+        hovertemplate=f"%{{text}}: %{{customdata:{form}}}<extra></extra>",
     )
-    words = [*(name for _, name, _ in legend), *([REST] if (index == rest).any() else [])]
+    words = [*(name for _, name, _ in legend), *([rest] if (index == last).any() else [])]
     marks = [
         go.Scatter(
             x=[None],
@@ -79,13 +81,16 @@ def painted_cells(
     return np.rint((1 - opacity) * large + opacity * cells[down[:, None], right]).astype(np.uint8)
 
 
-def share_cells(seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str) -> "go.Figure":
-    """The probability of one class at each patch, 0 to 1 in every layer."""
+def share_cells(
+    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str, scale: Scale
+) -> "go.Figure":
+    """What is called `name` at each patch."""
     import plotly.graph_objects as go
 
-    hover = f"%{{z:.1%}}<extra>{literal(name)}</extra>"
-    bar = lying(f"probability of {literal(name)}", ".0%") | {"len": 0.9}
-    heat = go.Heatmap(z=shares, colorbar=bar, hovertemplate=hover, **colour_axis(between(0, 1, "%"), CEILING, FLOOR))
+    form = ".1%" if scale.unit == "%" else ".2f"
+    hover = f"%{{z:{form}}}<extra>{literal(name)}</extra>"
+    bar = lying(literal(name), form) | {"len": 0.9}
+    heat = go.Heatmap(z=shares, colorbar=bar, hovertemplate=hover, **colour_axis(scale, CEILING, FLOOR))
     return _over(seen, size_hw, shares.shape, [heat])
 
 

@@ -25,8 +25,9 @@ def cosines(
         mode="lines+markers",
         marked={float(marked_px): "dot"},
     )
-    figure.update_yaxes(range=[min(0.0, *(float(each.min()) for each in values.values())) - 0.03, 1.03])
-    return figure
+    low = min(float(each.min()) for each in values.values())
+    room = max(1 - low, 1e-3) / 20  # the axis fits the values: those of a transformer stay near 1
+    return figure.update_yaxes(range=[low - room, 1 + room])
 
 
 def right_answers(

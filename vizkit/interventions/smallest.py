@@ -49,7 +49,7 @@ def patches(
     def run(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case label"]:
         return logits(torch.where(there.to(loaded.device)[:, cell][:, None], pixels, instead))
 
-    answers = _answers(loaded, logits(pixels)[0], run, tried)
+    answers = _answers(loaded, logits(pixels)[0], run, grid[0] * grid[1], tried)
     return search(answers, grid[0] * grid[1], goal, most, tell)
 
 
@@ -75,7 +75,7 @@ def heads(
         with Editing(Plan((), places, tuple(there.float().to(loaded.device).split(counts, 1)))):
             return logits(pixels.expand(len(there), -1, -1, -1))
 
-    answers = _answers(loaded, logits(pixels)[0], run, tried)
+    answers = _answers(loaded, logits(pixels)[0], run, sum(counts), tried)
     names = tuple((layer, head) for layer, count in enumerate(counts) for head in range(count))
     return search(answers, len(names), goal, most, tell), names
 
@@ -84,21 +84,30 @@ def _answers(
     loaded: Loaded,
     plain: Float[Tensor, " label"],
     run: Callable[[Tensor], Tensor],
+    count: int,
     tried: "Tried",
 ) -> Answers:
     """Of the model's own answer, in batches that fit. The next answer is the class with the next logit; where classes
-    do not exclude one another, 0."""
-    if not loaded.classifies or not loaded.head.probable:
-        raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}: there is no answer to keep or flip.")
-    target, size = int(plain.argmax()), batch_within(loaded)
+    do not exclude one another, 0. A likeness is kept as long as half of what all `count` parts give it is there."""
+    head = loaded.head
+    if not head.bounded:
+        raise NotApplicable(f"{loaded.name} gives {head.gives}: there is no answer to keep or flip.")
+    target, size, half = head.target(plain), batch_within(loaded), 0.0
+    if not head.probable:
+        with torch.no_grad():
+            none = head.values(run(torch.zeros(1, count, dtype=torch.bool)))[0, target]
+        half = (float(none) + float(head.values(plain)[target])) / 2
 
     def of_batch(there: Tensor) -> Tensor:
         with torch.no_grad():
             logits = run(there)
+        values = head.values(logits)[:, target]
+        if not head.probable:
+            return torch.stack([values - half, values], 1).cpu()
         others = logits.clone()
         others[:, target] = float("-inf")
-        rival = others.amax(1) if loaded.head.exclusive and logits.shape[1] > 1 else 0.0
-        return torch.stack([logits[:, target] - rival, loaded.head.values(logits)[:, target]], 1).cpu()
+        rival = others.amax(1) if head.exclusive and logits.shape[1] > 1 else 0.0
+        return torch.stack([logits[:, target] - rival, values], 1).cpu()
 
     def answers(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case two"]:
         parts = []

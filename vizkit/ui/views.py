@@ -138,7 +138,7 @@ def draw(view: View, package: str, line: str) -> None:
             st.caption(line, width="content")
         sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
     if view.answers:
-        banner(chosen.sources(), str(st.session_state.get("image", "")))
+        banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:
         return
     page = Page(sources, chosen.sources())

@@ -11,6 +11,7 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
 from vizkit.figure.scales import of_shares
 from vizkit.geometry import along, in_shares, name_of
+from vizkit.heads import LIKENESS
 from vizkit.traces import NotApplicable
 from vizkit.views import alike
 from vizkit.views.all_heads import heads_of, whose
@@ -265,7 +266,8 @@ def with_depth(of: Subject, trace: "Trace", asked: "Query") -> str:
 
 
 def answers(loaded: "Loaded", trace: "Trace") -> Iterator[tuple[str, float | str]]:
-    yield from ((loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(trace.logits))
+    if loaded.head is not LIKENESS:  # to itself, which is 1
+        yield from ((loaded.label(index), loaded.head.bar(value)) for index, value in loaded.head.top(trace.logits))
 
 
 def answer_alone(of: Subject, trace: "Trace") -> Blocks:

@@ -80,8 +80,25 @@ class Subject:
         return self._given()[1] if self.edits and self.changes.pixels else self.original
 
     @property
-    def loaded(self) -> "Loaded":
+    def opened(self) -> "Loaded":
+        """The model by itself, for many pictures."""
         return self._given()[0] if self.edits else self.open()
+
+    @property
+    def loaded(self) -> "Loaded":
+        """The model, asked about this picture: one without classes says how like its embedding another one is."""
+        from vizkit.models.sources.loaded import EMBEDDING, likened
+
+        loaded = self.opened
+        return likened(loaded, self.embedding) if loaded is not None and loaded.head is EMBEDDING else loaded
+
+    @property
+    def embedding(self) -> "Tensor":
+        """What the unchanged model returns of the unchanged picture, (output)."""
+        from vizkit.models import pixels_of
+        from vizkit.models.probes.model_functions import embedding_of
+
+        return self.kept("embedding", lambda: embedding_of(self.open(), pixels_of(self.open(), self.original)))
 
     @property
     def box_xyxy(self) -> "Box":
@@ -282,8 +299,10 @@ class Subject:
             return value
         if isinstance(value, tuple):
             return tuple(self._named(name, part) for part in value)
-        own = {"whole": self.whole, "seen": lambda: self.seen, "loaded": lambda: self.loaded}
+        own = {"whole": self.whole, "seen": lambda: self.seen}
         found = next((what for what, give in own.items() if give() is value), None)
+        if found is None and getattr(value, "model", None) is self.open().model:
+            return "loaded"
         if found is None:
             raise TypeError(f"{name}: a {type(value).__name__} cannot be told from another one of its kind.")
         return found

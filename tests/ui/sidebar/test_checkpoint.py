@@ -66,6 +66,19 @@ def test_a_head_that_cannot_be_is_refused_in_a_sentence():
     assert test.session_state["models"] == ["bundled:digits_vit"]
 
 
+def test_positions_of_no_square_open_at_the_size_that_is_typed():
+    out = io.BytesIO()
+    torch.save(timm.create_model("test_vit", num_classes=3, img_size=(64, 128)).state_dict(), out)
+    test = opened(models="bundled:digits_vit", image="digit 3")
+    for typed, said in (("", "give the image size"), ("64 by 128", "“64 by 128” is no image size"), ("64 × 128", "")):
+        test.text_input(key="checkpoint_size").set_value(typed)
+        open_file(test, out.getvalue(), "softmax")
+        assert [said in as_read(each.value) for each in test.error] == [True] * bool(said)
+    assert test.session_state["_checkpoints"][test.session_state["models"][-1]].image_size == (64, 128)
+    test.multiselect(key="models").set_value(test.session_state["models"][-1:]).run()
+    assert "input 64 × 128 pixels" in texts(test)
+
+
 @pytest.mark.product(first=0)
 def test_a_file_of_two_networks_asks_which_is_meant():
     out, state = io.BytesIO(), timm.create_model("test_vit", num_classes=3).state_dict()

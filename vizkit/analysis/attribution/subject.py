@@ -65,10 +65,10 @@ class Subject:
         return first if self.against is None else first - logits[:, self.against]
 
     def share(self, pixels: Float[Tensor, "image channel height width"]) -> Float[Tensor, " image"]:
-        """The target's probability, 0 to 1: among all classes, or among the two. No graph, one batch.
+        """The target's probability, 0 to 1: among all classes, or among the two; or its likeness. No graph, one batch.
 
-        NotApplicable where the head gives no probabilities."""
-        if not self.head.probable:
+        NotApplicable where the head gives neither."""
+        if not self.head.bounded:
             raise NotApplicable(f"This model gives {self.head.gives}, so there is no probability to follow.")
         with torch.no_grad():
             if self.against is not None:

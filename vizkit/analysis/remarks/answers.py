@@ -110,3 +110,17 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
     tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
     return f"{words}{f', {joined(others)}' if others else ''}{tail}."
+
+
+def stayed_alike(kept: Mapping[str, Mapping[str, float]]) -> str:
+    """Of every model without classes by the kind of change the mean likeness of the changed pictures' embeddings to
+    that of the picture itself."""
+    words = []
+    for model, kinds in kept.items():
+        least = min(kinds, key=lambda kind: kinds[kind])
+        mean = sum(kinds.values()) / len(kinds)
+        words.append(
+            f"{model}: the likeness of the changed pictures to the picture itself is {mean:.2f} in the mean, the least "
+            f"with “{least}”, {kinds[least]:.2f}"
+        )
+    return f"{'; '.join(words)}."

@@ -138,8 +138,10 @@ def moved(
     firsts: Mapping[str, Int[np.ndarray, " distance"]],
     chosen_px: int,
 ) -> str | None:
-    """By model: cosines of the features with those of the unmoved picture, and the first answers. The nearest distance
-    at which an answer changes; else whose features change most at the chosen distance. None where nothing does."""
+    """By model: cosines of the features with those of the unmoved picture, and the first answers of those that choose
+    one. The nearest distance
+    at which an answer changes; else whose features change most at the chosen distance. None where no answer does, and
+    features hardly."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     others = {
         name: [px for px, answer in zip(distance_px, answers, strict=True) if answer != answers[zero]]
@@ -155,9 +157,10 @@ def moved(
         words += f"; {joined(steady)} at no distance up to {max(distance_px)}" if steady else ""
         return words + "."
     least = min(cosines, key=lambda each: cosines[each][at])
-    if cosines[least][at] > 1 - LITTLE:
+    if cosines[least][at] > 1 - LITTLE and firsts:
         return None
-    return f"All answers stay; the features of {least} change most, to a cosine of {cosines[least][at]:.2f}."
+    stay = f"All answers stay; the features of {least} change most" if firsts else f"The features of {least} change"
+    return f"{stay}, to a cosine of {cosines[least][at]:.2f}."
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:

@@ -8,10 +8,12 @@ from jaxtyping import Bool
 from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
 
-def on_the_map(right: int, known: int, purity: float, chance: float, by: str) -> str:
-    """`right` of the `known` pictures whose label the model has. `purity`: the share of a picture's nearest on the map
-    with its label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
-    begin = f"The model is right on {of_all(right, known, 'picture')}" if known else "It knows none of these labels"
+def on_the_map(right: int, known: int, purity: float, chance: float, by: str, *, classifies: bool = True) -> str:
+    """`right` of the `known` pictures whose label the model has, where it `classifies` at all. `purity`: the share of a
+    picture's nearest on the map with its label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features".
+    """
+    none = "It knows none of these labels" if classifies else "It was told no labels"
+    begin = f"The model is right on {of_all(right, known, 'picture')}" if known else none
     near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
     if purity <= 1.5 * chance:
         return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."

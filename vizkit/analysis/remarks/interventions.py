@@ -8,40 +8,49 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
-from vizkit.analysis.remarks.remark import joined, percent
+from vizkit.analysis.remarks.remark import joined, percent, value_of
+from vizkit.heads import SOFTMAX, Head
 
 LITTLE = 0.02
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
 
 
-def of_answers(names: Sequence[str], before: Sequence[float], after: Sequence[float], changes: str) -> str | None:
-    """Probabilities of the same classes, before and after `changes` in words, such as "head 3 of layer 5 off". None
-    without any."""
-    if not changes:
+def of_answers(
+    names: Sequence[str], before: Sequence[float], after: Sequence[float], changes: str, head: Head = SOFTMAX
+) -> str | None:
+    """Values of the same outputs, before and after `changes` in words, such as "head 3 of layer 5 off". None without
+    any."""
+    if not changes or not names:
         return None
+    text = value_of(head)
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
-    with_, fell = f"With {changes}", f"from {percent(before[first])} to {percent(after[first])}"
+    with_, fell = f"With {changes}", f"from {text(before[first])} to {text(after[first])}"
+    if not head.probable:
+        return f"{with_}, the {names[first]} goes {fell}."
     if first != now:
         return (
-            f"{with_}, the answer is {names[now]} ({percent(after[now])}) and no longer {names[first]}, "
-            f"which goes {fell}."
+            f"{with_}, the answer is {names[now]} ({text(after[now])}) and no longer {names[first]}, which goes {fell}."
         )
     if abs(after[first] - before[first]) < LITTLE:
         return f"{with_}, the answer hardly moves: {names[first]}, {fell}."
     return f"{with_}, the answer stays {names[first]}, {fell}."
 
 
-def of_smallest(result: Search, what: str, name: str) -> str:
+def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without."""
-    count, first, last = len(result.order), result.probability[0], result.probability[-1]
+    text = value_of(head)
+    count, (first, last) = len(result.order), (text(result.probability[at]) for at in (0, -1))
     alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
     if not result.reached:
-        return f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {percent(last)}."
+        return f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {last}."
+    if not head.probable:
+        kept = f"{alone} alone keep{'s' if count == 1 else ''}" if result.goal == "keep" else f"Without {alone} is lost"
+        return f"{kept} half of what all {what} together give: the {name} goes from {first} to {last}."
     if not count:
-        return f"No {what} are needed: {name} is the answer without any, at {percent(first)}."
+        return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
-        return f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {percent(last)}."
-    return f"Without {alone} the answer is no longer {name}, which falls to {percent(last)}."
+        return f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {last}."
+    return f"Without {alone} the answer is no longer {name}, which falls to {last}."
 
 
 def of_deciding(differences: Mapping[str, tuple[float, float]]) -> str:
@@ -90,6 +99,26 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
     return f"Read off {read}, the answer {name} is there {when}{lost}."
 
 
+def of_lens_value(name: str, values: Sequence[float], read: str, head: Head) -> str:
+    """How a value that is no class grows from layer to layer, read off `read`: after the first, after the last, and
+    after which it is half way between the two and stays beyond."""
+    first, last = values[0], values[-1]
+    words = f"Read off {read}, the {name} goes from {head.text(first)} after the first layer to {head.text(last)}"
+    half = stays_from([(value - first) * (last - first) >= (last - first) ** 2 / 2 for value in values], True)
+    return f"{words}, half of it from layer {half + 1} of {len(values)} on." if half and first != last else f"{words}."
+
+
+def of_strongest(features: Sequence[tuple[str, int]], layer: int) -> str:
+    """(output, at how many patches it is the largest), the most frequent first, after a layer, from 1."""
+    patches, (name, most) = sum(count for _, count in features), features[0]
+    if len(features) == 1:
+        return f"After layer {layer}, {name} is the strongest at all {patches:,} patches."
+    return (
+        f"After layer {layer}, {len(features):,} features are each the strongest somewhere; {name} is at the most "
+        f"patches, {most:,} of {patches:,}."
+    )
+
+
 def of_patches(
     name: str,
     saying: int,
@@ -127,14 +156,15 @@ def of_patching(
     regions: Float[Tensor, "layer row column"],
     special: Float[Tensor, "layer special"],
     names: Sequence[str],
+    head: Head = SOFTMAX,
 ) -> str:
-    """Which region of a clean run restores the most of an answer whose probability a corruption took from `before` to
+    """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
     `after`, and from which block on a special token alone restores half."""
     layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
-    best = float(regions[layer, row, column])
+    best, text = float(regions[layer, row, column]), value_of(head)
     words = (
-        f"The corruption takes {name} from {percent(before)} to {percent(after)}; of single regions, row {row + 1}, "
-        f"column {column + 1} after block {layer + 1} restores most of its logit ({percent(best)})"
+        f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, row {row + 1}, "
+        f"column {column + 1} after block {layer + 1} restores most of its {head.number} ({percent(best)})"
     )
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
@@ -144,10 +174,17 @@ def of_patching(
 
 
 def of_steering(
-    names: Sequence[str], factors: Sequence[float], values: Float[Tensor, "factor label"], steered: str
+    names: Sequence[str],
+    factors: Sequence[float],
+    values: Float[Tensor, "factor label"],
+    steered: str,
+    head: Head = SOFTMAX,
 ) -> str:
-    """Probabilities of all classes, called `names`, when a direction is added by each factor, 0 among them."""
+    """Values of all outputs, called `names`, when a direction is added by each factor, 0 among them."""
     start = min(range(len(factors)), key=lambda at: abs(factors[at]))
+    if not head.probable:
+        was, now = (head.text(float(values[at, 0])) for at in (start, -1))
+        return f"Towards {steered}, up to λ = {factors[-1]:g}, the {names[0]} goes from {was} to {now}."
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

@@ -55,6 +55,12 @@ def shuffled(
     return f"{moved}, {seen}; {blind}."
 
 
+def shuffled_value(name: str, own: str, without: str, moved: str = "Shuffled") -> str:
+    """One picture of a model without classes: what its answer, called `name`, is then with its positions, and after
+    they were removed."""
+    return f"{moved}, the {name} is {own}; without positions {without}."
+
+
 def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
     """Several pictures, in the same order both times; None for less than two."""
     count = len(own)

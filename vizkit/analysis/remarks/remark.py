@@ -1,6 +1,8 @@
 """The words that all rules share. A rule gives one sentence with its full stop, or None where nothing stands out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from vizkit.heads import Head
 
 
 def percent(share: float) -> str:
@@ -11,6 +13,11 @@ def percent(share: float) -> str:
     if 0.995 <= share < 1 - 1e-6:
         return "more than 99 %"
     return f"{100 * (share if share < -1e-6 else max(share, 0.0)):.0f} %"  # rounding leaves −1e-8 of nothing
+
+
+def value_of(head: Head) -> Callable[[float], str]:
+    """How a value of an output is written in a sentence: probabilities as whole per cents."""
+    return percent if head.probable else head.text
 
 
 def begun(words: str) -> str:

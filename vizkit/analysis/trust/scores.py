@@ -25,6 +25,8 @@ from vizkit.analysis.trust.road import Road, road
 from vizkit.analysis.trust.truth_score import Placed, Truth, placed
 from vizkit.traces import NotApplicable, Trace
 
+ALIKE = 0.95
+"""The likeness of an embedding from which on it counts as the same."""
 Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "sensitivity"]
 
 
@@ -91,7 +93,7 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
     against it.
 
     Where the class is not the model's answer there is no decision to take back; where the picture replaced by `fill`
-    gets the same answer, no order of its places can take it back.
+    gets the same answer, or an embedding that is `ALIKE`, no order of its places can take it back.
     """
     with torch.no_grad():
         original, empty = (subject.logits(each)[0] for each in (subject.pixels, filled(subject.pixels, fill)))
@@ -101,11 +103,15 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
             return bool(logits[subject.target] > logits[subject.against])
         return subject.target in subject.head.answers(logits)
 
+    changed = "is blurred" if fill == "blur" else "has one colour"
+    if not subject.head.probable:
+        like = float(subject.head.values(empty)[subject.target])
+        same = f"the embedding hardly changes when the whole picture {changed} (likeness {like:.2f})"
+        return f"{same}, so hiding places cannot take it away" if like >= ALIKE else ""
     if not answers(original):
         preferred = "the model's answer" if subject.against is None else "the one of the two that the model prefers"
         return f"the class is not {preferred}, so there is no decision to take back"
     if answers(empty):
-        changed = "is blurred" if fill == "blur" else "has one colour"
         return f"the model answers the same when the whole picture {changed}, so hiding places cannot take that back"
     return ""
 

@@ -94,6 +94,15 @@ class Recorded:
         own = self.probabilities[np.arange(len(self)), self.truth.clip(0) % max(1, self.logits.shape[1])]
         return np.where(self.known, -np.log(np.maximum(own, 1e-300)), np.nan)
 
+    @property
+    def typical(self) -> Float[np.ndarray, " picture"]:
+        """How like its features are to the mean of those of its label: their cosine."""
+        from sklearn.preprocessing import normalize
+
+        directions = normalize(self.features.astype(np.float64))
+        means = np.stack([directions[self.target == label].mean(0) for label in self.target])
+        return (directions * normalize(means)).sum(1)
+
     def picture(self, row: int) -> RGB:
         """Read again where it lies. Raises DatasetError."""
         return self.images[int(self.rows[row])][0]

@@ -21,10 +21,11 @@ def removal_curves(
     *,
     colours: Sequence[str] = CLASSES,
     at: float | None = None,
+    y: str = "probability of the class",
 ) -> "go.Figure":
     """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
 
-    Every line has the length of `share`, 0 to 1 of the places; values are probabilities, 0 to 1. `at`: a place on the
+    Every line has the length of `share`, 0 to 1 of the places; values, called `y`, are 0 to 1. `at`: a place on the
     axis that is marked. `colours`: of each line; where one is there again, that line is dotted.
     """
     import plotly.graph_objects as go
@@ -40,7 +41,7 @@ def removal_curves(
                 x=share, y=chance, mode="lines", name="random order", line={"color": OTHERS, "width": 3, "dash": "dash"}
             )
         )
-    figure = laid_out(drawn, x, "probability of the class", title, height=420, hovermode="x unified")
+    figure = laid_out(drawn, x, y, title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(tickformat=".0%", range=[0, 1])
     if at is not None:

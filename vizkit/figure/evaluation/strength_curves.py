@@ -22,6 +22,7 @@ def strength_curves(
     unit: str,
     *,
     percent: bool = False,
+    quantity: str = "probability",
 ) -> "go.Figure":
     """`shares`: of each model 0 to 1, of one draw of chance or of several: the line is their mean, the band goes from
     the lowest to the highest. `at`: index of the strength that is marked."""
@@ -37,7 +38,7 @@ def strength_curves(
         line = {"color": colour, "width": 2.2, "dash": dash}
         hover = f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>"
         drawn.append(go.Scatter(x=x, y=each.mean(0), mode="lines", name=literal(name), line=line, hovertemplate=hover))
-    figure = laid_out(drawn, unit, "probability", height=210)
+    figure = laid_out(drawn, unit, quantity, height=210)
     rule(figure, strengths[at])
     figure.update_xaxes(range=[0, strengths[-1]], nticks=4, tickformat=".0%" if percent else None)
     return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%", tickvals=[0, 0.5, 1])

@@ -15,12 +15,14 @@ from vizkit.models.networks.sizes import config, named_sizes
 from vizkit.models.networks.vit_from_parts import ViT
 
 OTHER_NAMES = {"attn.proj": "attn.out", "mlp.fc1": "mlp.first", "mlp.fc2": "mlp.second"}
+OTHER_NAMES |= {"ls1.gamma": "scale1", "ls2.gamma": "scale2"}
+_OF_BLOCK = re.compile(r"^blocks\.\d+\.")
 _NAME = re.compile("|".join(re.escape(name) for name in OTHER_NAMES))
 
 
 def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> dict[str, Tensor]:
     """The weights of a timm ViT as ours; our own pass unchanged. ValueError where timm's ViT has parts that ours lacks
-    (registers, layer scale, a normalisation before the blocks or after the pooling).
+    (registers, a gated MLP, a normalisation before the blocks or after the pooling).
     """
     weights: dict[str, Tensor] = {}
     for name, value in state.items():
@@ -32,7 +34,8 @@ def from_timm(state: Mapping[str, Tensor], model: nn.Module | None = None) -> di
     if model is not None:
         strange = sorted(weights.keys() - model.state_dict().keys())
         if strange:
-            raise ValueError(f"a ViT from parts has no {strange[0]}; this timm model is built differently")
+            parts = dict.fromkeys(_OF_BLOCK.sub("", name).rpartition(".")[0] or name for name in strange)
+            raise ValueError(f"a ViT from parts has no {', '.join(parts)}; this timm model is built differently")
         _resample(weights, model)
     return weights
 

@@ -117,10 +117,23 @@ class EncoderBlock(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
+class ScaledEncoderBlock(EncoderBlock):
+    """Y = X + γ₁ ⊙ MHA(LN(X)), then Y + γ₂ ⊙ MLP(LN(Y)): "LayerScale", a learned factor for every channel, small at
+    first, with which deep ViTs train better (Touvron et al. 2021, arXiv 2103.17239, eq. 4)."""
+
+    def __init__(self, dim: int, heads: int, hidden: int) -> None:
+        super().__init__(dim, heads, hidden)
+        self.scale1, self.scale2 = nn.Parameter(torch.full((dim,), 1e-5)), nn.Parameter(torch.full((dim,), 1e-5))
+
+    def forward(self, x: Stream) -> Stream:
+        x = x + self.scale1 * self.attn(self.norm1(x))
+        return x + self.scale2 * self.mlp(self.norm2(x))
+
+
 class ViT(TimmProtocol):
     """Images to logits. `pool`: "cls" reads the class token, "mean" the mean of all patches (then there is no class
     token). `positions`: a "learned" table, or "sinusoidal", computed once, with a row for the class token too. `stem`:
-    "patches" or "conv".
+    "patches" or "conv". `layer_scale`: blocks of the scaled kind.
     """
 
     def __init__(
@@ -136,6 +149,7 @@ class ViT(TimmProtocol):
         pool: Literal["cls", "mean"] = "cls",
         positions: Literal["learned", "sinusoidal"] = "learned",
         stem: Literal["patches", "conv"] = "patches",
+        layer_scale: bool = False,
     ) -> None:
         super().__init__(embed_dim, depth, num_classes, in_chans, patch_size)
         embedding = {"patches": PatchEmbedding, "conv": ConvStem}[stem]
@@ -148,8 +162,8 @@ class ViT(TimmProtocol):
             self.pos_embed = nn.Parameter(torch.randn(1, count, embed_dim) * 0.02)
         else:
             self.register_buffer("pos_embed", sinusoids(count, embed_dim)[None], persistent=False)
-        hidden = int(mlp_ratio * embed_dim)
-        self.blocks = nn.Sequential(*(EncoderBlock(embed_dim, num_heads, hidden) for _ in range(depth)))
+        hidden, block = int(mlp_ratio * embed_dim), ScaledEncoderBlock if layer_scale else EncoderBlock
+        self.blocks = nn.Sequential(*(block(embed_dim, num_heads, hidden) for _ in range(depth)))
         self.norm = nn.LayerNorm(embed_dim, eps=1e-6)
         self.head = nn.Linear(embed_dim, num_classes) if num_classes else nn.Identity()
         self.apply(_small_weights)

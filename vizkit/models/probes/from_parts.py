@@ -127,9 +127,7 @@ def _rebuilt(loaded: Loaded, size_hw: tuple[int, int]) -> ViT:
     theirs: Any = loaded.model
     if isinstance(theirs, ViT):
         return theirs
-    different = NotApplicable(
-        f"{loaded.name} has other parts than a plain ViT; choose a ViT with or without class token."
-    )
+    other = f"{loaded.name} has other parts than a plain ViT"
     try:
         pools = {"token": "cls", "avg": "mean"}
         first, state = theirs.blocks[0], theirs.state_dict()
@@ -143,8 +141,11 @@ def _rebuilt(loaded: Loaded, size_hw: tuple[int, int]) -> ViT:
             num_heads=first.attn.num_heads,
             mlp_ratio=first.mlp.fc1.out_features / theirs.embed_dim,
             pool=pools[theirs.global_pool],  # type: ignore[arg-type]
+            layer_scale="blocks.0.ls1.gamma" in state,
         )
         model.load_state_dict(from_timm(state, model))
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError):
-        raise different from None
+    except ValueError as error:
+        raise NotApplicable(f"{other}: {error}.") from None
+    except (AttributeError, KeyError, IndexError, TypeError, RuntimeError):
+        raise NotApplicable(f"{other}; choose a ViT with or without class token.") from None
     return model.eval().requires_grad_(False).to(loaded.device, loaded.dtype)

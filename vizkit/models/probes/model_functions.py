@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, outputs_of
 
 MOST_AT_ONCE, BYTES_PER_PIXEL = 32, 2048
 
@@ -20,6 +21,12 @@ def logits_of_batch(loaded: Loaded) -> Callable[[Tensor], Tensor]:
     """
 
     return lambda pixels: loaded.logits_of(loaded.model(pixels.to(loaded.device, loaded.dtype)), len(pixels))
+
+
+@torch.no_grad()
+def embedding_of(loaded: Loaded, pixels: Tensor) -> Float[Tensor, " output"]:
+    """What the model itself returns of one picture, (1, channel, height, width), on the CPU."""
+    return outputs_of(loaded.model(pixels.to(loaded.device, loaded.dtype)))[0].cpu()
 
 
 def batch_within(loaded: Loaded, limit_bytes: int = 2**30) -> int:

@@ -184,7 +184,7 @@ def _recorded(
         score_of = scorer(logits, goal)
         if tokens:
             joined = [m if s is None else torch.cat([s, m], 1) for m, s in zip(maps, specials, strict=True)]
-            take_score_gradients(loaded.model, recorder.calls, joined, score_of, score_of(logits))
+            take_score_gradients(loaded, recorder.calls, joined, score_of, score_of(logits))
         stages = () if recorder.calls else tuple(each for each in maps if each.dim() == 4)
         deciding, entering, gradients = _with_gradients(recorder, score_of(logits).sum(), final, stages)
     detached = (tuple(m.detach() for m in maps), tuple(s if s is None else s.detach() for s in specials))

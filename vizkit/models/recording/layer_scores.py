@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from vizkit.check import logit_tolerance, precision_of_pass
 from vizkit.models.recording.recorder import Call
+from vizkit.models.sources.loaded import Loaded
 
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 
@@ -24,7 +25,7 @@ def reader(model: nn.Module) -> Callable[[Tensor], Tensor] | None:
 
 
 def take_score_gradients(
-    model: nn.Module,
+    loaded: Loaded,
     calls: Sequence[Call],
     tokens: Sequence[Tensor],
     score_of: Callable[[Tensor], Tensor],
@@ -36,14 +37,14 @@ def take_score_gradients(
     Only mean(relu) over heads and queries is kept, one number for each key: whole gradients would double a trace.
     Nothing is filled in where the last score is not the model's logit, or where the head attends itself.
     """
-    read = reader(model)
+    read = reader(loaded.model)
     blocks = [(BLOCK.match(call.path), call) for call in calls]
     if not tokens or read is None or not all(match for match, _ in blocks):
         return
     with torch.enable_grad():
-        scores = [score_of(read(x).float()) for x in tokens]
+        scores = [score_of(loaded.logits_of(read(x), len(x))) for x in tokens]
     off, size = (scores[-1] - logit).detach().abs(), logit.detach().abs().clamp(min=1)
-    if not bool((off <= logit_tolerance(precision_of_pass(model, logit.device)) * size).all()):
+    if not bool((off <= logit_tolerance(precision_of_pass(loaded.model, logit.device)) * size).all()):
         return
     for match, call in blocks:
         if match and call.raw is not None:

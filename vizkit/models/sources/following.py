@@ -96,6 +96,14 @@ def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, 
     return {"img_size": size} if changed else {}
 
 
+def trained_at(model: nn.Module, shapes: Shapes) -> tuple[int, int] | None:
+    """(height, width) of the images that the table of positions was made for, where that is another size than the
+    model's and they were square; else None."""
+    if not hasattr(model, "patch_embed"):
+        return None
+    return positions(model, shapes, {}).get("img_size")
+
+
 def square(places: int, special: tuple[int, ...], patch: tuple[int, int] = (1, 1)) -> tuple[int, int] | None:
     """(rows, columns) of the patches of a square image; None where none has so many, less one of the numbers of
     `special`."""

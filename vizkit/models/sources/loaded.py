@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -9,9 +10,21 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from vizkit.heads import EMBEDDING, HEADS, ITSELF, ITSELF_IN_WORDS, REGRESSION, SOFTMAX, Head
+from vizkit.heads import (
+    EMBEDDING,
+    HEADS,
+    ITSELF,
+    ITSELF_IN_WORDS,
+    LIKENESS,
+    LIKENESS_IN_WORDS,
+    REGRESSION,
+    SOFTMAX,
+    TINY,
+    Head,
+)
 from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
@@ -46,7 +59,8 @@ class Loaded:
     where the owner of the model has given it. `head`: what
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
     a head, None where nobody knows; `probabilities`: whether the model itself has made probabilities of its logits.
-    `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`.
+    `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`. `own`: of
+    a model without classes the embedding of one picture, to which those of others are likened, see `likened`.
     """
 
     name: str
@@ -63,6 +77,7 @@ class Loaded:
     outputs: int | None = None
     probabilities: bool = False
     text_tower: Path | None = None
+    own: Float[Tensor, " feature"] | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)
@@ -150,10 +165,28 @@ class Loaded:
         """What the model returned for so many images as logits, or values, (image, output), float32; as
         `outputs_of`. Of probabilities that it has made itself they are the logarithms, or those of the odds."""
         values = outputs_of(out, images)
+        if self.own is not None:
+            return parts_along(values, self.own.to(values))
         if not self.probabilities or not self.head.probable:
             return values
         values = values.clamp(min=torch.finfo(torch.float32).tiny)
         return values.log() if self.head.exclusive else values.logit(eps=torch.finfo(torch.float32).eps)
+
+
+def likened(loaded: Loaded, own: Float[Tensor, " feature"]) -> Loaded:
+    """The same model without classes, with an answer: how like `own`, the embedding of one picture, another one is
+    (`heads.LIKENESS`). What is known of the model is known of both."""
+    same = copy(loaded)  # `replace` would forget it
+    same.head, same.own, same.outputs, same.labels = LIKENESS, own, 1, (LIKENESS_IN_WORDS,)
+    return same
+
+
+def parts_along(outputs: Float[Tensor, "*image feature"], own: Float[Tensor, " feature"]) -> Float[Tensor, "*image 2"]:
+    """How long an embedding is along the direction of `own`, and across it: their cosine is the first by the length of
+    both. The cosine itself has no gradient at `own`, where it is largest; the length along it has."""
+    direction = own / own.norm().clamp(min=TINY)
+    along = (outputs * direction).sum(-1, keepdim=True)
+    return torch.cat([along, (outputs - along * direction).norm(dim=-1, keepdim=True)], -1)
 
 
 def guessed_head(outputs: int | None, labels: Sequence[str]) -> tuple[Head, bool]:

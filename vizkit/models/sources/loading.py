@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from vizkit.models.networks.sequence_models import NETWORKS
 from vizkit.models.sources import adapters, checkpoint, hub
 from vizkit.models.sources.creating import Size, by, create, known, norm_of, plan, refuse_stretched_positions
 from vizkit.models.sources.fitting import fits, fitting
+from vizkit.models.sources.following import trained_at
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
 from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
 from vizkit.models.sources.hub import ModelError, PartError, UnnamedError
@@ -210,7 +212,16 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     refuse_adapters(title, holds.shapes)
     options = {"pretrained": pretrained, **norm_of(config)}
     size_hw = size_hw or _opens_at(config, title)
-    model: Any = create(f"local-dir:{folder}", size_hw, title, holds, kind == "bundled", **options)
+    made = partial(create, f"local-dir:{folder}", title=title, holds=holds, ours=kind == "bundled", **options)
+    try:
+        model: Any = made(size_hw=size_hw)
+    except ModelError:  # perhaps of positions that are no square, which timm cannot stretch
+        if pretrained and size_hw is None and (drawn := plan(f"local-dir:{folder}", None, title)) is not None:
+            refuse_stretched_positions(title, holds.shapes, drawn)
+        raise
+    if pretrained and size_hw is None and (own_size := trained_at(model, holds.shapes)):
+        size_hw, model = own_size, made(size_hw=own_size)
+        source = f"{source}, at {by(own_size)} as its positions say, a square image supposed"
     if model.num_classes != model.pretrained_cfg["num_classes"]:
         # timm would then have left the head untrained, without a word.
         raise ModelError(f"The config.json of {title} gives two different numbers of classes.")

@@ -33,6 +33,7 @@ class Opened(NamedTuple):
     architecture: str | None = None
     head: str | None = None
     part: str | None = None
+    image_size: tuple[int, int] | None = None
 
 
 def picture() -> Picture:

@@ -114,8 +114,8 @@ def fresh(source: str, opened: Opened | None, size_hw: tuple[int, int] | None) -
 
     with DEVICE.laid_down():  # a download may take minutes
         if opened is not None:
-            path, given = opened.path, {name: value for name, value in opened._asdict().items() if name != "path"}
-            return load(path, image_size=size_hw, **given)
+            stated = opened if size_hw is None else opened._replace(image_size=size_hw)
+            return load(stated.path, **{name: value for name, value in stated._asdict().items() if name != "path"})
         loaded = named(source, size_hw)  # what a visitor types is never taken as a path of this machine
     # The sentences of the library say its name.
     return replace(loaded, name=model_names.title(source)) if source.startswith("bundled:") else loaded

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from vizkit.datasets import samples
+from vizkit.heads import REGRESSION
 from vizkit.ui.plain import plain
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.chosen import add, title
@@ -66,15 +67,14 @@ def family(name: str, what: str, *models: str) -> Need:
 
 
 MOST_MODELS = 4
-VITS = ("bundled:digits_vit", "bundled:insects_vit")
+WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
+VITS = (*WITH_CLASSES, "bundled:photographs_vit")
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("is a model", lambda loaded: True, VITS),
     "transformer": Need("is a transformer", _transformer, VITS),
-    "classes": Need("gives classes", lambda loaded: loaded.classifies, VITS),
-    "transformer with classes": Need(
-        "is a transformer that gives classes", lambda loaded: _transformer(loaded) and loaded.classifies, VITS
-    ),
+    "classes": Need("gives classes", lambda loaded: loaded.classifies, WITH_CLASSES),
+    "answers": Need("gives classes or an embedding", lambda loaded: loaded.head is not REGRESSION, VITS),
     "two tokens": Need(
         "has a class and a distillation token, each with its head", _two_tokens, ("bundled:insects_deit",)
     ),
@@ -137,9 +137,9 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
     if need == "model":
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
-    models = NEEDS[need].models
     data = _data_at_hand(sources, picture)
-    instead = next((name for name in models if knows(name) == data), models[0])
+    models = sorted(NEEDS[need].models, key=lambda name: knows(name) != data)  # which keeps their order
+    instead = next((name for name in models if _suitable([name], need)), models[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         none = "None of your models" if sources else "No chosen model"
         untrained = " (untrained)" if instead.startswith("random:") else ""

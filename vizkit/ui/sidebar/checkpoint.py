@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import streamlit as st
@@ -63,6 +64,14 @@ def dialog() -> None:
             help="What the outputs are. A file of weights alone does not say it, and then it is guessed from their "
             "number.",
         )
+        st.text_input(
+            "Image size",
+            key="checkpoint_size",
+            placeholder="its own",
+            max_chars=20,
+            help="Pixels of a side, such as 252, or height × width, 64 × 128: of a model that takes several, or whose "
+            "table of positions is that of no square.",
+        )
         st.button(
             "Open",
             key="open_checkpoint",
@@ -82,13 +91,15 @@ def _add_checkpoint(files: list[UploadedFile], folder: str) -> None:
 
     path, architecture, head = None, st.session_state.get("architecture"), st.session_state.get("checkpoint_head")
     head = head if head in HEADS else None
-    parts = st.session_state.pop("_parts", [])
+    parts, image_size = st.session_state.pop("_parts", []), None
     part = st.session_state.get("checkpoint_part") if parts else None
     st.session_state.pop("_fitting", None)
     try:
         path = keep_checkpoint(files) if files else Path(folder)
         architecture = None if (path / "config.json").is_file() else architecture
-        loaded = load(path, architecture=architecture, part=part if part in parts else None, head=head)
+        image_size = _size_of(st.session_state.get("checkpoint_size", ""))
+        stated = {"part": part if part in parts else None, "head": head, "image_size": image_size}
+        loaded = load(path, architecture=architecture, **stated)
     except (ModelError, UploadError) as error:
         if files and path is not None and path.is_file():
             path.unlink()
@@ -105,12 +116,22 @@ def _add_checkpoint(files: list[UploadedFile], folder: str) -> None:
     # What is cached goes by name alone and is shared by all sessions, so other weights need another name: the whole
     # digest, for of short ones two with the same beginning are found in seconds.
     facts = [hashlib.sha256(file.getbuffer()).hexdigest() for file in files] or _facts(path)
-    digest = digest_of(*facts, architecture, head, *([] if part is None else [part]))
+    digest = digest_of(*facts, architecture, head, *(each for each in (part, image_size) if each is not None))
     name = f"checkpoint:{path.stem}-{digest}"
-    st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head, part)
+    st.session_state.setdefault("_checkpoints", {})[name] = Opened(str(path), architecture, head, part, image_size)
     if loaded.text_tower is not None:
         readers().add(name)  # the sidebar asks for its classes, also on a page that loads no model
     add(name)
+
+
+def _size_of(text: str) -> tuple[int, int] | None:
+    """(height, width) of "252" or "64 × 128"; None of nothing. UploadError for what is no size."""
+    if not text.strip():
+        return None
+    sides = re.fullmatch(r"\s*(\d{1,5})\s*(?:[x×]\s*(\d{1,5})\s*)?", text)
+    if sides is None:
+        raise UploadError(f"“{text}” is no image size: type 252, or 64 × 128 for height × width, or nothing.")
+    return int(sides[1]), int(sides[2] or sides[1])
 
 
 def _facts(path: Path) -> list[str]:

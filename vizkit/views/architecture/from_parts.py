@@ -13,7 +13,7 @@ from vizkit.analysis.remarks.patches import grown
 from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.numbers import numbers, squares
 from vizkit.image import data_url
-from vizkit.models.networks.vit_from_parts import MLP, EncoderBlock, MultiHeadSelfAttention, ViT
+from vizkit.models.networks.vit_from_parts import MLP, MultiHeadSelfAttention, ViT
 from vizkit.models.probes.from_parts import Inside, Made, inside, made_by_lines
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Block, Canvas, Code, Heading, Numbers, Picture, Proof, Said
@@ -109,7 +109,7 @@ def described(found: Inside, part: str, index: int) -> tuple[str, type | Callabl
         case "MLP":
             return f"MLP of block {index + 1}", MLP, block.mlp
         case "block":
-            return f"EncoderBlock {index + 1}", EncoderBlock, block
+            return f"{type(block).__name__} {index + 1}", type(block), block
     return "ViT", ViT, model
 
 

@@ -188,10 +188,12 @@ def source_of(of: Subject) -> str:
 
 
 def tested(name: str) -> Facts:
-    """How often a model that comes with vizkit is right, 0 to 1, with its standard error."""
-    if not name:
+    """How often a model that comes with vizkit is right, 0 to 1, with its standard error. Nothing of one without
+    classes."""
+    file = bundled.FOLDER / name / "result.json"
+    if not name or not file.exists():
         return {}
-    result = json.loads((bundled.FOLDER / name / "result.json").read_text(encoding="utf-8"))
+    result = json.loads(file.read_text(encoding="utf-8"))
     right, images = result["test_accuracy"], result["test_images"]
     on = f"{images:,} test images of {name.partition('_')[0]}"
     return {"right": right, "error": standard_error(right, images), "test": on}
@@ -208,7 +210,7 @@ def others(of: Sequence[Subject]) -> list[Subject]:
     little costs, those of the first classes."""
     own = [source_of(each) for each in of]
     first = next((each for each, source in zip(of, own, strict=True) if source), None)
-    alike = bundled.knowing(first.loaded.labels) if first else bundled.names()[:YARDSTICKS]
+    alike = bundled.knowing(first.loaded.labels) if first else bundled.names("insects")[:YARDSTICKS]
     return [of[0].other(each) for each in alike if each not in own]
 
 

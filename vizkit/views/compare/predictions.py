@@ -16,7 +16,7 @@ from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.class_bars import Axis, ClassBars
 from vizkit.figure.palette import class_colours
 from vizkit.geometry import in_shares
-from vizkit.heads import EMBEDDING, SOFTMAX
+from vizkit.heads import LIKENESS, SOFTMAX
 from vizkit.image import ImageError, data_url
 from vizkit.models import ModelError
 from vizkit.traces import NotApplicable, TraceError
@@ -95,8 +95,6 @@ class Predictions(OfImages, View):
 
 def answer(of: Subject) -> Tensor | str:
     """What the model returns, (label), on the CPU; or a sentence why it says nothing."""
-    if of.loaded.head is EMBEDDING:
-        return f"This model gives {of.loaded.head.gives}, so it has no answer to compare."
     try:
         return of.kept("answer", partial(_answer, of))
     except (NotApplicable, TraceError, ModelError, ImageError) as sentence:
@@ -110,6 +108,14 @@ def _answer(of: Subject) -> Tensor:
         return logits_of_batch(of.loaded)(of.pixels)[0].cpu()
 
 
+def likenesses(row: Sequence[Subject], every: Sequence[Sequence[Subject]], place: int) -> Tensor | str:
+    """How like the embeddings of all images are to that of the one in `row`, (image), in a model without classes."""
+    if len(every) < 2:
+        return f"This model gives {row[place].loaded.head.gives}: choose a second image to compare this one with."
+    own, others = row[place].embedding, torch.stack([each[place].embedding for each in every])
+    return torch.cosine_similarity(own[None], others, dim=-1)
+
+
 @lru_cache(8)
 def agreed(labels: tuple[tuple[str, ...], ...]) -> Agreed:
     return agreeing(labels)
@@ -118,9 +124,11 @@ def agreed(labels: tuple[tuple[str, ...], ...]) -> Agreed:
 @dataclass(frozen=True, eq=False)
 class Row:
     """One image. `answers`: of each model, or its sentence. `first`: the class that each model puts first, of those
-    that can be compared with another one; `differ`: whether two of these do. `bits`: how far apart each pair is."""
+    that can be compared with another one; `differ`: whether two of these do. `bits`: how far apart each pair is.
+    `images`: the names of all."""
 
     of: Sequence[Subject]
+    images: Sequence[str]
     answers: Sequence[Tensor | str]
     first: Mapping[int, int]
     bits: Mapping[tuple[int, int], float]
@@ -128,7 +136,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        return self.of[0].image or "the image"
+        return called(self.of)
 
     @property
     def truth(self) -> str:
@@ -140,13 +148,21 @@ class Row:
         return sum(self.bits.values()) / len(self.bits) if self.bits else None
 
     def tops(self, place: int) -> list[tuple[int, float]]:
-        """The likeliest classes of a model: (its output, value)."""
+        """The likeliest classes of a model: (its output, value); without classes the other images that are most like
+        this one."""
         logits = self.answers[place]
+        if not isinstance(logits, str) and self.of[place].loaded.head is LIKENESS:
+            order = logits.argsort(descending=True).tolist()
+            return [(at, float(logits[at])) for at in order if self.images[at] != self.name][:BARS]
         return [] if isinstance(logits, str) else self.of[place].loaded.head.top(logits, BARS)
 
     def first_of(self, place: int) -> str:
         """Of a model that answers."""
-        return self.of[place].loaded.label(self.tops(place)[0][0])
+        return self.label(place, self.tops(place)[0][0])
+
+    def label(self, place: int, output: int) -> str:
+        loaded = self.of[place].loaded
+        return self.images[output] if loaded.head is LIKENESS else loaded.label(output)
 
     def right(self, place: int) -> bool | None:
         """Whether the first class is what the image shows; None where nobody knows."""
@@ -161,9 +177,21 @@ class Answers:
     def __init__(self, subjects: Sequence[Sequence[Subject]]) -> None:
         self.of = subjects[0]
         self.names = [each.name for each in self.of]
-        said = [[answer(each) for each in row] for row in subjects]
+        self.images = [called(row) for row in subjects]
+        said = [
+            [
+                likenesses(row, subjects, at) if each.loaded.head is LIKENESS else answer(each)
+                for at, each in enumerate(row)
+            ]
+            for row in subjects
+        ]
         counts = [next((len(each) for each in of if not isinstance(each, str)), 0) for of in zip(*said, strict=True)]
-        self.agreed = agreed(tuple(map(labels_of, self.of, counts)))
+        self.agreed = agreed(
+            tuple(
+                tuple(self.images) if each.loaded.head is LIKENESS else labels_of(each, count)
+                for each, count in zip(self.of, counts, strict=True)
+            )
+        )
         exclusive = {place for place, each in enumerate(self.of) if each.loaded.head.exclusive}
         every = overlaps(self.agreed)
         self.comparable = {pair: places for pair, places in every.items() if set(pair) <= exclusive}
@@ -175,7 +203,7 @@ class Answers:
         first = {at: self.agreed.of[at][int(each.argmax())] for at, each in logits.items()}
         bits = divergences(self.comparable, {at: SOFTMAX.values(each) for at, each in logits.items()})
         differ = any(first[one] != first[other] for one, other in self.comparable if {one, other} <= set(first))
-        return Row(of, answers, first, bits, differ)
+        return Row(of, self.images, answers, first, bits, differ)
 
     # ---- words -------------------------------------------------------------------------------------------------------
     @property
@@ -194,6 +222,11 @@ class Answers:
     def surest(self) -> str:
         name, head = self.names[0], self.of[0].loaded.head
         said = ((row.name, *bars[0]) for row in self.rows if (bars := self.bars(row, 0)))
+        if head is LIKENESS:
+            words = (
+                f"To {name} “{image}” is most like “{label}”, {head.text(value)}." for image, label, value, _ in said
+            )
+            return next(words, f"{name} gives {head.gives}: choose a second image to compare this one with.")
         return next((f"{name} says of “{image}”: {label}, {head.text(value)}." for image, label, value, _ in said), "")
 
     def who(self, row: Row) -> Iterator[str]:
@@ -212,7 +245,12 @@ class Answers:
     def unmatched(self) -> Iterator[str]:
         """Which models give no classes, and which pairs have a part of their classes in common by name, or none."""
         for each in self.of:
-            if not each.loaded.head.exclusive:
+            if each.loaded.head is LIKENESS:
+                yield (
+                    f"{each.name} gives {each.loaded.head.gives}: beside each image stand those whose embeddings are "
+                    "most like its own, with the cosine."
+                )
+            elif not each.loaded.head.exclusive:
                 yield f"{each.name} gives {each.loaded.head.gives}: shown beside the others, not compared."
         for pair in combinations([at for at, each in enumerate(self.of) if each.loaded.head.exclusive], 2):
             shared, sizes = len(self.comparable.get(pair, ([],))[0]), [len(self.agreed.of[at]) for at in pair]
@@ -237,8 +275,8 @@ class Answers:
 
     def bars(self, row: Row, place: int) -> list[tuple[str, float, str]]:
         """(class, value, colour) of the likeliest."""
-        label, joint = row.of[place].loaded.label, self.agreed.of[place]
-        return [(label(at), value, self.colours[joint[at]]) for at, value in row.tops(place)]
+        joint = self.agreed.of[place]
+        return [(row.label(place, at), value, self.colours[joint[at]]) for at, value in row.tops(place)]
 
     def sent(self, row: Row) -> dict[str, Any]:
         """As the script reads it."""
@@ -300,9 +338,14 @@ class Answers:
                 if isinstance(said := row.answers[place], str):
                     yield which | {"class": said}
                 for rank, (name, value, _) in enumerate(self.bars(row, place), 1):
-                    share, right = "probability" if each.loaded.head.probable else "value", bool(row.truth)
+                    share, right = each.loaded.head.quantity, bool(row.truth)
                     known = {"right": name == row.truth} if right else {}
                     yield which | {"rank": rank, "class": name, share: value, "apart_bits": row.apart} | known
+
+
+def called(row: Sequence[Subject]) -> str:
+    """The image of a row."""
+    return row[0].image or "the image"
 
 
 def labels_of(of: Subject, count: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS, Perturbation, perturbed
-from vizkit.analysis.remarks.answers import withstood
+from vizkit.analysis.remarks.answers import stayed_alike, withstood
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.figure.palette import CLASSES
 from vizkit.image import RGB, data_url, prepare_all
@@ -86,7 +86,7 @@ class Robustness(View):
             raise NotApplicable(
                 f"This image has fewer than {CELLS} pixels on a side: no cells to shuffle; choose another."
             )
-        able = [each for each in of if each.loaded.classifies]
+        able = [each for each in of if each.loaded.head.bounded]
         silent = [
             f"{each.name} gives {each.loaded.head.gives}, so there is no probability to follow."
             for each in of
@@ -132,7 +132,7 @@ class Robustness(View):
         data = {"models": models, "kinds": kinds, "level": self.level, "exact": exact}
         tells = {"level": (whole(0, LEVELS - 1), "level")}
         still = tuple(self.on_paper(there, rgb))
-        return Canvas("vizkit_withstands", data, "probability of each model's first answer", tells, still)
+        return Canvas("vizkit_withstands", data, f"{quantities(of)} of each model's first answer", tells, still)
 
     def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Blocks:
         kinds = list(PERTURBATIONS.items())
@@ -141,11 +141,11 @@ class Robustness(View):
 
     def panel(self, there: "Sequence[Withstood]", name: str, kind: Perturbation, rgb: RGB) -> Blocks:
         words = f"{kind.title} · {kind.in_words(self.level)}"
-        shares = {each.of.name: each.shares(name) for each in there}
+        shares, what = {each.of.name: each.shares(name) for each in there}, quantities([each.of for each in there])
         yield Heading(words)
         yield Picture(perturbed(rgb, name, kind.strengths[self.level]), words, share=0.5)
-        figure = strength_curves(shares, kind.strengths, self.level, kind.unit, percent=kind.percent)
-        yield Chart(figure, f"{kind.title}: probability of each model's first answer")
+        figure = strength_curves(shares, kind.strengths, self.level, kind.unit, percent=kind.percent, quantity=what)
+        yield Chart(figure, f"{kind.title}: {what} of each model's first answer")
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
@@ -182,19 +182,26 @@ class Withstood:
         return self.of.loaded.head.target(self.logits["shift"][0, 0])
 
     def shares(self, kind: str) -> Float[np.ndarray, "draw strength"]:
-        """Its probability."""
+        """Its probability, or its likeness."""
         return self.of.loaded.head.values(self.logits[kind])[..., self.target].numpy()
 
     def answers(self, kind: str) -> list[list[str]]:
         """In words, draw by draw and strength by strength."""
         head, label = self.of.loaded.head, self.of.loaded.label
+        if not head.probable:
+            return [[f"{head.quantity} {head.text(float(value))}" for value in draw] for draw in self.shares(kind)]
         return [
             [" · ".join(map(label, head.answers(each))) or "nothing" for each in draw] for draw in self.logits[kind]
         ]
 
     def kept(self, kind: str) -> float:
-        """In how many of the changed pictures the answer stays, 0 to 1."""
+        """In how many of the changed pictures the answer stays, 0 to 1; of a likeness, how much of it does."""
+        if not self.of.loaded.head.probable:
+            return float(self.shares(kind)[:, 1:].mean())
         return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
+
+    def text(self, share: float) -> str:
+        return f"{share:.0%}" if self.of.loaded.head.probable else self.of.loaded.head.text(share)
 
     def sent(self, kind: str) -> dict[str, Any]:
         """As the script reads it; answers are those to the picture that is drawn."""
@@ -213,8 +220,15 @@ def changed_pictures(rgb: RGB) -> dict[str, list[str]]:
 
 # ---- what is said and saved ------------------------------------------------------------------------------------------
 def said(there: Sequence[Withstood]) -> str:
-    kept = {each.of.name: {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()} for each in there}
-    return withstood(kept)
+    """Of the models that name something, and of those that are like themselves."""
+    kept = [(each, {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()}) for each in there]
+    naming = {each.of.name: kinds for each, kinds in kept if each.of.loaded.head.probable}
+    alike = {each.of.name: kinds for each, kinds in kept if each.of.name not in naming}
+    return " ".join([*([withstood(naming)] if naming else []), *([stayed_alike(alike)] if alike else [])])
+
+
+def quantities(of: Sequence[Subject]) -> str:
+    return " or ".join(dict.fromkeys(each.loaded.head.quantity for each in of))
 
 
 def below(there: Sequence[Withstood], draws: int) -> Blocks:
@@ -224,15 +238,15 @@ def below(there: Sequence[Withstood], draws: int) -> Blocks:
     columns = {
         each.of.name: {
             "Answer": each.of.loaded.label(each.target),
-            "Unchanged": f"{each.shares('shift')[0, 0]:.0%}",
-            **{kind.title: f"{each.shares(name)[:, 1:].mean():.0%}" for name, kind in PERTURBATIONS.items()},
+            "Unchanged": each.text(float(each.shares("shift")[0, 0])),
+            **{kind.title: each.text(float(each.shares(name)[:, 1:].mean())) for name, kind in PERTURBATIONS.items()},
         }
         for each in there
     }
     rows = tuple(
         {"": what} | {model: cells[what] for model, cells in columns.items()} for what in next(iter(columns.values()))
     )
-    words = "Mean probability of the first answer over all strengths beyond 0."
+    words = f"Mean {quantities([each.of for each in there])} of the first answer over all strengths beyond 0."
     yield Table(rows, words, words)
     yield Numbers(
         lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}
@@ -251,4 +265,8 @@ def listed(there: Sequence[Withstood]) -> Iterator[Mapping[str, object]]:
         }
         for draw, (shares, words) in enumerate(zip(each.shares(name), each.answers(name), strict=True)):
             for strength, share, answer in zip(kind.strengths, shares, words, strict=True):
-                yield which | {"draw": draw, "strength": strength, "probability": float(share), "answer": answer}
+                yield (
+                    which
+                    | {"draw": draw, "strength": strength, each.of.loaded.head.quantity: float(share)}
+                    | {"answer": answer}
+                )

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,27 @@ from vizkit.figure import shift
 from vizkit.image import RGB, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
 from vizkit.views import bundled
-from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import (
+    Answered,
+    Blocks,
+    Chart,
+    Columns,
+    Heading,
+    Line,
+    Numbers,
+    Part,
+    Picture,
+    Said,
+    first_said,
+)
 from vizkit.views.controls import number
+from vizkit.views.measured_with import EXPERIMENTS, refuse_others
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 MOST_PX = 16
 DISTANCES_PX = tuple(range(-MOST_PX, MOST_PX + 1))
-MEASURED = Path(__file__).parents[2] / "bundled" / "experiments" / "shift" / "digits.json"
+RECORD = "shift/digits.json"
 WHY = (
     "Measured before, on networks of five kinds trained on the same digits: one picture says how your models change "
     "with it, only many pictures say how often an answer stays right."
@@ -58,23 +70,30 @@ class Shift(View):
     def show(self, of: Sequence[Subject]) -> Blocks:
         answers = {each.name: each.kept(("moved", MOST_PX), partial(answers_of, each)) for each in of}
         cosines = {name: each.cosine[:, 0].double().numpy() for name, each in answers.items()}
-        firsts = {name: each.logits[:, 0].argmax(-1).numpy() for name, each in answers.items()}
+        choosing = [each.name for each in of if each.loaded.head.exclusive]
+        firsts = {name: answers[name].logits[:, 0].argmax(-1).numpy() for name in choosing}
         yield Said(first_said(convolution.moved(DISTANCES_PX, cosines, firsts, self.distance)))
         lines = [Line(words(each, answers[each.name], self.distance)) for each in of]
         picture = Picture(seen(of[0], self.distance), f"What the model sees, moved by {self.distance} pixels")
         figure = shift.cosines(DISTANCES_PX, cosines, self.distance)
         chart = Chart(figure, "Cosine of the features with those of the unmoved picture, by distance")
         yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), (2, 3))
-        table = measured()
-        yield Heading(f"Many pictures: {table['lines'][0]['images']} test pictures of {table['data']}")
-        yield Line(WHY)
-        right = {
-            bundled.title(line["model"]): (line["distance_px"], line["right"], line["right_half"])
-            for line in table["lines"]
-        }
-        yield Said(first_said(convolution.robust(right)))
-        yield Chart(shift.right_answers(right, ""), "Right answers by distance, with 95 % intervals")
+        yield Part(many)
         yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), "cosine": np.array([*cosines.values()])}))
+
+
+def many() -> Blocks:
+    """How often the answers to many pictures stay right, as it was measured with these weights."""
+    refuse_others(RECORD)
+    table = measured()
+    yield Heading(f"Many pictures: {table['lines'][0]['images']} test pictures of {table['data']}")
+    yield Line(WHY)
+    right = {
+        bundled.title(line["model"]): (line["distance_px"], line["right"], line["right_half"])
+        for line in table["lines"]
+    }
+    yield Said(first_said(convolution.robust(right)))
+    yield Chart(shift.right_answers(right, ""), "Right answers by distance, with 95 % intervals")
 
 
 def answers_of(of: Subject) -> Moved:
@@ -106,4 +125,4 @@ def words(of: Subject, answers: Moved, distance_px: int) -> str:
 @cache
 def measured() -> dict[str, Any]:
     """The shipped table of `python -m vizkit shift`, which does not change."""
-    return json.loads(MEASURED.read_text(encoding="utf-8"))
+    return json.loads((EXPERIMENTS / RECORD).read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ from vizkit.views.entry import Entry
 
 __all__ = ["VIEWS"]
 
-_entry = partial(Entry, page="data_set", needs="classes", reads="models")
+_entry = partial(Entry, page="data_set", reads="models")
 VIEWS = (
     _entry(
         "Map",
@@ -31,6 +31,7 @@ VIEWS = (
         "The training pictures that speak most for and against an error.",
         "data_set.taught:Taught",
         name="data-taught",
+        needs="classes",
     ),
     _entry(
         "Probe",

@@ -86,7 +86,7 @@ class Plane(OfData):
             return
         rows = chosen_of(self.chosen, len(found))
         right, known = int(found.right.sum()), int(found.known.sum())
-        said = on_the_map(right, known, plane.purity, plane.chance, SPACES[self.space])
+        said = on_the_map(right, known, plane.purity, plane.chance, SPACES[self.space], classifies=found.classifies)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
         yield from self.notes(found)
@@ -118,6 +118,8 @@ class Plane(OfData):
         wrong = np.flatnonzero(found.known & ~found.right)
         order = np.argsort(found.probability, kind="stable")
         what, first = "Least sure answers", order
+        if not found.classifies:
+            what, first = "Least like the others of their label", np.argsort(found.typical, kind="stable")
         if rows:
             at = AT_ONCE * (min(self.page, -(-len(rows) // AT_ONCE)) - 1)
             part = rows[at : at + AT_ONCE]
@@ -130,6 +132,8 @@ class Plane(OfData):
 
 def colouring(found: Recorded, what: str) -> Colouring:
     """A class has one colour as a label and as an answer; of very many the most frequent labels have one each."""
+    if what in ("answer", "error", "confidence") and not found.classifies:
+        raise NotApplicable(f"{found.model} gives features, not classes: colour the points by their labels.")
     if what == "error":
         kind = np.where(found.known, np.where(found.right, 0, 1), -1)
         return by_kind(kind, ("right", "wrong"), "", tuple(MARKS.values()))
@@ -163,7 +167,7 @@ def table(found: Recorded, plane: Embedding) -> bytes:
             "picture": found.keys[row],
             "label": found.labels[found.target[row]],
             "answer": answer_of(found, row),
-            "probability": float(found.probability[row]),
+            "probability": float(found.probability[row]) if found.classifies else None,
             "x": float(plane.xy[row, 0]),
             "y": float(plane.xy[row, 1]),
         }

@@ -119,7 +119,7 @@ def recorded(of: Subject, source: str, split: str, count: int, progress: Progres
         name = sets([of])[0] if source == PLANTED else source
         images = open_labelled(name, split, images=count, size_px=min(512, max(32, *of.loaded.preprocessing.size_hw)))
         images = planted(images, marked=MARKED) if source == PLANTED else images
-        return record(of.loaded, images, tell=lambda done, total, _: progress(done, total))
+        return record(of.opened, images, tell=lambda done, total, _: progress(done, total))
 
 
 def after(of: Subject, first: Job, work: Callable[[Recorded, Progress], Any], progress: Progress) -> Any:
@@ -184,20 +184,27 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
 
 
 def tile(found: Recorded, row: int, rgb: RGB) -> dict[str, Any]:
-    right = bool(found.right[row])
-    answer = {"model": found.model, "answer": answer_of(found, row), "sure": round(100 * found.probability[row])}
+    answers = []
+    if found.classifies:
+        sure = {"sure": round(100 * found.probability[row]), "right": bool(found.right[row])}
+        answers = [{"model": found.model, "answer": answer_of(found, row)} | sure]
     return {
         "picture": data_url(rgb, 2 * SIDE_PX, 2 * SIDE_PX),
         "wide": rgb.shape[1] / rgb.shape[0],
         "label": found.labels[found.target[row]],
         "place": found.keys[row],
-        "answers": [answer | {"right": right}],
+        "answers": answers,
     }
 
 
 def answer_of(found: Recorded, row: int) -> str:
+    """ "" of a model without classes."""
+    if not found.classifies:
+        return ""
     return found.classes[found.answer[row]] if found.classes else f"class {found.answer[row]}"
 
 
 def described(found: Recorded, row: int) -> str:
-    return f"{found.labels[found.target[row]]}, answered {answer_of(found, row)}, {found.probability[row]:.0%}"
+    label = found.labels[found.target[row]]
+    answered = f"answered {answer_of(found, row)}, {found.probability[row]:.0%}"
+    return f"{label}, {answered}" if found.classifies else label

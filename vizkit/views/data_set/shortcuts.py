@@ -64,7 +64,7 @@ class Shortcuts(OfData):
         for cluster in (clusters_of(of, self) or ())[:TRIED]:
             done.append(None)
             with suppress(NotApplicable):  # a label that the model does not know, or no other picture to cover with
-                done[-1] = hide(of.loaded, found, cluster, tell=progress)
+                done[-1] = hide(of.opened, found, cluster, tell=progress)
         return done
 
     def drawn(

@@ -62,6 +62,10 @@ class Taught(OfData):
 
     def drawn(self, of: Subject, found: Recorded) -> Blocks:
         rows = wrong(found)
+        if not found.classifies:
+            raise NotApplicable(
+                f"{of.name} gives {of.loaded.head.gives}, so it makes no error that pictures taught it."
+            )
         if not len(rows):
             raise NotApplicable(f"{of.name} answers every picture that it knows the label of right; choose others.")
         row = int(rows[min(self.error, len(rows)) - 1])

@@ -16,7 +16,6 @@ from vizkit.figure.detection.on_picture import Frame, Panel, Panels
 from vizkit.figure.evaluation.precision_recall import precision_recall
 from vizkit.figure.palette import class_colours
 from vizkit.image import RGB, data_url
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -55,10 +54,7 @@ def offered(of: Sequence[Subject], view: "Detectors") -> list[str]:
 
 
 def outcome(of: Sequence[Subject], view: "Detectors") -> SceneOutcome:
-    found = SCENES.find(view.evaluated or offered(of, view)[0])
-    if found is None:
-        raise NotApplicable("This result cannot be read any more; evaluate again.")
-    return found
+    return SCENES.shown(view.evaluated or offered(of, view)[0])
 
 
 def models(of: Sequence[Subject], view: "Detectors") -> list[str]:

@@ -15,10 +15,12 @@ from vizkit.evaluation.outcome import Outcome, read
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.scenes import outcome
 from vizkit.evaluation.scenes.outcome import SceneOutcome
+from vizkit.traces import NotApplicable
 from vizkit.views import bundled
+from vizkit.views.measured_with import EXPERIMENTS, refuse_others
 from vizkit.views.subject import Subject
 
-RECORDED = bundled.FOLDER / "experiments" / "evaluation"
+RECORDED = EXPERIMENTS / "evaluation"
 CALLED = {"scenes_detr": "DETR"}
 T = TypeVar("T")
 
@@ -49,6 +51,15 @@ class Shelf(dict[str, str], Generic[T]):
             return self.read(path, path.stat().st_mtime_ns) if path else None
         except (OSError, ValueError, KeyError):
             return None
+
+    def shown(self, name: str) -> T:
+        """The same. NotApplicable where there is none, or where it is of other weights than those that are here."""
+        if name in self:
+            refuse_others(f"evaluation/{name}.npz")
+        found = self.find(name)
+        if found is None:
+            raise NotApplicable("This result cannot be read any more; evaluate again.")
+        return found
 
     def get(self, name: str, default: Any = None) -> Any:
         own = None if name in self else self.find(name)

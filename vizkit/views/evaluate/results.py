@@ -13,7 +13,6 @@ from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -62,9 +61,7 @@ def offered(of: Sequence[Subject], view: "Results") -> list[str]:
 
 def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
     """Of the chosen models, where at least two of them took part, else of all."""
-    found = PICTURES.find(view.evaluated or offered(of, view)[0])
-    if found is None:
-        raise NotApplicable("This result cannot be read any more; evaluate again.")
+    found = PICTURES.shown(view.evaluated or offered(of, view)[0])
     chosen = of[0].chosen if of else ()
     own = [number for number, row in enumerate(found.models) if row.source in chosen]
     return found.among(own) if len(own) > 1 else found

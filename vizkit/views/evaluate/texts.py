@@ -16,6 +16,7 @@ from vizkit.views.blocks import Block, Chart, Heading, Job, Later, Line, Numbers
 from vizkit.views.controls import choice
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.evaluate.recorded import RECORDED
+from vizkit.views.measured_with import others
 from vizkit.views.sequences.known import BERT, BUNDLED, GPT, TRANSLATING, trained_texts
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -93,8 +94,9 @@ class Texts(View):
 
     def charts(self, answers: TextAnswers) -> Iterator[Block]:
         """Beside the other models of the same texts, then by length."""
-        others = {name: recorded()[each] for name, each in MODELS.items() if recorded()[each].data == answers.data}
-        every = {self.name: answers} | {name: each for name, each in others.items() if name != self.name}
+        known = {name: own for name, each in MODELS.items() if (own := recorded().get(each))}
+        beside = {name: own for name, own in known.items() if own.data == answers.data and name != self.name}
+        every = {self.name: answers} | beside
         yield compared({name: both(each) for name, each in every.items()}, "Right answers of models of the same texts")
         groups = [group for group in np.array_split(np.unique(answers.length), GROUPS) if len(group)]
         spans = [(int(group[0]), int(group[-1])) for group in groups]
@@ -140,7 +142,9 @@ def mistakes(answers: TextAnswers) -> Iterator[Block]:
 # ---- the models ------------------------------------------------------------------------------------------------------
 @cache
 def recorded() -> dict[str, TextAnswers]:
-    return read(RECORDED / "texts.npz")
+    """By model; of these weights alone."""
+    changed = others("evaluation/texts.npz")
+    return {name: own for name, own in read(RECORDED / "texts.npz").items() if f"sequences/{name}" not in changed}
 
 
 def source_of(name: str) -> tuple[str, int]:

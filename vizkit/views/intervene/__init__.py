@@ -5,33 +5,36 @@ from functools import partial
 from vizkit.views.entry import Entry
 
 _entry = partial(Entry, page="intervene")
-CLASSES = "transformer with classes"
 VIEWS = (
     _entry(
         "Switches",
         "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "intervene.switches:Switches",
+        answers=True,
         name="switches",
     ),
     _entry(
         "Smallest set",
         "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
         "intervene.smallest:Smallest",
-        "classes",
+        "answers",
+        answers=True,
         name="smallest-set",
     ),
     _entry(
         "Patching",
         "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
         "intervene.patching:Patching",
-        CLASSES,
+        "transformer",
+        answers=True,
         name="patching",
     ),
     _entry(
         "Steer",
         "The direction of a class is added to what a block gives, more and more of it.",
         "intervene.steer:Steer",
-        CLASSES,
+        "transformer",
+        answers=True,
         name="steer",
     ),
     _entry(
@@ -46,14 +49,16 @@ VIEWS = (
         "Lenses",
         "What would the model answer if it ended earlier? Its head after every layer.",
         "intervene.lenses:Lenses",
-        CLASSES,
+        "transformer",
+        answers=True,
         name="lenses",
     ),
     _entry(
         "Direct attribution",
         "The logit as a sum: what each head and each MLP adds to it.",
         "intervene.direct:Direct",
-        CLASSES,
+        "transformer",
+        answers=True,
         name="direct-attribution",
     ),
     _entry(

@@ -28,7 +28,7 @@ class Row:
     logit: float
 
     def sent(self, head: Any) -> tuple:
-        shares = (self.before, self.after) if head.probable else (0.0, 0.0)
+        shares = (max(0.0, self.before), max(0.0, self.after)) if head.bounded else (0.0, 0.0)
         return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
 
 
@@ -51,11 +51,11 @@ def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
     """Bars after, ticks before."""
     head, indices = of.loaded.head, strongest(of, before, after, count)
     first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
-    top = 1.0 if head.probable else reach(first, then)
+    top = 1.0 if head.bounded else reach(first, then)
     colours = class_colours(indices, len(before.logits))
     names = [of.loaded.label(at) for at in indices]
-    title = "probability after, tick: before" if head.probable else "value after, tick: before"
-    axis = Axis(top, signed=not head.probable)
+    title = f"{head.quantity} after, tick: before"
+    axis = Axis(top, signed=not head.bounded)
     return Bars(ClassBars(names, then, colours, first, axis, title), "Answers after the changes, ticks before")
 
 

@@ -55,14 +55,14 @@ def place(of: Subject) -> Place:
 
 
 def trace_of(of: Subject, changes: Changes) -> "Trace":
-    """With the gradients of the answer to the unchanged picture where there are classes, so that its relevance can be
-    compared. NotApplicable for changes that cannot be made here."""
+    """With the gradients of the answer to the unchanged picture, so that its relevance can be compared. NotApplicable
+    for changes that cannot be made here."""
     return of.kept(("changed", changes.texts), partial(_traced, of, changes))
 
 
 def _traced(of: Subject, changes: Changes) -> "Trace":
     loaded = of.loaded
-    target = loaded.head.target(of.seen.logits) if loaded.classifies else None
+    target = loaded.head.target(of.seen.logits)
     with refused():
         trace = proven(changes.trace(loaded, of.rgb, of.other_picture, target=target))
     return replace(trace, notes=tuple(note for note in trace.notes if not note.startswith("Changed: ")))
@@ -154,8 +154,6 @@ def rolled_from(trace: "Trace") -> "Tokens":
 def relevance(of: Subject, before: "Trace", after: "Trace") -> Blocks:
     """Of the answer before the changes, in both."""
     loaded = of.loaded
-    if not loaded.classifies:
-        raise NotApplicable(f"{of.name} gives {loaded.head.gives}: there is no answer to explain.")
     missing = why_not(before)
     # Of a class, and from the trace alone: a changed model is not run again.
     usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)

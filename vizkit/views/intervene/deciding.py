@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
+from vizkit.views.measured_with import EXPERIMENTS, refuse_others
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "deciding" / "insects.json"
+RECORD = "deciding/insects.json"
 KINDS = {"deciding": "without the deciding parts", "others": "without as many other pixels of it"}
 WHOLE = "all insects"
 
@@ -48,6 +48,7 @@ class DecidingParts(View):
         image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
         yield Columns(tuple(example(image if image in samples.INSECTS else samples.INSECTS[0])))
         label = None if self.insects == WHOLE else samples.INSECTS.index(self.insects)
+        refuse_others(RECORD)
         results = shipped()
         ends = {kind: [each.mean(kind, label) for each in results.values()] for kind in (*KINDS, "difference")}
         bars = {words: [mean for mean, _ in ends[kind]] for kind, words in KINDS.items()}
@@ -90,7 +91,7 @@ def shipped() -> dict[str, Any]:
     """By what people call the model, as `python -m vizkit deciding` measured it."""
     from vizkit.interventions.deciding import Deciding
 
-    content: dict[str, Any] = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads((EXPERIMENTS / RECORD).read_text(encoding="utf-8"))
     return {
         bundled.title(name): Deciding(
             tuple(fields["labels"]), tuple(fields["deciding"]), tuple(fields["others"]), fields["skipped"]

@@ -9,9 +9,10 @@ from vizkit.analysis.remarks.interventions import of_contributions
 from vizkit.figure.charts import heat_map
 from vizkit.figure.contributions import contributions
 from vizkit.figure.scales import robust
+from vizkit.heads import ITSELF_IN_WORDS, LIKENESS
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Line, Numbers, Proof, Said, Tile, Tiles
 from vizkit.views.intervene.changed import agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
@@ -36,10 +37,12 @@ class Direct(Decision):
     )
 
     def title(self, of: Subject) -> str:
-        return f"The logit of {self.name(of)} as a sum"
+        return f"The {of.loaded.head.number} of {self.name(of)} as a sum"
 
     def name(self, of: Subject) -> str:
         target, against = self.asked(of)
+        if of.loaded.head is LIKENESS:
+            return ITSELF_IN_WORDS
         return f"{of.loaded.label(target)}{'' if against is None else f' against {of.loaded.label(against)}'}"
 
     def made(self, of: Subject) -> "Contributions":
@@ -52,10 +55,10 @@ class Direct(Decision):
 
     def show(self, of: Subject) -> Blocks:
         target, against = self.asked(of)
-        made = self.made(of)
+        made, number = self.made(of), of.loaded.head.number
         yield Line(in_words(of.loaded, of.seen.logits, target, against))
         layers = contributions(
-            made.embedding, made.attention.numpy(), made.mlp.numpy(), made.bias, made.logit, made.before
+            made.embedding, made.attention.numpy(), made.mlp.numpy(), made.bias, made.logit, made.before, number
         )
         heads = heat_map(
             made.heads.numpy(),
@@ -66,17 +69,18 @@ class Direct(Decision):
             square=False,
             x_names=numbered(made.heads.shape[1]),
             y_names=numbered(len(made.heads), made.before),
-            quantity="added to the logit",
+            quantity=f"added to the {number}",
         )
         heads.update_yaxes(type="category")  # two layers of a Swin are no numbers with halves between them
         heads.update_xaxes(type="category")
         charts = (
-            Chart(layers, "What embedding, attention and MLP of every layer add to the logit"),
-            Chart(heads, "What each head of each layer adds to the logit"),
+            Chart(layers, f"What embedding, attention and MLP of every layer add to the {number}"),
+            Chart(heads, f"What each head of each layer adds to the {number}"),
         )
         yield Columns(tuple((chart,) for chart in charts))
         yield Said(of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before))
-        yield Proof(of.seen, f"the parts add up to the model's own logit {agreeing(made.error)}")
+        yield Answered(of.loaded)
+        yield Proof(of.seen, f"the parts add up to the model's own {number} {agreeing(made.error)}")
         if made.places is not None:
             yield from carried(of, made)
         yield Numbers(partial(numbers, made))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vizkit.analysis.attention.head_atlas import HeadAtlas, from_json
@@ -13,13 +12,13 @@ from vizkit.explanations.parts import RunError
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
+from vizkit.views.measured_with import EXPERIMENTS, others
 from vizkit.views.subject import OfModel, Subject
 
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.heads import Ablation
     from vizkit.explanations.kept import Kept
 
-SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "heads"
 IMAGES = 200
 BEHAVIOURS, PRUNING = "behaviours", "pruning"
 WITHOUT = {"mean": "its mean", "zero": "nothing"}
@@ -33,10 +32,12 @@ def names_of(of: Subject) -> tuple[tuple[int, int], ...]:
 
 @cache
 def shipped(name: str) -> HeadAtlas | None:
-    """Of a model that comes with vizkit, as `python -m vizkit heads` measured it; a page calls it by its title."""
+    """Of a model that comes with vizkit, as `python -m vizkit heads` measured it with these weights; a page calls it by
+    its title."""
     source = next((each for each in bundled.names() if name in (each, bundled.title(each))), "")
-    file = SHIPPED / f"{source.removeprefix('bundled:')}.json"
-    return from_json(file.read_text(encoding="utf-8")) if source and file.is_file() else None
+    record = f"heads/{source.removeprefix('bundled:')}.json"
+    there = source and (EXPERIMENTS / record).is_file() and not others(record)
+    return from_json((EXPERIMENTS / record).read_text(encoding="utf-8")) if there else None
 
 
 def first_kind(atlas: HeadAtlas) -> str:
@@ -59,7 +60,7 @@ def rows_of(of: Subject, kind: str) -> "Kept":
     """What each does, or what is lost without each, over IMAGES pictures: rows that are there, and how to make them."""
     from vizkit.evaluation.inside import heads
 
-    given = of.loaded, data_for(of), IMAGES
+    given = of.opened, data_for(of), IMAGES
     if kind == BEHAVIOURS:
         return heads.behaviours(*given, weights=of.weights)
     return heads.importance(*given, ABLATION[kind], weights=of.weights)
@@ -93,6 +94,6 @@ def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
 def pruned(of: Subject, order: HeadImportance, kind: str, progress: Callable[[int, int], None]) -> Pruning:
     from vizkit.evaluation.inside import heads
 
-    kept = heads.without(of.loaded, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
+    kept = heads.without(of.opened, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
     measured(kept, progress)
     return heads.pruned(kept.every(), order)

@@ -19,6 +19,7 @@ from vizkit.models import attention_places, pixels_of
 from vizkit.models.probes.interventions.patching import patch
 from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.views.blocks import (
+    Answered,
     Block,
     Chart,
     Columns,
@@ -151,7 +152,7 @@ class Patching(Decision):
 
     def drawn(self, of: Subject, rgb: RGB, made: "Patched") -> Iterator[Block]:
         loaded, (target, against) = of.loaded, self.asked(of)
-        rival = runner_of(made, target) if against is None else against
+        rival = runner_of(made, target) if against is None and loaded.head.exclusive else against
         share = partial(restored, clean=made.clean, corrupted=made.corrupted, target=target, against=rival)
         regions, special = share(made.regions), share(made.special)
         count, rows, columns = regions.shape
@@ -183,9 +184,10 @@ class Patching(Decision):
             block,
             105,
         )
-        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names))
+        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names, loaded.head))
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
+        yield Answered(loaded)
         yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
         if cell is not None:
             yield opened(of, made, block - 1, cell)
@@ -234,7 +236,7 @@ def opened(of: Subject, made: "Patched", layer: int, cell: tuple[int, int]) -> C
     values = {name: loaded.head.values(logits) for name, logits in runs.items()}
     bars = {name: [float(each[index]) for index in listed] for name, each in values.items()}
     title = f"Row {row + 1}, column {column + 1} put in after block {layer + 1}"
-    return Chart(paired_bars([loaded.label(index) for index in listed], bars, "probability", title), title)
+    return Chart(paired_bars([loaded.label(index) for index in listed], bars, loaded.head.quantity, title), title)
 
 
 def by_block(best: np.ndarray, special: np.ndarray, names: Sequence[str]) -> "object":

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +13,11 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import subject_called
+from vizkit.views.measured_with import EXPERIMENTS, others
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
-SHIPPED = Path(__file__).parents[2] / "bundled" / "experiments" / "similarity"
+RECORDS = ("similarity/digits.json", "similarity/insects.json")
 IMAGES = 256
 MOST_NUMBERED = 12
 ITSELF = "itself"
@@ -116,8 +116,9 @@ class LayerSimilarity(View):
 # ---- what is known ---------------------------------------------------------------------------------------------------
 @cache
 def _files() -> list[dict[str, Any]]:
-    """With the models as people call them."""
-    every = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(SHIPPED.glob("*.json"))]
+    """With the models as people call them; of these weights alone."""
+    own = [record for record in RECORDS if not others(record)]
+    every = [json.loads((EXPERIMENTS / record).read_text(encoding="utf-8")) for record in own]
     return [content | {"models": [*map(bundled.title, content["models"])]} for content in every]
 
 

@@ -11,13 +11,14 @@ from vizkit.analysis.attribution.smallest_set import Goal, Search
 from vizkit.analysis.attribution.subject import Fill, cells_of
 from vizkit.analysis.comparison.pixel_edits import box_of
 from vizkit.analysis.remarks.interventions import of_smallest
+from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.charts import curves, heat_map
 from vizkit.figure.patch_cells import numbered_cells
 from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -64,10 +65,10 @@ class Smallest(View):
         return f"The fewest {self.parts} that {GOALS[self.goal]}: {self.name(of)}"
 
     def name(self, of: Subject) -> str:
-        return of.loaded.label(int(of.seen.logits.argmax()))
+        return of.loaded.label(of.loaded.head.target(of.seen.logits))
 
     def show(self, of: Subject) -> Blocks:
-        if not (of.loaded.classifies and of.loaded.head.probable):
+        if not of.loaded.head.bounded:
             raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
         key = ("smallest set", self.parts, self.goal, self.fill if self.parts == "patches" else "")
         so_far: list[Search] = of.kept((*key, "so far"), list)  # what is there when it is stopped
@@ -82,20 +83,22 @@ class Smallest(View):
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
     def drawn(self, of: Subject, result: Search) -> Blocks:
-        name = self.name(of)
+        name, head = self.name(of), of.loaded.head
         steps = np.arange(len(result.probability))
         line = curves(
             {name: (steps, np.array(result.probability))},
             f"{self.parts} taken",
-            "probability of the answer",
+            f"{head.quantity} of the answer" if head.probable else head.quantity,
             mode="lines+markers",
         )
         line.update_xaxes(dtick=max(1, len(result.order) // 8), rangemode="nonnegative")
-        line.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
-        curve = Chart(line, f"Probability of {name} by the number of {self.parts}")
+        line.update_yaxes(range=[-0.03, 1.03], tickformat=".0%" if head.probable else ".2f")
+        what = f"probability of {name}" if head.probable else name
+        curve = Chart(line, f"{begun(what)} by the number of {self.parts}")
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
-        yield Columns((left, (Heading(f"How likely {name} is"), curve)), (1, 1))
-        yield Said(of_smallest(result, self.parts, name))
+        yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
+        yield Said(of_smallest(result, self.parts, name, head))
+        yield Answered(of.loaded)
         yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)

@@ -107,8 +107,6 @@ class Steer(View):
         return min(self.block or count, count)
 
     def show(self, of: Subject) -> Iterator[Block]:
-        if not (of.loaded.classifies and of.loaded.head.probable):
-            raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no class to steer towards.")
         data, name, block = set_for(of.loaded), self.name(of), self.after(of)
         first = OfModel(("directions", data))
         words = f"The directions of all classes, from {IMAGES} pictures of {data}"
@@ -129,7 +127,7 @@ class Steer(View):
         every: Tensor = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
         every[FACTORS.index(0.0)] = of.seen.logits
         every = every if logits is None else logits
-        values = loaded.head.values(every)
+        values = loaded.head.values(every)[:, : loaded.outputs]
         chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
         labels = [loaded.label(at) for at in range(values.shape[1])]
         yield Heading(f"The answers when the direction of {name} is added after block {block}")
@@ -139,7 +137,7 @@ class Steer(View):
             now = f"{loaded.label(label)}, {loaded.head.text(value)}"
             yield Line(f"As it is the model says {now}; the other λ are on their way.")
             return
-        yield Said(of_steering(labels, FACTORS, values, name))
+        yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
         yield Answered(loaded)
         yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": every.numpy()})
 
@@ -196,14 +194,17 @@ def measured(
 
 
 def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:
-    """The probabilities of the strongest classes."""
+    """The values of the strongest outputs."""
+    low = float(values.nan_to_num(0.0).min())
     strongest = values.nan_to_num(0.0).amax(0).argsort(descending=True)[:LINES].tolist()
     lines = {
         f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
         for at, label in enumerate(strongest)
     }
-    figure = curves(lines, "λ", "probability", mode="lines+markers", marked={float(factor): "dot"})
+    figure = curves(lines, "λ", of.loaded.head.quantity, mode="lines+markers", marked={float(factor): "dot"})
     for at, colour in enumerate(class_colours(strongest, values.shape[1])):
         figure.update_traces(line_color=colour, selector=at)
     figure.update_xaxes(range=[FACTORS[0] - 0.2, FACTORS[-1] + 0.2])
-    return figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%")
+    if of.loaded.head.bounded:
+        figure.update_yaxes(range=[min(0.0, low) - 0.03, 1.03], tickformat=".0%" if of.loaded.head.probable else None)
+    return figure

@@ -111,7 +111,7 @@ class Switches(View):
 
     def show(self, of: Subject) -> Blocks:
         at = place(of)
-        if self.changes or not answers_with_classes(of) or of.loaded.parameters <= AT_ONCE:
+        if self.changes or not of.loaded.head.bounded or of.loaded.parameters <= AT_ONCE:
             yield from self.drawn(of, at)
             return
         job = Job(COSTLIEST, "The head, or the patch, that costs the answer most", partial(_costliest, of, at))
@@ -120,7 +120,7 @@ class Switches(View):
     def made(self, of: Subject, at: Place) -> Changes:
         if self.changes:
             return followed(self.changes.split(";"), at.heads)
-        return Changes.parse(of.kept(COSTLIEST, partial(_costliest, of, at))) if answers_with_classes(of) else Changes()
+        return Changes.parse(of.kept(COSTLIEST, partial(_costliest, of, at))) if of.loaded.head.bounded else Changes()
 
     def drawn(self, of: Subject, at: Place) -> Blocks:
         changes = self.made(of, at)
@@ -145,11 +145,8 @@ class Switches(View):
         if not words:
             heads = f" and {sum(at.heads)} heads" if at.heads else ""
             return f"Nothing is changed: all {at.grid[0] * at.grid[1]} patches{heads} take part."
-        if not of.loaded.classifies:
-            return f"Changed: {words}."
-        remark = of_answers(
-            [each.name for each in rows], [each.before for each in rows], [each.after for each in rows], words
-        )
+        names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
+        remark = of_answers(names, before, after, words, of.loaded.head)
         what = f"none of the {sum(at.heads)} heads" if at.heads else f"none of the {at.grid[0] * at.grid[1]} patches"
         first = f" Taken away alone, {what} costs the answer more." if not self.changes else ""
         return f"{first_said(remark)}{first}"
@@ -240,10 +237,6 @@ class Switches(View):
 
 # ---- where it opens --------------------------------------------------------------------------------------------------
 COSTLIEST = ("costliest",)
-
-
-def answers_with_classes(of: Subject) -> bool:
-    return of.loaded.classifies and of.loaded.head.probable
 
 
 def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None) -> tuple[str, ...]:

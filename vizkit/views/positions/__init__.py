@@ -8,6 +8,7 @@ VIEWS = (
         "What happens if the order is lost? The same patches in another order, with and without positions.",
         "positions.shuffle:Shuffle",
         "transformer",
+        answers=True,
         name="shuffle",
         page="positions",
     ),

@@ -122,8 +122,9 @@ class Shuffle(View):
 
     def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Blocks:
         """The answers with and without positions, and what they tell."""
-        head, axis = of.loaded.head, "probability; the tick: in order"
-        shown = self.classes(of) if head.probable else []
+        head = of.loaded.head
+        axis = f"{head.quantity}; the tick: in order"
+        shown = self.classes(of) if head.bounded else []
         if shown:
             yield Said(self.remark(of, answers))
         for kind, name in KINDS.items():
@@ -142,18 +143,22 @@ class Shuffle(View):
 
     def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
         labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)
-        moved = int((order != torch.arange(len(order))).sum())
-        if not moved:
+        head, moved = of.loaded.head, int((order != torch.arange(len(order))).sum())
+        if not moved and head.probable:
             return f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
         how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
+        if not head.probable:
+            values = [head.values(each.shuffled)[0] for each in answers.values()]
+            return positions.shuffled_value(labels[0], *map(head.text, map(float, values)), moved=how)
         others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
         return positions.shuffled(answers[True], answers[False], labels, *others, moved=how)
 
     def classes(self, of: Subject) -> list[int]:
         """Every class that comes first somewhere, and the runner-up where that is one alone."""
         answers = self.both(of)
-        firsts = {int(logits.argmax()): 0 for kind in answers.values() for logits in vars(kind).values()}
-        second = of.loaded.head.top(answers[True].in_order, 2) if len(firsts) == 1 else []
+        head = of.loaded.head
+        firsts = {head.target(logits): 0 for kind in answers.values() for logits in vars(kind).values()}
+        second = head.top(answers[True].in_order, 2) if len(firsts) == 1 else []
         return [*(firsts | dict(second))]
 
     def tints(self, of: Subject, shown: list[int]) -> list[str]:

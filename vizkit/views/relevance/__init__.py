@@ -15,7 +15,7 @@ VIEWS = (
         "Trust",
         "How far each map can be believed: the model is run on changed images.",
         "relevance.trust:Trust",
-        "classes",
+        "answers",
         answers=True,
         name="trust",
         page="relevance",

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vizkit.heads import ITSELF
 from vizkit.traces import NotApplicable
 from vizkit.views.controls import ControlError, choice
 from vizkit.views.subject import Subject
@@ -55,7 +54,7 @@ class Decision(View):
         "Class",
         classes,
         "Type to search. The class whose logit is explained: the maps show the evidence for it. Without classes: the "
-        "length of the embedding, along its own direction.",
+        "length of the embedding, along that of this picture.",
         default=PREDICTED,
         key="class_a",
         meant=meant,
@@ -87,7 +86,7 @@ class Decision(View):
 
 def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
     """The number of each class by a name that it alone has; the likeliest first where there are too many to list."""
-    count = len(logits)
+    count = loaded.outputs or len(logits)
     numbers = range(count) if count <= MOST_NAMES else logits.topk(MOST_NAMES).indices.tolist()
     times = Counter(loaded.label(number) for number in range(count))
     names = ((number, loaded.label(number)) for number in numbers)
@@ -123,8 +122,7 @@ def in_words(loaded: "Loaded", logits: "Tensor", target: int, against: int | Non
     head, values = loaded.head, loaded.head.values(logits)
 
     def named(number: int) -> str:
-        value = float(logits.norm()) if number == ITSELF else float(values[number])
-        return f"{loaded.label(number)} ({f'length {value:.4g}' if number == ITSELF else head.text(value)})"
+        return f"{loaded.label(number)} ({head.text(float(values[number]))})"
 
     rival = "" if against is None else f" against {named(against)}"
     answers, answer = head.answers(logits), ""

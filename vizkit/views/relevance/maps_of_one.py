@@ -55,7 +55,7 @@ class OfOne:
             return
         method, (layer, place) = METHODS[self.method], self.view.place(self.of, self.method)
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
-        unit = method.measures("logit" if self.of.loaded.head.probable else "value")
+        unit = method.measures(self.of.loaded.head.number)
         yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
         words = [method.asks, method.caveat, method.differs, *found.notes]
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
@@ -68,7 +68,7 @@ class OfOne:
         yield Heading(f"{self.named}{what}") if self.named else Line(what)
         fast, _ = view.fast(of)
         slow = {name: view.slow_job(of, name) for name in view.slow}
-        race = {} if of.changes.model or not of.loaded.classifies else view.measured(of, [*fast, *slow])
+        race = {} if of.changes.model or not of.loaded.head.bounded else view.measured(of, [*fast, *slow])
         jobs = (*slow.values(), *([view.chance(of), *race.values()] if race else ()))
         yield Later(of, jobs, partial(self._small, fast, slow, race))
 

@@ -9,6 +9,7 @@ import torch
 from vizkit.analysis.attribution.explaining import on_patches
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import cell_of_pixel, cells_of, filled
+from vizkit.analysis.remarks.remark import begun
 from vizkit.analysis.trust.deletion import order_of, random_orders
 from vizkit.analysis.trust.scores import Measure, Score, merged
 from vizkit.analysis.trust.table import CHANCE, Row, Tally, gain_of, signed
@@ -75,6 +76,9 @@ class Race:
     def __init__(self, view: Racing, of: Subject, methods: Sequence[str], more: str = "") -> None:
         self.view, self.of, self.methods, self.more = view, of, tuple(methods), more
         self.what = f"for {view.what(of)}"
+        head = of.loaded.head
+        self.quantity = "probability of the class" if head.probable else head.quantity
+        self.measured = begun(f"probability {self.what}" if head.probable else view.what(of))
         slow = [view.slow_job(of, name) for name in methods if METHODS[name].slow]
         self.start, self.scored = view.chance(of), view.measured(of, methods)
         self.further = [view.measured(of, methods, (each,)) for each in FURTHER if each in view.scores]
@@ -206,7 +210,7 @@ class Race:
             "ground": urls[1],
             "back": view.test == BACK,
             "lit": view.lit if view.lit in curves else "",
-            "title": f"Probability {self.what}: that of a good map {early} early",
+            "title": f"{self.measured}: that of a good map {early} early",
             "axis": f"places {view.test}, the most important first",
         }
         told = {"lit": (one_of(["", *curves]), "lit"), "removed": (whole(0, 100), "removed")}
@@ -242,8 +246,9 @@ class Race:
                 "",
                 colours=[colour_of(name) for name in curves],
                 at=float(share[at]),
+                y=self.quantity,
             ),
-            f"Probability {self.what} by map",
+            f"{self.measured} by map",
         )
 
     # ---- what is saved -----------------------------------------------------------------------------------------------

@@ -52,7 +52,9 @@ def _features(loaded: Loaded, pixels: Pixels) -> tuple[Tensor, Tensor]:
     """(logits, what the last layer reads); the logits again where a model does not hand that out."""
     model: Any = loaded.model
     if not (hasattr(model, "forward_features") and hasattr(model, "forward_head")):
-        logits = model(pixels)
-        return logits, logits
+        outputs = model(pixels)
+        return loaded.logits_of(outputs, len(pixels)), outputs
     features = model.forward_features(pixels)
-    return model.forward_head(features), model.forward_head(features, pre_logits=True).flatten(1)
+    return loaded.logits_of(model.forward_head(features), len(pixels)), model.forward_head(
+        features, pre_logits=True
+    ).flatten(1)

@@ -49,7 +49,7 @@ def outputs_of(
     seen: dict[str, Tensor] = {}
 
     def see(path: str, _: tuple, out: object) -> None:
-        if path in seen or not isinstance(out, Tensor):
+        if path in seen or not isinstance(out, Tensor) or len(out) != len(pixels):  # MobileViT: groups of its pixels
             raise NotApplicable(f"{loaded.name} {NO_BLOCKS}.")
         seen[path] = out.detach()
 
@@ -103,7 +103,7 @@ class StreamRunner:
 
     def __init__(self, loaded: Loaded, pixels: Float[Tensor, "1 channel height width"]) -> None:
         """`pixels`: any image of the right size; what is not passed by, such as the embedding, runs on it."""
-        self.pixels = pixels.to(loaded.device)
+        self.loaded, self.pixels = loaded, pixels.to(loaded.device)
         self.after = -1
         self.stream: Tensor | None = None
         self.model: Any = copy_with(loaded.model, lambda tensor: tensor)
@@ -115,4 +115,4 @@ class StreamRunner:
         """The logits of a batch of streams that leave block `after`, from 0."""
         self.after, self.stream = after, stream
         many = self.pixels.expand(len(stream), -1, -1, -1)
-        return self.model(many).float()
+        return self.loaded.logits_of(self.model(many), len(stream))

@@ -77,7 +77,7 @@ def direct_attribution(
         every = blocks_of(loaded)
         paths = [path for path in every if path.rpartition(".")[0] == every[-1].rpartition(".")[0]]
         seen = _entered(loaded, pixels, paths)
-        direction, bias = _direction(loaded, seen.out[-1], score)
+        direction, bias = _direction(loaded, seen.out[-1], lambda out: score(loaded.logits_of(out)[0]))
         with torch.enable_grad():
             added = [_added(seen, at, direction, layer.heads) for at, layer in enumerate(learned[-len(paths) :])]
         shares, biases, mlps = zip(*added, strict=True)
@@ -107,10 +107,10 @@ def _direction(loaded: Loaded, final: Tensor, score: Callable[[Tensor], Tensor])
     frozen = _FrozenScale()
     with torch.enable_grad(), frozen:
         final = final.detach().requires_grad_()
-        (direction,) = torch.autograd.grad(score(read(final)[0]), final)
+        (direction,) = torch.autograd.grad(score(read(final)), final)
     frozen.again = iter(frozen.scales)
     with frozen:
-        return direction.cpu().double(), float(score(read(torch.zeros_like(final))[0].cpu().double()))
+        return direction.cpu().double(), float(score(read(torch.zeros_like(final))))
 
 
 class _FrozenScale(TorchFunctionMode):

@@ -33,8 +33,8 @@ def logit_lens(loaded: Loaded, trace: Trace) -> Lens:
     """`trace`: of this model. NotApplicable where its head cannot read its earlier layers."""
     read, dtype = readable(loaded, trace), next(loaded.model.parameters()).dtype
     try:
-        each = [read(features.values[None].to(loaded.device, dtype))[0].float().cpu() for features in trace.features]
-        logits = torch.stack(each)
+        each = [read(features.values[None].to(loaded.device, dtype)) for features in trace.features]
+        logits = torch.cat([loaded.logits_of(out) for out in each]).cpu()
         error = apart(logits[-1], trace.logits)
     except UNABLE:
         error = float("nan")
@@ -44,8 +44,9 @@ def logit_lens(loaded: Loaded, trace: Trace) -> Lens:
 
 
 @torch.no_grad()
-def patch_logits(loaded: Loaded, trace: Trace, layer: int) -> Float[Tensor, "row column label"]:
-    """What the head says of each patch after block `layer`, from 0. NotApplicable as in `logit_lens`."""
+def patch_outputs(loaded: Loaded, trace: Trace, layer: int) -> Float[Tensor, "row column output"]:
+    """What the head returns of each patch after block `layer`, from 0, as the model returns it. NotApplicable as in
+    `logit_lens`."""
     read, features = readable(loaded, trace), trace.features[layer]
     if features.tokens.grid is None:
         raise NotApplicable(f"Where the tokens of {loaded.name} lie in the image is not known, so no map is drawn.")
