@@ -21,7 +21,8 @@ width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted
 linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
 linear-gradient(90deg, #fffc 1px, #0000 1px) 0 0 / calc(100% / var(--columns)) }
 .cells i { position: absolute; width: calc(100% / var(--columns)); height: calc(100% / var(--rows));
-outline: 3px solid #e11; left: calc(100% * var(--column) / var(--columns)); top: calc(100% * var(--row) / var(--rows)); box-sizing: border-box }
+outline: 3px solid #e11;
+left: calc(100% * var(--column) / var(--columns)); top: calc(100% * var(--row) / var(--rows)); box-sizing: border-box }
 @media print { .answers { break-before: page } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 

@@ -77,7 +77,9 @@ class Look:
         """As it is set for this model and picture. LessonError, NotApplicable."""
         found = {name: each.value(of, words) for name, each in self.measured.items()}
         steps = {name: control.step for name, control in controls(class_of(self.name)).items()}
-        whole = {name: round(each) for name, each in found.items() if type(steps[name]) is int}
+        whole = {
+            name: round(each) for name, each in found.items() if type(steps[name]) is int and isinstance(each, float)
+        }
         return self._set({**self.settings, **found, **whole})
 
     def _set(self, settings: Mapping[str, Any]) -> "View":

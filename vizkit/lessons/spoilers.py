@@ -176,6 +176,8 @@ def _stands_in(words: str, value: float, unit: str) -> bool:
         except OverflowError:
             continue
         digits = len(str(abs(int(value))) if float(value).is_integer() else text.lstrip("-0.").replace(".", ""))
+        if share and text in ("0", "100", "100.0"):  # of whatever is nothing, or all
+            continue
         if same and (digits >= DIGITS or (unit and not share and after.startswith(unit)) or (share and digits > 1)):
             return True
     return False

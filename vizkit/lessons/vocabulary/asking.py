@@ -13,10 +13,12 @@ from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.model_functions import randomised
 from vizkit.models.probes.parts import attention_parts
 from vizkit.models.probes.swin_changes import changed
+from vizkit.models.sources.loaded import likened
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
 
+RIVALS = ("rocket", "cat")
 Map = Float[Tensor, "row column"]
 Place = tuple[int, int]
 Query = str | Place
@@ -89,6 +91,20 @@ def other(of: Subject, model: str = "", picture: str = "", edits: str = "") -> S
     return of.other(model) if model else _with(of, of.loaded, edits) if edits else of
 
 
+def answering(of: Subject, cls: At, edits: str = "") -> tuple[Subject, int]:
+    """Of whom a class is asked, and its number. A model without classes has one answer, how like its embedding is to
+    that of this very picture; its second one is the likeness to the embedding of another picture."""
+    of = other(of, edits=edits)
+    if cls == "second" and of.loaded.own is not None:
+        own = of.pictured(rival(of)).embedding
+        return of.kept(("lesson", "rival"), lambda: _with(of, likened(of.loaded, own))), 0
+    return of, class_of(of, cls)
+
+
+def rival(of: Subject) -> str:
+    return next(name for name in RIVALS if name != of.image)
+
+
 def _changed(of: Subject, how: str) -> Subject:
     loaded = of.loaded
     made = randomised(loaded) if how == "shuffled" else changed(loaded, shift=how != "no shift", bias=how != "no bias")
@@ -128,7 +144,7 @@ def token_of(of: Subject, tokens: Tokens, query: Query) -> int:
 
 
 def class_of(of: Subject, cls: At) -> int:
-    order = of.seen.logits.argsort(descending=True).tolist()
+    order = of.loaded.head.values(of.seen.logits)[: len(of.loaded.labels) or None].argsort(descending=True).tolist()
     rank = {"top": 1, "second": 2}.get(str(cls), cls)
     if isinstance(rank, int):
         return order[one_of(len(order), rank, "class")]

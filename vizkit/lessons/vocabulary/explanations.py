@@ -1,5 +1,6 @@
 """Maps of where an answer comes from, what they are worth, and what positions have to do with it."""
 
+import torch
 from torch import Tensor
 
 from vizkit.analysis.attention import positions
@@ -16,6 +17,7 @@ from vizkit.lessons.vocabulary.asking import (
     Map,
     Number,
     Query,
+    answering,
     asked_of,
     class_of,
     grid_of,
@@ -33,6 +35,7 @@ from vizkit.scoring import subject_of
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.subject import Subject
 
+SUBJECT = {True: "the animal", False: "the middle quarter of the picture"}
 USUAL = next(name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
 
 
@@ -49,7 +52,8 @@ def relevance(of: Subject, method: str = USUAL, cls: At = "top") -> Map:
     """The map of a method of the page Relevance for a class, on patches; below 0 what speaks against it."""
     if method not in METHODS:
         raise NotApplicable(f"There is no method “{method[:30]}”, only {', '.join(METHODS)}.")
-    return on_patches(of.explanation(method, class_of(of, cls), None))
+    asked, target = answering(of, cls)
+    return on_patches(asked.explanation(method, target, None))
 
 
 @word
@@ -70,20 +74,23 @@ def probability_without(of: Subject, map: Map, share: Number) -> float:
 
 
 @word
-def on_insect(of: Subject, map: Map) -> float:
-    """The share of a map that lies on the drawn insect. NotApplicable for other pictures, whose truth nobody knows."""
+def on_subject(of: Subject, map: Map) -> float:
+    """The share of a map that lies on what the picture is of, as `subject` calls it."""
     found = map.clamp(min=0).nan_to_num()
     return float((found * _covered(of, (map.shape[0], map.shape[1]))).sum() / found.sum().clamp(min=1e-30))
 
 
 says("insect_known", "Whether it is known where the animal is.", lambda of: of.covered((1, 1)) is not None)
-says("insect_share", "The share of the picture that it covers.", lambda of: float(_covered(of, grid_of(of)).mean()))
+says("subject", "What on_subject measures, in words.", lambda of: SUBJECT[of.covered((1, 1)) is not None])
+says("subject_share", "The share of the picture that it covers.", lambda of: float(_covered(of, grid_of(of)).mean()))
 
 
 def _covered(of: Subject, grid: tuple[int, int]) -> Map:
-    if (covered := of.covered(grid)) is None:
-        raise NotApplicable("Where the animal is, is known of the drawn insects alone.")
-    return covered
+    """How much of every place the drawn insect covers; of other pictures, whose truth nobody knows, their middle."""
+    if (covered := of.covered(grid)) is not None:
+        return covered
+    inside = [(torch.arange(grid_side + 1) / grid_side).clamp(0.25, 0.75).diff() * grid_side for grid_side in grid]
+    return inside[0][:, None] * inside[1]
 
 
 says("position_cosine", "Mean cosine of positions so many steps apart.", lambda of, steps: _by_distance(of, steps))

@@ -10,12 +10,14 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.lessons.vocabulary.asking import (
     At,
     Number,
+    answering,
     class_of,
     grid_of,
     layer_of,
     one_of,
     other,
     parts_of,
+    rival,
     says,
     tokens_of,
     word,
@@ -66,15 +68,33 @@ def cost_at(of: Subject, side: Number, patch: Number, window: int | None = None)
 @word
 def predicted(of: Subject, cls: At = "top", edits: str = "") -> str:
     """The name of its first answer, of `second` or of another rank."""
-    return of.loaded.label(class_of(other(of, edits=edits), cls))
+    asked, target = answering(of, cls, edits)
+    likeness = f"likeness to the embedding of the picture {rival(of)}"
+    return likeness if cls == "second" and asked.loaded.own is not None else asked.loaded.label(target)
 
 
 @word
 def probability(of: Subject, cls: At = "top", t: Number = 1, edits: str = "") -> float:
-    """softmax(z / T) of a class, 0 to 1. `edits`: then of the changed model, for the class of the unchanged one."""
-    return float(_soft(of, t, edits).probabilities[class_of(of, cls)])
+    """softmax(z / T) of a class, 0 to 1; of a model without classes the likeness of its embedding. `edits`: then of the
+    changed model, for the class of the unchanged one."""
+    asked, target = answering(of, cls)
+    if asked.loaded.own is not None:
+        return float(asked.loaded.head.values(other(asked, edits=edits).seen.logits)[target])
+    return float(_soft(of, t, edits).probabilities[target])
 
 
+@word
+def said(of: Subject, edits: str = "") -> str:
+    """What the model does with the picture, in words that follow it: its first answer and how sure it is."""
+    if of.loaded.own is not None:
+        return f"gives an embedding whose likeness to that of the picture is {probability(of, edits=edits):.3f}"
+    name = predicted(of, edits=edits)
+    return f"says “{name}”, with a probability of {100 * probability(of, name, edits=edits):.1f} %"
+
+
+says("quantity", "What its answer is measured in: probability, likeness.", lambda of: of.loaded.head.quantity)
+says("classifies", "Whether it knows classes.", lambda of: of.loaded.classifies)
+says("chance", "The probability of a class by chance; of likeness 0.", lambda of: _chance(of))
 says("doubt", "Entropy of the answer: 0 sure, 1 all alike.", lambda of, t=1: _soft(of, t).entropy_share)
 
 
@@ -94,6 +114,10 @@ def divergence(of: Subject, teacher: str, t: Number = 1) -> float:
     return float(loss.kl(theirs[None], own[None], float(t))[0])
 
 
+def _chance(of: Subject) -> float:
+    return 0.0 if of.loaded.own is not None else 1 / len(of.seen.logits)
+
+
 def _soft(of: Subject, t: Number, edits: str = "") -> temperature.Softened:
     return temperature.softened(other(of, edits=edits).seen.logits, float(min(max(t, 0.01), 1000)))
 
@@ -108,7 +132,7 @@ def _likeness(of: Subject, layer: At) -> float:
 
 def _lens(of: Subject, block: At, cls: At) -> float:
     lens = logit_lens(of.loaded, of.whole()).logits
-    return float(lens[one_of(len(lens), block, "block")].softmax(-1)[class_of(of, cls)])
+    return float(of.loaded.head.values(lens[one_of(len(lens), block, "block")])[class_of(of, cls)])
 
 
 @word

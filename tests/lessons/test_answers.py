@@ -1,0 +1,49 @@
+"""Every answer of the lessons on a ViT, equal to what plain torch computes of the same weights and pixels."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from tests.lessons import plain
+from tests.lessons.test_course import subject
+from vizkit.lessons.lesson import Question
+from vizkit.lessons.shelf import files, opened
+
+MODELS = {"bundled:insects_vit": "", "bundled:photographs_vit": "cat"}  # of a photograph; of an insect the lesson's own
+
+
+def questions() -> list[Any]:
+    return [
+        pytest.param(name, number, model, id=f"{name[0]}.{number} {model}")
+        for model in MODELS
+        for name in files()
+        if name[0] in "12345"
+        for number, _ in opened(name).questions
+    ]
+
+
+@cache
+def words(model: str, picture: str) -> dict[str, Any]:
+    return plain.words(subject(model, picture))
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(("name", "number", "model"), questions())
+def test_an_answer_is_that_of_plain_torch(name: str, number: int, model: str) -> None:
+    lesson = opened(name)
+    question: Question | None = lesson.steps[number - 1].question
+    assert question is not None
+    picture = MODELS[model] or lesson.picture
+    for expression in question.expressions:
+        found = expression.value(subject(model, picture))
+        expected = expression.value(subject(model, picture), words(model, picture))
+        if isinstance(found, torch.Tensor):
+            assert found.shape == expected.shape
+            assert divmod(int(found.argmax()), found.shape[1]) == divmod(int(expected.argmax()), found.shape[1])
+            torch.testing.assert_close(found.float(), expected, rtol=2e-3, atol=2e-4 * float(expected.abs().max()))
+        elif isinstance(found, bool | str):
+            assert found == expected, expression.text
+        else:
+            assert found == pytest.approx(expected, rel=3e-3, abs=2e-3), expression.text
