@@ -28,7 +28,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_code": (["vit-from-parts"], [VIT, OTHER_DIGIT]),
     "vizkit_compare": (["compare-predictions"], [VIT, OTHER_DIGIT]),
     "vizkit_cut": (["cut"], [VIT, OTHER_DIGIT, SWIN]),
-    "vizkit_evaluated": (["evaluation", "data-shortcuts"], [VIT]),
+    "vizkit_evaluated": (["data-map", "evaluation"], [VIT, SWIN]),
     "vizkit_feature_maps": (["feature-maps"], [CNN, VIT, OTHER_DIGIT]),
     "vizkit_flow": (["flow"], [VIT, SWIN]),
     "vizkit_heads": (["fused-heads", "explore"], [VIT, OTHER_DIGIT, SWIN]),
@@ -39,7 +39,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_points": (["data-map"], [VIT, SWIN]),
     "vizkit_predict": (["masks"], [NO_MODEL]),
     "vizkit_race": (["trust"], [VIT, OTHER_DIGIT]),
-    "vizkit_slide": (["slide"], [NO_MODEL, ("an insect", "mayfly nymph")]),
+    "vizkit_slide": (["slide"], [VIT, INSECT]),
     "vizkit_strips": (["word-steps", "words-to-patches"], [VIT, OTHER_DIGIT]),
     "vizkit_suspects": (["data-suspects"], [VIT, SWIN]),
     "vizkit_swipe": (["enlarge-whole"], [NO_MODEL, ("an insect", "mayfly nymph")]),
@@ -61,7 +61,9 @@ AT = (0.3, 0.7)
 @cache
 def subject(model: str, picture: str, point: tuple[float, float]) -> Subject:
     made = contract.subject(model)
-    return Subject(lambda: made.loaded, samples.picture(picture), image=picture, point=point) if made.has_model else made
+    return (
+        Subject(lambda: made.loaded, samples.picture(picture), image=picture, point=point) if made.has_model else made
+    )
 
 
 def messages(script: str, every: bool) -> list[Message]:
@@ -103,7 +105,7 @@ def first(script: str, blocks: Iterator[Block], of: Sequence[Subject]) -> Iterat
         if isinstance(block, Map | Tiles | Grid | Canvas):
             for part in pack.all([block], of):
                 if part.get("script") == script:
-                    yield {"guide": "", **part["data"]} if script == "vizkit_look" else part["data"]
+                    yield {**part["data"], "guide": ""} if script == "vizkit_look" else part["data"]
                     return
 
 

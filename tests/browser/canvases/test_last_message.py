@@ -50,11 +50,11 @@ const pixels = canvas => !canvas.width || !canvas.height || !canvas.checkVisibil
   : hashed(new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer))
 const seen = node => {
   if (node.nodeType === Node.TEXT_NODE) return node.data
-  if (node.tagName === 'STYLE') return ''
+  if (node.tagName === 'STYLE' || node.hidden) return ''
   const attributes = [...(node.attributes ?? [])].map(({ name, value }) => name === 'style'
     ? `style="${value.split('; ').sort().join('; ')}"` : `${name}="${value}"`).sort().filter(text => !/="(style=)?"$/.test(text))
   const own = node.tagName === 'CANVAS' ? [pixels(node)] : node.tagName === 'INPUT' ? [node.value] : node.tagName === 'SELECT' ? [node.selectedIndex] : []
-  return [node.tagName, ...attributes, ...own, ...[...node.childNodes].map(seen)].join('\\n')
+  return [node.tagName, ...attributes, ...own, ...[...node.childNodes].map(seen)].filter(Boolean).join('\\n')
 }
 const nothing = () => {}
 async function after(name, sequences) {
@@ -65,7 +65,7 @@ async function after(name, sequences) {
     })
     await settled()
   }
-  const found = roots.map(root => [...root.childNodes].map(seen).join('\\n'))
+  const found = roots.map(root => [...root.childNodes].map(seen).filter(Boolean).join('\\n'))
   document.body.querySelectorAll('div').forEach(host => host.remove())
   return found
 }
@@ -102,7 +102,9 @@ def paper(chromium: Browser, tmp_path_factory) -> Iterator[Page]:
 def remembers(page: Page, script: str, sent: list[Message]) -> list[str]:
     """What is another after two messages than after the second alone."""
     fresh = page.evaluate("([name, sent]) => after(name, sent.map(each => [each]))", [script, sent])
-    pairs = [(a, b) for a, b in permutations(range(len(sent)), 2) if len(sent) <= MOST or 0 in (a, b) or abs(a - b) == 1]
+    pairs = [
+        (a, b) for a, b in permutations(range(len(sent)), 2) if len(sent) <= MOST or 0 in (a, b) or abs(a - b) == 1
+    ]
     found = []
     for some in (pairs[at : at + AT_ONCE] for at in range(0, len(pairs), AT_ONCE)):
         order = "([name, sent, pairs]) => after(name, pairs.map(pair => pair.map(at => sent[at])))"
