@@ -55,7 +55,7 @@ const seen = node => {
   const attributes = [...(node.attributes ?? [])].filter(({ value }) => value)
     .map(({ name, value }) => `${name}="${name === 'style' ? sorted(value, '; ') : value}"`).sort()
   const own = node.tagName === 'CANVAS' ? pixels(node) : node.tagName === 'INPUT' ? node.value : node.selectedIndex
-  return [node.tagName, ...attributes, own ?? '', ...[...node.childNodes].map(seen)].filter(part => part !== '').join('\\n')
+  return [node.tagName, ...attributes, own ?? '', ...[...node.childNodes].map(seen)].filter(String).join('\\n')
 }
 const nothing = () => {}
 async function after(name, sequences) {
