@@ -155,6 +155,16 @@ def test_the_three_maps_of_a_window_have_one_scale_and_hatch_what_is_masked():
     assert "Windows of" not in words(blocks)
 
 
+def test_the_weights_are_the_softmax_of_the_scores():
+    view, of = Window(), subject(at=(0.9, 0.9))
+    found = numbers(view, of)
+    reached = found["weights"] > 0
+    assert 1 < reached.sum() < reached.size
+    powers = np.exp(found["content"] + found["bias"]) * reached
+    assert powers / powers.sum() == pytest.approx(found["weights"], abs=1e-6)
+    assert "Head 1; its weights are the softmax of these scores." in words(view.show(of))
+
+
 @pytest.mark.product(first=0)
 def test_a_window_of_a_padded_grid_says_what_padding_takes():
     said = words(Window(block=3).show(padded((0.4, 0.02))))
@@ -165,7 +175,7 @@ def test_another_head_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     of = subject()
     list(flat(Window().show(of)))
     monkeypatch.setattr(window_parts, "watched", None)
-    list(flat(Window(head=1).show(of)))
+    list(flat(Window(head=2).show(of)))
 
 
 @pytest.mark.product(first=0)

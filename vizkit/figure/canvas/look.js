@@ -19,13 +19,13 @@ export default function ({ data, parentElement, setStateValue }) {
   if (card.weightsText !== data.weights) {            // decode once, not at every rerun
     card.weightsText = data.weights
     card.weights = data.weights instanceof Uint16Array ? data.weights : new Uint16Array(bytes(data.weights).buffer)
-    card.queryIds = ints(data.query_ids)
-    card.keyIds = ints(data.key_ids)
-    if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
-    card.place = new Map()
-    card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
   }
-  if (card.coloursText !== data.colours) { card.coloursText = data.colours; card.colours = bytes(data.colours) }
+  card.queryIds = ints(data.query_ids)
+  card.keyIds = ints(data.key_ids)
+  if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
+  card.place = new Map()
+  card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
+  card.colours = bytes(data.colours)
   legend.hidden = !data.key_grid || data.kind === 'pick'
   if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
     card.epoch = data.epoch
@@ -98,7 +98,7 @@ export default function ({ data, parentElement, setStateValue }) {
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
       drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
       tell(query, row)
-    }
+    } else said.textContent = ''
     pen.restore()
     if (from > 0) { pen.fillStyle = '#fff'; pen.fillRect(from * width - ratio, 0, 2 * ratio, height) }
     pen.strokeStyle = style.getPropertyValue('--st-primary-color') || '#4338ca'
