@@ -10,12 +10,8 @@ from pathlib import Path
 import numpy as np
 
 PAGE = Path(__file__).parents[1] / "docs" / "colours.md"
-MODELS = (
-    "bundled:photographs_vit",
-    "bundled:insects_vit",
-    "bundled:insects_swin",
-    "random:vit_base_patch16_224",
-)
+RANDOM = "random:"
+MODELS = ("bundled:photographs_vit", "bundled:insects_vit", "bundled:insects_swin", f"{RANDOM}vit_base_patch16_224")
 VIEWS = (
     "explore",
     "rollout",
@@ -35,16 +31,18 @@ VIEWS = (
     "swin-reach",
 )
 PHOTOGRAPHS = 5
-STRUCTURE = 4.0  # times: as far apart the 5th and the 95th percentile of magnitudes are, of a map with a structure
+FEW, APART = 0.1, 2.0
 HEAD = """# Colours that maps use
 
-Written by `python -m benchmarks colours`. Of 16 equal steps of its scale a map uses e to the entropy of the
-histogram of its values: 1 is a single colour, 16 all of them as often. All maps that a view shows as it opens,
-on {count} photographs each. Before: from 0 to the map's own largest value. “Structured”: maps whose 95th
-percentile is at least {times:g} times their 5th; what is even has no more colours to show.
+Written by `python -m benchmarks colours`. Of 16 equal steps of its scale a map uses e to the entropy of the histogram
+of its values: 1 is a single colour, 16 all of them as often. Measured are all maps that a view shows as it opens, large
+and small, on {count} photographs. Before: from 0 to the map's own largest value. A map that has all but nothing on a
+few places needs few colours on any scale, and an even one has none to show; so maps with a structure stand by
+themselves: their values are spread over at least a tenth of the places (e to the entropy of the shares of their
+magnitudes), and of shares the 95th percentile is at least twice the 5th.
 
-| view | model | maps | before: median | after: median | least | structured | least of these |
-|---|---|---|---|---|---|---|---|
+| view | model | maps | before, median | after, median | structured | before, median | after, median | least |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -53,26 +51,26 @@ def run() -> None:
     from vizkit.datasets.photographs import NAMES, picture
     from vizkit.views.subject import Subject
 
-    chosen = NAMES[:PHOTOGRAPHS]
-    lines = []
+    chosen, lines = NAMES[:PHOTOGRAPHS], list[str]()
     for source in MODELS:
-        loaded = vizkit.load(source, device="cpu")
+        loaded = vizkit.load(source.removeprefix(RANDOM), device="cpu", pretrained=not source.startswith(RANDOM))
         found = defaultdict(list)
         for name in chosen:
             of = Subject(lambda loaded=loaded: loaded, picture(name), model=source)
             for view in VIEWS:
                 found[view] += list(counted(view, of))
-        lines += [line(view, source, each) for view, each in found.items() if each]
-        print(*lines[-len(found) :], sep="\n", flush=True)
-    PAGE.write_text(HEAD.format(count=len(chosen), times=STRUCTURE) + "\n".join(sorted(lines)) + "\n", encoding="utf-8")
+        made = [line(view, source, each) for view, each in found.items() if each]
+        print(*made, sep="\n", flush=True)
+        lines += made
+    PAGE.write_text(HEAD.format(count=len(chosen)) + "\n".join(sorted(lines)) + "\n", encoding="utf-8")
 
 
 def counted(view: str, of) -> Iterator[tuple[float, float, bool]]:
-    """(colours before, now, whether there is a structure) of every map on the sheet of a view; none where it has no
+    """(colours before, now, whether it has a structure) of every map on the sheet of a view; none where it has no
     meaning for the model."""
     from vizkit.figure.saved.plate import Overlay
     from vizkit.figure.saved.single import Captions
-    from vizkit.figure.scales import OWN, between, colours_used
+    from vizkit.figure.scales import LINEAR, OWN, between, colours_used
     from vizkit.hosts.paper import plate
     from vizkit.traces import NotApplicable
     from vizkit.views import class_of
@@ -83,16 +81,25 @@ def counted(view: str, of) -> Iterator[tuple[float, float, bool]]:
         return
     for mark in marks:
         if isinstance(mark, Overlay) and max(mark.opacities) > 0 and np.ptp(mark.places) > 0:
-            values, most = mark.places, float(np.abs(mark.places).max())
-            before = between(-most, most, signed=True) if mark.scale.signed else OWN
-            low, high = np.percentile(np.abs(values), (5, 95))
-            apart = bool(high >= STRUCTURE * low)
-            yield colours_used(before.positions(values)), colours_used(mark.scale.positions(values)), apart
+            values, magnitudes = mark.places, np.abs(mark.places).ravel()
+            before = between(-magnitudes.max(), magnitudes.max(), signed=True) if mark.scale.signed else OWN
+            shares = magnitudes[magnitudes > 0] / magnitudes.sum()
+            spread = float(np.exp(-(shares * np.log(shares)).sum())) >= FEW * values.size
+            low, high = np.percentile(magnitudes, (5, 95))
+            structured = spread and (mark.scale.kind == LINEAR or high >= APART * low)
+            yield colours_used(before.positions(values)), colours_used(mark.scale.positions(values)), bool(structured)
 
 
 def line(view: str, source: str, found: list[tuple[float, float, bool]]) -> str:
-    before, after, apart = zip(*found, strict=True)
-    least = [value for value, structured in zip(after, apart, strict=True) if structured]
-    numbers = (statistics.median(before), statistics.median(after), min(after))
-    said = " | ".join(f"{value:.1f}" for value in numbers)
-    return f"| {view} | {source} | {len(found)} | {said} | {len(least)} | {f'{min(least):.1f}' if least else '–'} |"
+    structured = [each for each in found if each[2]]
+    parts = [f"{len(found)} | {medians(found)}", f"{len(structured)} | {medians(structured)}"]
+    least = f"{min(after for _, after, _ in structured):.1f}" if structured else "–"
+    return f"| {view} | {source} | {' | '.join(parts)} | {least} |"
+
+
+def medians(found: list[tuple[float, float, bool]]) -> str:
+    """Before and after."""
+    if not found:
+        return "– | –"
+    before, after, _ = zip(*found, strict=True)
+    return f"{statistics.median(before):.1f} | {statistics.median(after):.1f}"
