@@ -1,6 +1,5 @@
-"""Sinks: single places to which a head gives much of its attention whatever asks (Xiao et al. 2024, arXiv 2309.17453; of
-images Darcet et al. 2024). A product of layers carries such a place through to the end, where it outshines all others.
-"""
+"""Sinks: single places to which a head gives much of its attention whatever asks (Xiao et al. 2024, arXiv 2309.17453;
+of images Darcet et al. 2024). A product of layers carries such a place to its end, where it outshines all others."""
 
 from dataclasses import dataclass
 
