@@ -32,14 +32,16 @@ VIEWS = (
 )
 PHOTOGRAPHS = 5
 FEW, APART = 0.1, 2.0
+MANY = 30_000_000  # parameters; beyond them Relevance, which ranks its maps by hundreds of passes, takes too long
 HEAD = """# Colours that maps use
 
-Written by `python -m benchmarks colours`. Of 16 equal steps of its scale a map uses e to the entropy of the histogram
-of its values: 1 is a single colour, 16 all of them as often. Measured are all maps that a view shows as it opens, large
-and small, on {count} photographs. Before: from 0 to the map's own largest value. A map that has all but nothing on a
-few places needs few colours on any scale, and an even one has none to show; so maps with a structure stand by
-themselves: their values are spread over at least a tenth of the places (e to the entropy of the shares of their
-magnitudes), and of shares the 95th percentile is at least twice the 5th.
+Written by `python -m benchmarks colours`. Of 16 equal steps of its scale a map uses e to the entropy of the
+histogram of its values: 1 is a single colour, 16 all of them as often. Measured are all maps that a view shows as
+it opens, large and small, on {count} photographs. Before: from 0 to the map's own largest value. A map that has all
+but nothing on a few places needs few colours on any scale, and an even one has none to show; so maps with a
+structure stand by themselves: their values are spread over at least a tenth of the places (e to the entropy of the
+shares of their magnitudes), and of shares the 95th percentile is at least twice the 5th. Relevance is left out of
+the largest model, whose maps it ranks for minutes.
 
 | view | model | maps | before, median | after, median | structured | before, median | after, median | least |
 |---|---|---|---|---|---|---|---|---|
@@ -57,7 +59,7 @@ def run() -> None:
         found = defaultdict(list)
         for name in chosen:
             of = Subject(lambda loaded=loaded: loaded, picture(name), model=source)
-            for view in VIEWS:
+            for view in VIEWS if loaded.parameters < MANY else (each for each in VIEWS if each != "relevance"):
                 found[view] += list(counted(view, of))
         made = [line(view, source, each) for view, each in found.items() if each]
         print(*made, sep="\n", flush=True)
