@@ -139,8 +139,8 @@ def test_blocks_follow_one_another_in_the_order_of_the_page():
     order = (
         "A <b>heading</b>",
         "a quiet line",
-        "toys",
         "Said at 2.",
+        "toys",
         "a share",
         "Small maps",
         "its caption",

@@ -90,7 +90,7 @@ class Scale:
             beyond = self.full is not None
             low = ("≤ " if beyond and self.full[0] < self.low else "") + number_words(self.low, self.unit)  # pyright: ignore[reportOptionalSubscript]
             high = ("≥ " if beyond and self.full[1] > top else "") + number_words(top, self.unit)  # pyright: ignore[reportOptionalSubscript]
-            middle = ((0.5, "0"),) if self.low == -top else ()
+            middle = ((0.5, "0"),) if self.low == -top < 0 else ()
             return ((0.0, low), *middle, (1.0, high))
         if self.signed:
             marks = (-top, -4.0, 0.0, 4.0, top)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vizkit.figure.canvas.rows import cell_box
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.figure.saved.listed import class_rows, glance, shares, table
 from vizkit.figure.saved.panels import chart_marks, panel_of, widest
@@ -112,14 +113,14 @@ def _code(to: Column, block: Code) -> None:
 
 
 def _map(to: Column, block: Map) -> None:
-    """The row of its query over the picture, its sentence, and what it lists."""
+    """Its sentence, the row of its query over the picture, and what it lists."""
+    to.text(block.said, TEXT * 1.15)
     if block.rows.key_grid is not None:
         of, own = to.subject(block), block.instead
         image, box = (
             (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
         )
         to.add(map_marks(image, box, _row(block, of.asked, to.opacities), to.y, to.width), 2)
-    to.text(block.said, TEXT * 1.15)
     to.add(shares(block.bars, to.y, to.width), 4)
 
 
@@ -128,7 +129,8 @@ def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
     rows = block.rows
     asked = rows.query_id(block.query, point)
     places, _ = rows.row_of(asked)
-    row = MapOf(places, rows.scale_of(asked), block.quantity, rows.cell_box(asked), opacities)
+    ringed = tuple(cell_box(place, rows.key_grid or (1, 1)) for place in block.ringed)
+    row = MapOf(places, rows.scale_of(asked), block.quantity, rows.cell_box(asked), opacities, ringed=ringed)
     grids = tuple(filter(None, (rows.query_grid, rows.second_grid)))
     return replace(row, opacities=(0.0, 0.0), grids=grids) if rows.kind == "pick" else row
 

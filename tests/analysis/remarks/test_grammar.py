@@ -595,6 +595,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     places.spread: lambda: (
         places.spread(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),
+    places.swallowed: lambda: (
+        places.swallowed(row_of(p, 36).view(6, 6), "the map", 1, 6, (1, 2), share)
+        for p, share in product(SHARES, SHARES)
+    ),
     places.where: lambda: (
         places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
     ),

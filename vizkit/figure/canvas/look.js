@@ -11,7 +11,7 @@ const ints = text => new Int32Array(bytes(text).buffer)
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
   const said = parentElement.querySelector('output'), words = parentElement.querySelector('.words')
-  const legend = words.querySelector(':scope > p'), found = words.querySelector('strong')
+  const legend = words.querySelector(':scope > p'), found = parentElement.querySelector('strong')
   const card = STORE.get(parentElement) || { epoch: null }
   STORE.set(parentElement, card)
   card.data = data
@@ -96,7 +96,8 @@ export default function ({ data, parentElement, setStateValue }) {
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
       if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
-      drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
+      drawCell(pen, query - data.query_special.length, data.query_grid, x0, y0, x1, y1, ratio)
+      for (const [r, c] of data.ringed || []) drawCell(pen, r * data.key_grid[1] + c, data.key_grid, x0, y0, x1, y1, ratio, '#38e0ff')
       tell(query, row)
     } else said.textContent = ''
     pen.restore()
@@ -154,12 +155,11 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.stroke()
     }
   }
-  const drawQuery = (pen, query, x0, y0, x1, y1, ratio) => {
-    const index = query - data.query_special.length
-    if (index < 0 || !data.query_grid) return
-    const [rows, columns] = data.query_grid, w = (x1 - x0) / columns, h = (y1 - y0) / rows
+  const drawCell = (pen, index, grid, x0, y0, x1, y1, ratio, ink = '#fff') => {
+    if (index < 0 || !grid) return
+    const [rows, columns] = grid, w = (x1 - x0) / columns, h = (y1 - y0) / rows
     const x = x0 + (index % columns) * w, y = y0 + Math.floor(index / columns) * h
-    for (const [colour, line] of [['#000', 5], ['#fff', 2.5]]) {
+    for (const [colour, line] of [['#000', 5], [ink, 2.5]]) {
       pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.strokeRect(x, y, w, h)
     }
   }

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.remarks import places
 from vizkit.analysis.remarks.maps import agreement, best_map
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.scales import Scale, of_evidence
-from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import scale
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
@@ -56,6 +57,8 @@ class OfOne:
         method, (layer, place) = METHODS[self.method], self.view.place(self.of, self.method)
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
         unit = method.measures(self.of.loaded.head.number)
+        covered, what = self.of.covered((found.heat.shape[0], found.heat.shape[1])), f"the evidence of {method.title}"
+        yield Said(first_said(places.where(found.heat, covered, what), places.spread(found.heat, what)))
         yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
         words = [method.asks, method.caveat, method.differs, *found.notes]
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
