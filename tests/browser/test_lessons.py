@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LONG_MS, click_at, fits, still
 from vizkit.lessons.lesson import Step
-from vizkit.lessons.shelf import opened
+from vizkit.lessons.shelf import files, opened
+from vizkit.views.bundled import title
 
 NAME = "1_image_as_a_sequence"
 MOST_TABS = 150
@@ -86,6 +87,38 @@ def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
     assert download.value.suggested_filename == f"{NAME}_answers.json"
     page.goto(f"{server}/lessons")  # another session: the browser itself knows
     expect(page.get_by_text(f"{len(lesson.questions)} of {len(lesson.questions)} answered")).to_be_visible()
+
+
+@pytest.mark.product(first=1)
+@pytest.mark.parametrize("name", files())
+def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(page: Page, server: str, name: str):
+    """What a visitor reads in the sidebar, which a click inside of the page does not draw; with a guess in between."""
+    lesson, side = opened(name), page.get_by_test_id("stSidebar")
+
+    def follows() -> None:
+        expect(side.get_by_role("combobox", name="Image")).to_have_value(lesson.picture)
+        expect(side.locator(".st-key-models").get_by_text(title(lesson.model), exact=True)).to_be_visible()
+
+    page.goto(f"{server}/lessons?image=china&models=ViT+·+digits")
+    page.locator(f".st-key-open_{name} button").click(timeout=LONG_MS)
+    guessed = False
+    for number, step in enumerate(lesson.steps, 1):
+        expect(page.get_by_role("heading", name=step.title, exact=True)).to_be_visible()
+        shown = page.get_by_test_id("stMain")
+        asks = f".st-key-lesson_ask_{number}" if step.question else f".st-key-lesson_look_{number}"
+        expect(shown.locator(asks)).not_to_be_empty()
+        expect(shown.get_by_text("this step has no answer")).to_have_count(0)
+        follows()
+        if step.question and step.question.kind == "number" and not guessed:
+            shown.get_by_label(re.compile("^Your guess")).fill("12")
+            shown.get_by_label(re.compile("^Your guess")).press("Enter")
+            expect(shown.get_by_role("button", name="Guess again")).to_be_visible()
+            expect(shown.locator(f".st-key-lesson_look_{number}")).not_to_be_empty()
+            follows()
+            guessed = True
+        still(page)
+        page.locator(".st-key-lesson_next button").click()
+    expect(page.get_by_role("heading", name="Where you and")).to_be_visible()
 
 
 def test_a_guess_on_a_telephone(phone: Page, server: str):

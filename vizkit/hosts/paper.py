@@ -34,8 +34,8 @@ def width_of(view: View) -> float:
 def shown(view: View, of: Sequence[Subject]) -> Shown:
     """What a view shows of every subject by itself, or of all at once; what takes time is computed now."""
     if view.together:
-        return [(of, settled(view.blocks(of)))]
-    return [([each], settled(view.blocks(each))) for each in of]
+        return [(of, settled(view.content(of)))]
+    return [([each], settled(view.content(each))) for each in of]
 
 
 def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), width: float = WIDTH) -> Plate:

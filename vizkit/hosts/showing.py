@@ -160,11 +160,11 @@ def able(view: View | type[View], of: Sequence[Subject]) -> None:
 def _columns(view: View, of: Sequence[Subject]) -> list[list[Block]]:
     """The blocks of each subject, or of all at once."""
     if view.together:
-        return [list(view.blocks(of))]
+        return [list(view.content(of))]
     columns: list[list[Block]] = []
     for each in of:
         with _naming(each, of):
-            columns.append(list(view.blocks(each)))
+            columns.append(list(view.content(each)))
     return columns
 
 

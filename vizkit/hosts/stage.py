@@ -93,7 +93,7 @@ class Played:
 
 
 def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
-    return view.blocks(of if view.together else of[0])
+    return view.content(of if view.together else of[0])
 
 
 def _leads(block: Block) -> bool:

@@ -65,7 +65,8 @@ def asked(step: Step, number: int, of: "Subject", words: Words | None = None) ->
         if question.kind in ("point", "draw"):
             assert question.answer is not None
             values = np.asarray(question.answer.value(of, words), float).clip(min=0)
-            return Asked(number, (f"largest({_called(question.answer.tree, words)})",), map=values)
+            place = ast.parse(f"largest({ast.unparse(question.answer.tree)})", mode="eval").body
+            return Asked(number, (_called(place, words),), map=values)
         parts = _quantities(question)
         found = [part.value(of, words) for part in parts]
     except (LessonError, NotApplicable):
@@ -116,25 +117,22 @@ def spoilers(
     later = {at: each for at, step in steps.items() if (each := asked(step, at, subjects[at], words))}
     told = dict[str, int]()  # how a quantity is called, and the step that shows it first
     for at, step in steps.items():
-        before = [(what, text) for what, text in step.texts if what not in ("reveal", "why")]
-        for shown, texts in ((at, before), (at + 1, step.texts)):
-            filled = [(what, text, _filled(text, subjects[at], words)) for what, text in texts]
-            for _, text, _ in filled:
+        last = [(what, text) for what, text in step.texts if what in ("reveal", "why")]
+        for texts, first in ((step.texts[: len(step.texts) - len(last)], at), (last, at + 1)):
+            if first > at and (asks := later.get(at)) and all(key in told for key in asks.keys):
+                yield _sentence(steps[max(told[key] for key in asks.keys)], "its text", asks)
+            for what, text in texts:
                 for expression, _ in text.values:
                     told.setdefault(_called(expression.tree, words), at)
-            for question in (each for each in later.values() if each.number >= shown):
-                for what, _, said in filled:
-                    if question.told_by(said) and what != "option" and question.number != at:
+                said = _filled(text, subjects[at], words)
+                for question in (each for each in later.values() if each.number >= first and what != "option"):
+                    if question.number != at and question.told_by(said):
                         yield _sentence(step, f"its {what}", question)
         after = [each for each in later.values() if each.number > at]
         for block in withheld(iter(figures.get(at, ())), after):
             for question in after:
                 if question.told_by(" · ".join(_words(block)), unit=False) or question.drawn_by(block):
                     yield _sentence(step, "what it shows", question)
-        asks = later.get(at)
-        if asks and asks.keys and all(told.get(key, at + 1) <= at and told.get(key) != at for key in asks.keys):
-            first = max(told[key] for key in asks.keys)
-            yield _sentence(steps[first], "its text", asks)
 
 
 def withheld(blocks: Blocks, later: Iterable[Asked]) -> Blocks:

@@ -70,7 +70,7 @@ def draw(entry: Entry, page: Any) -> None:
 def draw_staged(view: View, of: NamedSubject, key: str, through: Callable[[Blocks], Blocks]) -> None:
     """Its figure and its sentence alone, as it is set, of one model; `through`: what is left of them."""
     to = Drawing(entry_of(view), replace(view, staged=True), [of], "over image", key)
-    show(to, through(to.view.blocks([of] if view.together else of)))
+    show(to, through(to.view.content([of] if view.together else of)))
 
 
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, NamedSubject]]:

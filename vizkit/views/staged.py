@@ -50,7 +50,8 @@ def staged(blocks: Iterable[Block], leads: Callable[[Block], bool]) -> Blocks:
             caption = None
         if figure is not None and (isinstance(figure, Map | Later) or (said and said.text)):
             break
-    found = (None if isinstance(figure, Map) and figure.said else said, caption, figure or table)
+    said = None if isinstance(figure, Map) and figure.said else said
+    found = (said, caption, figure) if figure else (said, table)
     yield from (block for block in found if block is not None)
 
 

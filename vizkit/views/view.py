@@ -71,7 +71,7 @@ class View:
         meaning for this subject."""
         raise NotImplementedError
 
-    def blocks(self, of: Any) -> "Blocks":
+    def content(self, of: Any) -> "Blocks":
         """What a host draws: all of it, or of a view that is `staged` its figure and its sentence."""
         if not self.staged:
             return self.show(of)

@@ -101,7 +101,7 @@ class WalkThrough(View):
         place = row.place_of(self.key)
         data = for_browser(row) | {"at": (self.step, self.key), "steps": [asdict(each) for each in steps(row)]}
         if self.staged:  # not what is to come
-            data["steps"] = data["steps"][: self.step]
+            data |= {"steps": data["steps"][: self.step], "staged": True}
         yield Canvas(
             "vizkit_walk",
             data,

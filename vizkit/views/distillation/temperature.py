@@ -82,6 +82,9 @@ class Temperature(View):
         """Whether the logits are the model's own: others are typed."""
         return self.source == MODEL and of.has_model and of.loaded.head.exclusive
 
+    def leads(self, block: Block) -> bool:
+        return getattr(block, "alt", "") == at_temperature(self.temperature)
+
     def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
         if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
@@ -127,7 +130,7 @@ class Temperature(View):
         soft = softened(logits, t)
         return (
             Heading(f"T = {t:g}{f' · {whose}' if whose else ''}"),
-            classes.bars(soft.of(classes.shown), f"Probability of every class at T = {t:g}", axis=axis),
+            classes.bars(soft.of(classes.shown), at_temperature(t), axis=axis),
             Line(f"entropy {soft.entropy_nats:.2f} of {soft.most_nats:.2f} nats"),
         )
 
@@ -145,6 +148,11 @@ class Temperature(View):
             ),
             Line(f"all others: {axis.number(dark.left)}, at T = 1 {axis.number(own.left)}"),
         )
+
+
+def at_temperature(t: float) -> str:
+    """What bars at a temperature are called."""
+    return f"Probability of every class at T = {t:g}"
 
 
 def numbers(logits: Tensor, log_p: Tensor, t: float) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ from vizkit.analysis.remarks.remark import counted
 from vizkit.analysis.swin.cost_curves import cost_curves
 from vizkit.figure.attention.layer_cost import layer_cost
 from vizkit.figure.patches import square_in_patches
-from vizkit.views.blocks import Blocks, Chart, Columns, Line, Metrics, Numbers, Picture, Said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Line, Metrics, Numbers, Picture, Said
 from vizkit.views.controls import choice, number
 from vizkit.views.patches.cut_rows import cut_of, first_tokens
 from vizkit.views.subject import Subject
@@ -44,6 +44,9 @@ class Cost(View):
 
     def title(self, of: Subject) -> str:
         return f"Cost of one layer: patches of {self.side_px(of)} pixels"
+
+    def leads(self, block: Block) -> bool:
+        return isinstance(block, Chart)
 
     def side_px(self, of: Subject) -> int:
         return self.patch or round(first_tokens(of).stride)

@@ -73,6 +73,9 @@ class SwitchedOff(View):
     def without(self) -> str:
         return f"without {' and '.join(self.off)}" if self.off else "with nothing switched off"
 
+    def leads(self, block: Block) -> bool:
+        return getattr(block, "label", "").startswith("Attention, without")
+
     def show(self, of: Subject) -> Blocks:
         here, both = place(of, self.block), (of.seen, self.after(of))
         names = ("as it is", self.without())

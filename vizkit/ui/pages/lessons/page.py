@@ -132,17 +132,19 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
     with left:
         st.markdown(f"### {plain(step.title)}")
         st.markdown(question.written(step.prose, of))
-        if step.question and found is None:
-            question.ask(step, step.question, of, key)
-        elif found:
-            question.reveal(step, found, of, key)
+        with st.container(key=f"lesson_ask_{number}"):
+            if step.question and found is None:
+                question.ask(step, step.question, of, key)
+            elif found:
+                question.reveal(step, found, of, key)
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
         if place or step.mark or (step.question and found is None) or step.look is None:
             question.picture(step, found, of, key, question.FOUND if found else of.image)
         if step.look is not None and (found or step.question is None):
             later = asked_after(lesson, number, lambda step: asked_of(step, of, own))
-            reading.guarded(_view, step.look, of, f"{lesson.name}|{number}", later)
+            with st.container(key=f"lesson_look_{number}"):
+                reading.guarded(_view, step.look, of, f"{lesson.name}|{number}", later)
 
 
 def _view(look: Look, of: NamedSubject, key: str, later: Sequence[Asked]) -> None:
