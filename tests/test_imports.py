@@ -514,4 +514,4 @@ for data in sent:
 print(len(sent), "pandas" in sys.modules)
 """
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["3", "False"]
+    assert run.stdout.split() == ["2", "False"]
