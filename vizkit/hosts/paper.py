@@ -8,6 +8,7 @@ from vizkit.figure.palette import CEILING, FLOOR
 from vizkit.figure.saved.plate import Mark, Plate, moved
 from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
+from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.views.blocks import Block, Heading, Numbers
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
@@ -20,10 +21,17 @@ Shown = Sequence[tuple[Sequence[Subject], Sequence[Block]]]
 """The blocks of every column, and of whom they are."""
 
 
-def plate(view: View, of: Sequence[Subject], captions: Captions, opacities: Draw = (FLOOR, CEILING)) -> Plate:
+def plate(
+    view: View,
+    of: Sequence[Subject],
+    captions: Captions,
+    opacities: Draw = (FLOOR, CEILING),
+    layout: Layout = WHOLE,
+) -> Plate:
     """The sheet of a view: every subject in a column under its name, two in a row; those of a view that shows all at
-    once in a single one. Raises NotApplicable where there is nothing to draw."""
-    return sheet(shown(view, of), captions, opacities, width_of(view))
+    once in a single one. Raises NotApplicable where there is nothing to draw, ControlError for small maps that are not
+    there."""
+    return sheet(shown(view, of), captions, opacities, width_of(view), layout)
 
 
 def width_of(view: View) -> float:
@@ -38,9 +46,18 @@ def shown(view: View, of: Sequence[Subject]) -> Shown:
     return [([each], settled(view.blocks(each))) for each in of]
 
 
-def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), width: float = WIDTH) -> Plate:
-    """The blocks on paper: columns so wide, two in a row."""
+def sheet(
+    columns: Shown,
+    captions: Captions,
+    opacities: Draw = (FLOOR, CEILING),
+    width: float = WIDTH,
+    layout: Layout = WHOLE,
+) -> Plate:
+    """The blocks on paper: columns at least so wide, two in a row."""
     beside = max(1, min(2, len(columns)))
+    every = layout.chosen([blocks for _, blocks in columns])
+    columns = [(of, blocks) for (of, _), blocks in zip(columns, every, strict=True)]
+    width = layout.width(width, every, beside)
     marks, top = top_lines(captions, beside * width)
     for start in range(0, len(columns), beside):
         lowest = top
