@@ -32,6 +32,8 @@ from vizkit.views.blocks import (
     Line,
     Map,
     Metrics,
+    Numbers,
+    Part,
     Picture,
     Proof,
     Said,
@@ -414,7 +416,7 @@ def test_a_name_that_no_map_has_is_said_with_those_that_there_are():
 
 def test_numbers_of_several_models_have_their_own_names():
     both = numbers(Toy(3).show(subject()), Toy(1).show(subject()))
-    assert set(both) == {"heat_1", "heat_2"}
+    assert {name for name in both if not name.startswith("table")} == {"heat_1", "heat_2"}
     np.testing.assert_array_equal(both["heat_2"], HEAT)
 
 
@@ -424,6 +426,24 @@ def test_the_same_record_gives_the_same_bytes():
     assert svg(sheet()) == svg(sheet())
     assert png(plate(Toy(3), [subject()], CAPTIONS)) != png(sheet())
     assert "<b>" not in svg(sheet())
+
+
+def test_what_tables_say_is_saved_with_the_numbers():
+    """Wherever a host makes them: in columns, later, and of several models."""
+    rows = ({"method": "a", "score": 0.5, "more": None}, {"method": "b", "score": "−0.1", "more": "x"})
+    blocks = [
+        Columns(((Table(rows, ""),), (Metrics((("What", "12 %", "more"),)),))),
+        Part(lambda: [Table(rows[:1], "")]),
+    ]
+    saved = numbers([*blocks, Numbers(lambda: {"own": [1]})])
+    assert {name: each.tolist() for name, each in saved.items()} == {
+        "own": [1],
+        "table1": [["method", "score", "more"], ["a", "0.5", ""], ["b", "−0.1", "x"]],
+        "table2": [["What"], ["12 %"]],
+        "table3": [["method", "score", "more"], ["a", "0.5", ""]],
+    }
+    assert {"own_1", "table3_1", "table1_2"} <= set(numbers([*blocks, Numbers(lambda: {"own": [1]})], blocks))
+    assert numbers([Table((), "")]) == {}
 
 
 def test_numbers_of_all_blocks():

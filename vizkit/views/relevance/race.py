@@ -12,7 +12,7 @@ from vizkit.analysis.attribution.subject import cell_of_pixel, cells_of, filled
 from vizkit.analysis.remarks.remark import begun
 from vizkit.analysis.trust.deletion import order_of, random_orders
 from vizkit.analysis.trust.scores import Measure, Score, merged
-from vizkit.analysis.trust.table import CHANCE, Row, Tally, gain_of, signed
+from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Tally, gain_of, signed
 from vizkit.analysis.trust.verdict import verdict
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.evaluation.removal_curves import removal_curves
@@ -253,7 +253,7 @@ class Race:
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, np.ndarray]:
-        """The curves of every map, empty where there are none, and those of chance."""
+        """The curves of every map and what the table says of it, empty where there is none, and those of chance."""
         results = self.done()
         arrays: dict[str, np.ndarray] = {}
         both = {name: results[job.key].curves for name, job in self.scored.items()}
@@ -262,6 +262,10 @@ class Race:
             curves = chance if name == CHANCE else both.get(name)
             arrays[f"{name}_deletion"] = np.zeros(0, np.float32) if curves is None else curves.deletion.numpy()
             arrays[f"{name}_insertion"] = np.zeros(0, np.float32) if curves is None else curves.insertion.numpy()
+        figures = {row.method: row.figures for row in self.rows(results)}
+        for name in (*METHODS, CHANCE):
+            own = figures.get(name, {})
+            arrays |= {f"{name}_{each}_score": np.array([own[each].mean] if each in own else []) for each in FIGURES}
         return arrays | {"share": chance.share.numpy()}
 
     def csv(self) -> bytes:
