@@ -343,7 +343,7 @@ def heads(layers: int, count: int = 2) -> Canvas:
     )
     values = tuple((head, layer) for head in range(count) for layer in range(layers))
     maps = tuple(Tile("", None if value == (1, layers - 1) else HEAT) for value in values)
-    table = Tiles("", maps, ((0, 0.4),) * len(maps), "", "", values, (1, 1), 70, None, across, down)
+    table = Tiles("", maps, "", "", values, (1, 1), 70, columns=across, rows=down)
     return Canvas("vizkit_heads", {}, "", still=(table,))
 
 
@@ -392,7 +392,7 @@ def test_a_figure_is_as_wide_as_is_asked(width_mm, models):
         (Columns(((heads(12),), (Said("a"),))), ("layer 3",), 1, 2),
         (tiles(5), ("number 1", "number 4"), 2, 1),
         (
-            Grid(("one", "two"), (Tile("a", None), Tile("b", None)), ((CELL, CELL),) * 2, (0, 1), "", ""),
+            Grid(("one", "two"), (Tile("a", None), Tile("b", None)), ((CELL, CELL),) * 2, "", ""),
             ("two", "b"),
             1,
             1,
