@@ -13,6 +13,7 @@ from vizkit.analysis.remarks.remark import counted, percent
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.parts import Parts, attention_parts
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens, tolerance
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
 from vizkit.views.attention.walk_steps import COUNT, on_paper, steps
@@ -213,7 +214,7 @@ def sharpness(row: Row) -> str:
     rows, own = saturation(row.head.weights[None]), saturation(row.parts.weights)
     largest, entropy = float(rows.largest[0, row.position]), float(rows.entropy[0, row.position])
     return (
-        f"largest weight {largest:.1%} · entropy {entropy:.2f} of 1 (mean of this head "
+        f"largest weight {in_percent(largest)} · entropy {entropy:.2f} of 1 (mean of this head "
         f"{float(rows.entropy.mean()):.2f}, of the model's own {float(own.entropy.mean()):.2f})"
     )
 

@@ -17,6 +17,7 @@ from vizkit.models import family
 from vizkit.models.probes.cost import Measured, measure, tokens_of
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
+from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
 from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
@@ -45,7 +46,7 @@ def size(bytes_: int) -> str:
 
 
 QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "right": ("Right answers", "{:.1%}".format),
+    "right": ("Right answers", partial(in_percent, decimals=1)),
     "test": ("Tested on", str),
     "parameters": ("Parameters", amount),
     "multiply_adds": ("Multiply–adds", amount),

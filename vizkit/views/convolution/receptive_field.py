@@ -23,6 +23,7 @@ from vizkit.models.probes.convolution.field_table import formula, rows_of
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
+from vizkit.percent import in_percent
 from vizkit.views.blocks import (
     Blocks,
     Chart,
@@ -44,7 +45,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 SAMPLES = 8
-CAN_SEE, USES, ATTENDS = "can see", f"{MOST:.0%} of the effect", "mean attention distance"
+CAN_SEE, USES, ATTENDS = "can see", f"{in_percent(MOST)} of the effect", "mean attention distance"
 TRANSFORMERS = ("vit", "swin")
 Fields = tuple[EffectiveField, ...]
 OVER_SAMPLES: "WeakKeyDictionary[torch.nn.Module, Fields]" = WeakKeyDictionary()  # the same for every picture

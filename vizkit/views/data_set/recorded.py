@@ -20,6 +20,7 @@ from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url, seen
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
@@ -232,5 +233,5 @@ def answer_of(found: Recorded, row: int) -> str:
 
 def described(found: Recorded, row: int) -> str:
     label = label_of(found, row)
-    answered = f"answered {answer_of(found, row)}, {found.probability[row]:.0%}"
+    answered = f"answered {answer_of(found, row)}, {in_percent(found.probability[row])}"
     return f"{label}, {answered}" if found.classifies else label

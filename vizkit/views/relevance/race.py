@@ -18,6 +18,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.image import RGB, data_url, unprepare
+from vizkit.percent import in_percent
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
 from vizkit.views.controls import choice, number, several
 from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, Explained, now
@@ -275,11 +276,6 @@ class Race:
 def shares(start: Score) -> torch.Tensor:
     assert start.chance is not None, "random orders have curves"
     return start.chance.share
-
-
-def in_percent(share: float) -> str:
-    """As short.js writes it beside the pictures."""
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %" if share >= 1e-5 else "0 %"
 
 
 def colour_of(method: str) -> str:
