@@ -45,7 +45,7 @@ class WalkThrough(View):
     head: str = choice(
         "Head",
         heads,
-        "“strongest”: that with the largest weight on another patch.",
+        "“strongest”: that with the largest weight of this query on a patch.",
         default=STRONGEST,
         key="walk_head",
     )
@@ -150,11 +150,9 @@ class WalkThrough(View):
 
 
 def strongest(parts: Parts, position: int) -> int:
-    """The head, from 0, with the largest weight of this query on another patch."""
-    keys, special = parts.key_ids, len(parts.key_tokens.special)
-    own = parts.query_ids[position] if parts.tokens == parts.key_tokens else -1
-    others = (keys >= special) & (keys != own)
-    return int((parts.weights[:, position] * others).amax(-1).argmax())
+    """The head, from 0, with the largest weight of this query on a patch, as the maps of all heads show it."""
+    patches = parts.key_ids >= len(parts.key_tokens.special)
+    return int((parts.weights[:, position] * patches).amax(-1).argmax())
 
 
 def whose(row: Row) -> str:
