@@ -162,7 +162,7 @@ def beside(answer: float) -> torch.Tensor:
 
 def statistics(near: float, far: float) -> Layer:
     ones = torch.ones(2)
-    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones)
+    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones, torch.tensor([0.0, 0.1]))
 
 
 def found() -> Iterator[detection.Boxes]:
