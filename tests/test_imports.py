@@ -24,6 +24,7 @@ RANKS = {  # imports point down only; rooms of one rank never import one another
     "vizkit.check": -1,
     "vizkit.traces": 0,
     "vizkit.geometry": 1,
+    "vizkit.percent": -1,
     "vizkit.heads": 0,
     "vizkit.vocabulary": 0,
     "vizkit.decoding": 0,

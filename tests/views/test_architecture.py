@@ -166,7 +166,7 @@ def test_the_runs_are_those_of_the_picture():
     rows = {row.words: row for row in worths(SIZES["digits"], worth.shipped())}
     (table,) = shown(IsItWorthIt(), of_picture("digit 3"))[Table]
     assert {line["Model"]: line["Test"] for line in table.rows} == {
-        name: f"{row.mean:.1%}" for name, row in rows.items()
+        name: f"{100 * row.mean:.1f} %" for name, row in rows.items()
     }
 
 
@@ -174,7 +174,7 @@ def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_pa
     finish(tmp_path, "digits_gradual", 0, 0.75)
     mine = next(title for title in worth.titles([of_picture("digit 3")]) if title.startswith("your runs"))
     (table,) = shown(IsItWorthIt(mine), of_picture("digit 3"))[Table]
-    assert [line["Test"] for line in table.rows] == ["75.0%"]
+    assert [line["Test"] for line in table.rows] == ["75.0 %"]
     finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
     lines = shown(IsItWorthIt(), of_picture("digit 3"))[Line]
     assert any("no fair comparison: its epochs differ" in line.text for line in lines)

@@ -1,8 +1,10 @@
 """Rules for all views, and toys that break each of them."""
 
+import re
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import vizkit.views
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
 from tests.views.unusual import UNUSUAL
@@ -139,6 +142,21 @@ def test_a_view_breaks_no_rule(view, name, options):
     if options == "all":
         broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
     assert {rule: what for rule, what in broken.items() if what} == {}
+
+
+@pytest.mark.parametrize("name", contract.MODELS)
+def test_the_example_of_architecture_breaks_no_rule(name, tmp_path, monkeypatch):
+    told = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("### Add a view")[2]
+    code, line = re.findall(r"```python\n(.*?)```", told, re.DOTALL)[:2]
+    (tmp_path / "sizes.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(vizkit.views, "__path__", [*vizkit.views.__path__, str(tmp_path)])
+    entry = eval(line, {"Entry": Entry})
+    monkeypatch.setitem(VIEWS, entry.name, entry)
+    found = seen(class_of(entry.name), subject(name))
+    broken = {rule.__name__: rule(found) for rule in (*RULES, *sight.RULES)}
+    broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
+    assert {rule: what for rule, what in broken.items() if what} == {}
+    assert all((one.refusal is None) is (name != "digits_cnn") for one in found)
 
 
 @pytest.mark.product

@@ -53,7 +53,7 @@ def test_the_share_within_the_image_is_said_where_it_is_another_number():
     alone = Row(Mass(torch.tensor([[0.0, 0.25, 0.75]]), torch.zeros(1), tokens), "mean")
     beside = Row(Mass(torch.tensor([[0.2, 0.2, 0.6]]), torch.zeros(1), tokens), "cls")
     assert within_image(alone) == ""
-    assert within_image(beside).startswith("The largest place has 60.0 % of the whole row, 75.0 % of what lies on")
+    assert within_image(beside).startswith("The largest place has 60 % of the whole row, 75 % of what lies on")
 
 
 def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_asks():

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED
+from vizkit.percent import in_percent
 
 LEAST_TIMES, MOST_TIMES = 0.25, 32.0
 PERCENTILES, FEW = (1.0, 99.0), 100
@@ -176,5 +177,5 @@ def number_words(value: float, unit: str) -> str:
     if value == 0:
         return "0"
     if unit == "%":
-        return f"{100 * value:.3g} %".replace("-", "−")
+        return in_percent(value)
     return f"{value:.3g} {unit}".rstrip().replace("-", "−")

@@ -243,7 +243,7 @@ def _take(key: str, value: object) -> None:
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
-    return str(st.session_state[key]) if folders.choose(key, LIST_PX) else default
+    return str(st.session_state[key]) if folders.choose(key, LIST_PX, linked=True) else default
 
 
 def _text_model(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

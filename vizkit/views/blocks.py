@@ -114,9 +114,9 @@ class Map(Block):
 
 
 class Tiles(Block):
-    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to
-    `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a
-    map."""
+    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to `values[i]`, or
+    several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a map. `columns`,
+    `rows`: on paper they stand row by row under and behind these names, as a canvas has them."""
 
     title: str
     maps: tuple[Tile, ...]
@@ -126,6 +126,8 @@ class Tiles(Block):
     chosen: Any = None
     tile_px: int = 120
     of: "Subject | None" = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
 
 class Grid(Block):

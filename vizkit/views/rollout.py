@@ -16,6 +16,7 @@ from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.attention.product import square
 from vizkit.figure.scales import DOUBLINGS, of_shares
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Columns, Line, Link, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, scale, switch
@@ -206,7 +207,7 @@ class Rollout(View):
             patches_on_axes(rows.numpy(), tokens, layers[0].key, of.seen_rgb),
             "Rollout of all tokens as a matrix",
             f"All layers: {rows.shape[0]} queries down, {rows.shape[1]} tokens of the input across, largest "
-            f"{float(rows.max()):.1%}.",
+            f"{in_percent(float(rows.max()))}.",
         )
 
     def multiplied(

@@ -163,7 +163,7 @@ def beside(answer: float) -> torch.Tensor:
 
 def statistics(near: float, far: float) -> Layer:
     ones = torch.ones(2)
-    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones)
+    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones, torch.tensor([0.0, 0.1]))
 
 
 def found() -> Iterator[detection.Boxes]:
@@ -409,8 +409,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
     data_set.on_the_map: lambda: (
-        data_set.on_the_map(right, known, purity, 0.08, "features")
-        for known in (0, *COUNTS)
+        data_set.on_the_map(right, known, planted, purity, 0.08, "features")
+        for known, planted in product((0, *COUNTS), (0, 1, 30))
         for right in {0, 1, known}
         for purity in SHARES
         if right <= known
@@ -423,6 +423,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for count, copies in product(COUNTS, (0, 1, 3))
         for suspect in {0, 1, count}
     ),
+    data_set.ceiling: lambda: (data_set.ceiling(wrong, 300) for wrong in (1, 2, 30, 299)),
     data_set.probed: lambda: (
         data_set.probed(knn, linear, own, 0.08, count)
         for knn, linear, count in product(SHARES, SHARES, COUNTS)

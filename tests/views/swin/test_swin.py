@@ -101,7 +101,7 @@ def test_the_drawn_weights_are_the_recorded_ones():
 def test_before_any_click_the_last_window_is_shown_where_regions_meet():
     assert int(numbers(Shift(), subject())["window"]) == 4
     (table,) = of_kind(Shift().show(subject()), Table)
-    assert "625 of 49² = 2,401 pairs may see each other: 26%" in table.caption
+    assert "625 of 49² = 2,401 pairs may see each other: 26 %" in table.caption
 
 
 def test_the_small_example_can_be_counted():
@@ -112,9 +112,9 @@ def test_the_small_example_can_be_counted():
     assert integers(data["ids"], "<i4").view(8, 8)[0].tolist() == [18, 19, 20, 21, 22, 23, 16, 17]
     assert "1/4 for each" in data["steps"][4][1]
     (table,) = of_kind(view.show(subject()), Table)
-    assert "64 of 16² = 256 pairs may see each other: 25%" in table.caption
+    assert "64 of 16² = 256 pairs may see each other: 25 %" in table.caption
     (table,) = of_kind(view.show(subject(at=(0.55, 0.55))), Table)  # token 37 lies in a window of one region
-    assert "256 of 16² = 256 pairs may see each other: 100%" in table.caption
+    assert "256 of 16² = 256 pairs may see each other: 100 %" in table.caption
 
 
 def test_a_block_of_one_window_has_nothing_to_roll():

@@ -109,7 +109,7 @@ SCRIPTS = {
         _ARCHITECTURE / "code.css",
         (_ARCHITECTURE / "code.js",),
     ),
-    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
+    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (SHORT, _COMPARE / "answers.js")),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (NEWS, _COMPARE / "withstands.js")),
     "vizkit_evaluated": Script(
         "<section role='group'></section>\n",
@@ -142,7 +142,7 @@ SCRIPTS = {
     ),
     "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, NEWS, _TEXTS / "translate.js")),
     "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, NEWS, _TEXTS / "strips.js")),
-    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (_TEXTS / "predict.js",)),
+    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (SHORT, _TEXTS / "predict.js")),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (NEWS, _HERE / "slide.js")),
     "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (NEWS, _HERE / "feature_maps.js")),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", LOOK),

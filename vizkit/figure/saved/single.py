@@ -98,7 +98,7 @@ def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     y = MARGIN
     for size, text in ((TITLE, captions.title), *((TEXT, line) for line in captions.lines)):
-        for line in wrapped(text, size, width - 2 * MARGIN, 2):
+        for line in wrapped(text, size, width - 2 * MARGIN, 4):
             y += size * 1.25
             marks.append(Words(line, MARGIN, y - 0.2 * size, size))
     return marks, y + 8

@@ -9,6 +9,7 @@ import streamlit as st
 from vizkit.datasets import samples
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
+from vizkit.percent import in_percent
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain
@@ -50,7 +51,7 @@ def choose_own(run: RunFolder) -> None:
 def answer(sample: dict[str, Any], labels: tuple[str, ...]) -> str:
     """ "✓ bee 93 %", or "✗ bee 41 %, is ant"."""
     predicted, label = labels[sample["predicted"]], labels[sample["label"]]
-    words = f"{predicted} {sample['probability']:.0%}"
+    words = f"{predicted} {in_percent(sample['probability'])}"
     return f"✓ {words}" if predicted == label else f"✗ {words}, is {label}"
 
 

@@ -9,6 +9,7 @@ from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.remarks import places
 from vizkit.analysis.remarks.maps import agreement, best_map
+from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.scales import Scale, of_evidence
@@ -26,6 +27,17 @@ class Coloured(Explained):
     """How the values of maps become colours."""
 
     scale: Literal["doublings", "linear"] = scale(key="relevance_scale")
+
+    def race(self, of: Subject, methods: Sequence[str]) -> dict[str, Job]:
+        """What measures how much better than chance these maps are; nothing where that has no meaning."""
+        return {} if of.changes.model or not of.loaded.head.bounded else self.measured(of, methods)
+
+
+def gains_of(scores: Mapping[str, Score]) -> tuple[dict[str, float], str]:
+    """(how much better than chance each map is that was measured, or why none of them is ranked)."""
+    if reason := next((each.undecided for each in scores.values() if each.undecided), ""):
+        return {}, reason
+    return {name: gap for name, each in scores.items() if (gap := gain_of(each)) is not None}, ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +83,7 @@ class OfOne:
         yield Heading(f"{self.named}{what}") if self.named else Line(what)
         fast, _ = view.fast(of)
         slow = {name: view.slow_job(of, name) for name in view.slow}
-        race = {} if of.changes.model or not of.loaded.head.bounded else view.measured(of, [*fast, *slow])
+        race = view.race(of, [*fast, *slow])
         jobs = (*slow.values(), *([view.chance(of), *race.values()] if race else ()))
         yield Later(of, jobs, partial(self._small, fast, slow, race))
 
@@ -82,8 +94,7 @@ class OfOne:
         maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
         complete = all(job.key in results for job in race.values())  # so that the order changes once
         scores = {name: results[job.key] for name, job in race.items()} if complete else {}
-        reason = next((each.undecided for each in scores.values() if each.undecided), "")
-        gains = {name: gap for name, each in scores.items() if not reason and (gap := gain_of(each)) is not None}
+        gains, reason = gains_of(scores)
         order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]

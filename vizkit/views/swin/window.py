@@ -14,6 +14,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
+from vizkit.percent import in_percent
 from vizkit.traces import PADDING, Attention
 from vizkit.views.blocks import (
     Blocks,
@@ -226,8 +227,8 @@ def padding(parts: WindowParts, token: int) -> Blocks:
     yield Line(
         f"Windows of {window[0]} × {window[1]} do not divide {grid[0]} × {grid[1]} tokens, so {size[0] - grid[0]} rows "
         f"and {size[1] - grid[1]} columns of zeros are added. No mask is made for them; that of a shift covers some by "
-        f"chance. The chosen token gives {float(lost[parts.ids == token]):.1%} of its attention to them, all tokens "
-        f"together {float(lost.nanmean()):.1%}."
+        f"chance. The chosen token gives {in_percent(float(lost[parts.ids == token]))} of its attention to them, "
+        f"all tokens together {in_percent(float(lost.nanmean()))}."
     )
     figure = window_map(
         100 * whole(lost, size, window).numpy(),

@@ -6,7 +6,6 @@ const SVG = 'http:' + '//www.w3.org/2000/svg'
 const ROW = 32, TOP = 30, STEP_MS = 800, FAINT = 0.03
 const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(--cross)' }
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
-const chance = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'
 
 // The weights of one kind of attention, of a layer and a head, or the mean over heads.
 function weightsOf(part, head) {
@@ -118,7 +117,7 @@ export default function ({ data, parentElement, setStateValue }) {
     title.textContent = `Word ${step}: probabilities`
     next.replaceChildren(...output.top.map(([text, probability]) => {
       const button = document.createElement('button'), name = document.createElement('span'), worth = document.createElement('b')
-      name.textContent = text; worth.textContent = chance(probability)
+      name.textContent = text; worth.textContent = percent(probability)
       button.append(name, worth); button.style.setProperty('--share', `${100 * probability}%`)
       button.setAttribute('aria-pressed', text === output.word); button.disabled = data.alone                     // nobody goes on writing
       button.title = !data.alone ? `Write “${text}” here and let the model go on` : ''
