@@ -146,7 +146,7 @@ class Rollout(View):
         yield Line(" ".join(filter(None, (product, within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
-                "Layer by layer",
+                f"Layer by layer{self.own}",
                 tuple(self.tile(f"{start + i}", each, asked, tokens) for i, each in enumerate(grown)),
                 "The row after a layer. Click to see it large.",
                 "depth",
@@ -157,7 +157,7 @@ class Rollout(View):
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
-                "The rows of a distilled model",
+                f"The rows of a distilled model{self.own}",
                 tuple(self.tile(WORDS[name], each, name, tokens) for name, each in zip(WORDS, several, strict=True)),
                 "Whose row. Click to see it large.",
                 "query",
@@ -231,6 +231,11 @@ class Rollout(View):
         which = f"the map is the mean of {means}" if marked is None else "the bright row of the last is the map"
         weights = f"{1 - self.residual:g} × attention + {self.residual:g} × identity"
         return f"The matrix of a layer is {weights}, its queries down and its keys across; {which}."
+
+    @property
+    def own(self) -> str:
+        """Of small maps that have no scale in common."""
+        return "" if self.scale == DOUBLINGS else ", each to its own largest value"
 
     def tile(self, name: str, row: Row, asked: object, tokens: Tokens) -> Tile:
         """A small map; of one that asks from a place the scale leaves that place out."""

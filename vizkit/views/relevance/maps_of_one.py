@@ -121,7 +121,7 @@ class OfOne:
             Tile(name, each.heat.numpy(), note, METHODS[method].asks, self._scale(method, each))
             for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
         ]
-        alt = f"Evidence for {view.what(of)}"
+        alt = f"Evidence for {view.what(of)}, in times an equal share, or on each map's own scale"
         model = of.name if len(self.among) > 1 else ""
         if not pick:
             return Tiles("", tuple(tiles), alt, tile_px=tile_px, of=of)
