@@ -229,7 +229,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const count = () => {
     Object.assign(slider, { max: data.sizes.length - 1, value: card.size })
     counted.textContent = grid().words
-    slider.parentElement.hidden = data.sizes.length < 2
+    slider.parentElement.style.display = data.sizes.length < 2 ? 'none' : ''
     slider.setAttribute('aria-valuetext', `${grid().patch} pixels`)
   }
 

@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
   const root = find('.walk'), photo = find('.photo'), canvas = find('.numbers'), list = find('ol'), legend = find('p'), picks = find('.picks')
   const [back, play, next] = parentElement.querySelectorAll('nav > button')
-  if (data.staged) play.parentElement.style.display = 'none'
+  for (const controls of [play.parentElement, picks]) controls.style.display = data.staged ? 'none' : ''
   const STEPS = data.steps, LAST = STEPS.length - 1
   const state = STORE.get(parentElement) || { t: 1, sets: 'key' }
   STORE.set(parentElement, state)
