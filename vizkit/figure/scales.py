@@ -88,9 +88,9 @@ class Scale:
         """What stands along the bar: every doubling, or the two ends, and zero where it is in the middle."""
         top = self.top or 0.0
         if self.kind == LINEAR:
-            beyond = self.full is not None
-            low = ("≤ " if beyond and self.full[0] < self.low else "") + number_words(self.low, self.unit)  # pyright: ignore[reportOptionalSubscript]
-            high = ("≥ " if beyond and self.full[1] > top else "") + number_words(top, self.unit)  # pyright: ignore[reportOptionalSubscript]
+            least, largest = self.full or (self.low, top)
+            low = ("≤ " if least < self.low else "") + number_words(self.low, self.unit)
+            high = ("≥ " if largest > top else "") + number_words(top, self.unit)
             middle = ((0.5, "0"),) if self.low == -top < 0 else ()
             return ((0.0, low), *middle, (1.0, high))
         if self.signed:
