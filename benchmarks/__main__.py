@@ -1,10 +1,11 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [played] [training] [truth]
 [architectures] [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
-hour, `models` writes docs/models.md, `alignment` a file beside bundled models of texts, `super_resolution` one
-beside those that enlarge, `detection_queries` one beside those that find, `scenes` and `texts` one each beside the
-recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults [--pictures 300 …]`, `folders
-[--folders 300]` (those of transformers alone), `data_set FOLDER`, `detection [--plain RUN]`, `explaining [--model NAME
-…]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run alone."""
+hour, `models` writes docs/models.md, `colours` docs/colours.md, `alignment` a file beside bundled models of texts,
+`super_resolution` one beside those that enlarge, `detection_queries` one beside those that find, `scenes` and
+`texts` one each beside the recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults
+[--pictures 300 …]`, `folders [--folders 300]` (those of transformers alone), `data_set FOLDER`, `detection [--plain
+RUN]`, `explaining [--model NAME …]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run
+alone."""
 
 import platform
 import sys
@@ -28,6 +29,7 @@ PARTS += ("sessions",)
 ASKED = (
     "mutants",
     "models",
+    "colours",
     "alignment",
     "super_resolution",
     "detection_queries",

@@ -110,7 +110,7 @@ def test_softmax_by_hand():
     assert SOFTMAX.answers(logits) == (1,)
     assert SOFTMAX.target(logits) == 1
     assert SOFTMAX.top(logits) == [(1, pytest.approx(0.75)), (0, pytest.approx(0.25))]
-    assert SOFTMAX.lines(logits, lambda i: "ab"[i]) == [("b", "75.0%"), ("a", "25.0%")]
+    assert SOFTMAX.lines(logits, lambda i: "ab"[i]) == [("b", "75 %"), ("a", "25 %")]
     assert [index for index, _ in SOFTMAX.top(torch.arange(9.0), 3)] == [8, 7, 6]
     assert [index for index, _ in SOFTMAX.top(torch.tensor([0.0, 2.0, 1.0]))] == [1, 2, 0]
 
@@ -121,7 +121,7 @@ def test_sigmoid_by_hand():
     assert SIGMOID.answers(logits) == (1, 2)  # several may be right
     assert SIGMOID.answers(logits - 2) == ()
     assert SIGMOID.target(logits) == 2
-    assert [text for _, text in SIGMOID.lines(logits, str)] == ["75.0%", "50.0%", "25.0%"]
+    assert [text for _, text in SIGMOID.lines(logits, str)] == ["75 %", "50 %", "25 %"]
 
 
 def test_regression_by_hand():
@@ -547,10 +547,10 @@ def test_no_output_is_explained_that_does_not_exist(digits, photo):
 @pytest.mark.parametrize(
     ("classes", "head", "line"),
     [
-        (3, "sigmoid", r"^ +\d+\.\d%  label \d$"),
+        (3, "sigmoid", r"^ +[\d.]+ %  label \d$"),
         (1, "regression", r"^ +-?[\d.]+  value$"),
         (3, "embedding", r"^ +[\d.]+  is the length of its embedding, 3 features$"),
-        (3, "softmax", r"^ +\d+\.\d%  class \d$"),
+        (3, "softmax", r"^ +[\d.]+ %  class \d$"),
     ],
 )
 def test_the_command_writes_each_answer_in_its_own_unit(tmp_path, capsys, classes, head, line):

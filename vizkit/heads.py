@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vizkit.percent import in_percent
+
 if TYPE_CHECKING:
     from jaxtyping import Float
     from torch import Tensor
@@ -98,7 +100,7 @@ class Head:
     def text(self, value: float) -> str:
         """A value in its own unit: a per cent is for probabilities."""
         if self.probable:
-            return f"{value:.1%}"
+            return in_percent(value)
         return f"{value:z.3f}".replace("-", "−") if self.bounded else f"{value:.4g}"
 
 

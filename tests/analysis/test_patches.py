@@ -1,5 +1,8 @@
 """The image as a sequence: patches by hand, against a convolution, their cost, filters, similarities and norms."""
 
+import copy
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,6 +22,7 @@ from vizkit.analysis.attention.patches import (
     unpatchify,
 )
 from vizkit.analysis.attention.token_norms import norms_of, token_norms
+from vizkit.datasets import samples
 from vizkit.models.probes.multiply_adds import work_of
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
@@ -242,18 +246,53 @@ def toy_features():
 
 # ---- token norms ---------------------------------------------------------------------------------------------------
 def test_outliers_by_hand():
-    # Patches 1 2 3 4 100: median 3, deviations 2 1 0 1 97, MAD 1; the class token of length 50 is no patch.
+    # Patches 1 2 3 4 100: median 3; the logarithms deviate by ln 3 − ln 2 in the median: the threshold is 3 · 1.5⁵.
+    # The class token of length 50 is no patch.
     values = torch.zeros(6, 3)
     values[:, 1] = torch.tensor([50.0, 1, 2, 3, 4, 100])
     found = norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))))
-    assert (found.lower, found.median, found.upper, found.threshold) == (2, 3, 4, 8)
+    assert (found.lower, found.median, found.upper) == (2, 3, 4)
+    assert found.threshold == pytest.approx(3 * 1.5**5)
     assert found.special == {"cls": 50}
     assert found.patches.tolist() == [1, 2, 3, 4, 100]
     assert found.norms.tolist() == [50, 1, 2, 3, 4, 100]
     assert found.outliers.tolist() == [False, False, False, False, False, True]
-    assert (
-        norms_of(Features("f", values, Tokens("patches", ("cls",), (1, 5))), k=0.5).outliers.tolist()[-2:] == [True] * 2
-    )
+
+
+@pytest.mark.parametrize(("longest", "count", "outliers"), [(1.9, 1, 0), (2.1, 1, 1), (9.0, 4, 4), (9.0, 5, 0)])
+def test_an_outlier_is_twice_as_long_as_the_median_and_one_of_few(longest, count, outliers):
+    """Of 40 patches of nearly one length: a tenth is 4."""
+    values = torch.zeros(40, 2)
+    values[:, 0] = torch.linspace(0.99, 1.01, 40)
+    values[:count, 0] = longest
+    assert int(norms_of(Features("f", values, Tokens("patches", (), (5, 8)))).outliers.sum()) == outliers
+
+
+def test_planted_outliers_of_a_model_are_found_where_they_lie_and_no_others():
+    """As in Darcet et al. 2024: two patches are several times as long as all others, from a block on to the last."""
+    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    planted = copy.deepcopy(loaded.model)
+    block, places = planted.blocks[2], torch.tensor([1 + 9, 1 + 54])
+
+    def store(module: torch.nn.Module, given: object, tokens: torch.Tensor) -> torch.Tensor:
+        longer = tokens.clone()
+        longer[:, places, 0] += 6 * tokens.norm(dim=-1).median()
+        return longer
+
+    block.register_forward_hook(store)
+    rgb = samples.picture("digit 3")
+    found = token_norms(vizkit.trace(replace(loaded, model=planted), rgb))
+    assert not any(each.outliers.any() for each in found[:2])
+    for each in found[2:]:
+        assert each.outliers.nonzero().flatten().tolist() == places.tolist()
+    assert not any(each.outliers.any() for each in token_norms(vizkit.trace(loaded, rgb)))
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("name", ["china", "astronaut", "cat", "coffee", "rocket", "flower"])
+def test_the_model_of_photographs_has_no_outliers(name: str):
+    loaded = vizkit.load("bundled:photographs_vit", device="cpu")
+    assert not any(each.outliers.any() for each in token_norms(vizkit.trace(loaded, samples.picture(name))))
 
 
 def test_equal_lengths_have_no_outliers():

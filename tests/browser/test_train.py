@@ -55,6 +55,16 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
 
 
+def test_the_recipe_that_is_shown_is_that_of_the_task(page: Page, server: str):
+    page.goto(f"{server}/train?train_view=Start")
+    ready(page)
+    shown = page.get_by_role("combobox", name="Recipe")
+    expect(shown).to_have_value("quick")
+    page.get_by_role("radio", name="Fine-tune a model").click()
+    expect(shown).to_have_value("fine-tune")
+    expect(page.get_by_text("a third of the rate from scratch")).to_be_visible()
+
+
 @pytest.mark.product(first=0)
 def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
     page.goto(f"{server}/train?train_view=Start")

@@ -76,7 +76,7 @@ def test_trace_prints_five_classes_and_the_proof(trace_it):
     head, *classes, proof = printed.out.splitlines()
     assert head == "test_vit (timm, random weights, licence none needed (random weights))"
     assert len(classes) == 5
-    assert all(re.fullmatch(r" +\d+\.\d%  \S.*", line) for line in classes)
+    assert all(re.fullmatch(r" +(> |< )?[\d.]+ %  \S.*", line) for line in classes)
     rows = r"rows \de-\d\d · outputs \de-\d\d in 24 of 606 rows"
     assert re.fullmatch(
         rf"{rows} · logits \de[-+]\d\d · 6 of 6 layers · places measured in 6 of 6 layers on another picture", proof

@@ -49,7 +49,7 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     assert meta["seen_box_xyxy"] == [0, 0, 112, 112]
     assert meta["maps"] == [{"method": "rollout", "signed": False, "target": None, "against": None, "notes": []}]
     label = loaded.label(int(trace.logits.argmax()))
-    assert re.search(rf"^ +\d+\.\d%  {label}$", printed, re.MULTILINE)
+    assert re.search(rf"^ +(> |< )?[\d.]+ %  {label}$", printed, re.MULTILINE)
     assert METHODS["rollout"].caveat in printed
     assert np.asarray(Image.open(tmp_path / "a.png")).shape == (224, 224, 3)  # enlarged twice
 

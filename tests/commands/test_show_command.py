@@ -1,6 +1,7 @@
 """`vizkit show`: every view, its options from its settings, and one sentence for whatever is wrong."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,22 @@ def test_it_writes_what_the_library_gives(show, digits, tmp_path):
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_figure_has_the_layers_heads_and_width_that_are_asked_for(show, digits, tmp_path):
+    """By default the mean of heads is large, and all heads stand below it, layers across."""
+    asked = ["--width-mm", "89", "--only", "layer 2", "--only", "layer 3", "--only", "head 1"]
+    code, printed = show(*asked, "-o", str(tmp_path / "a.svg"), view="explore")
+    assert (code, printed.err) == (0, "")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert f'width="{89 * 72 / 25.4:g}pt"' in drawn
+    assert set(re.findall(r">((?:layer|head) \d)<", drawn)) == {"layer 2", "layer 3", "head 1"}
+    shown = vizkit.show("explore", digits, "sample:digit 3")
+    shown.save(tmp_path / "b.svg", width_mm=89, only=("layer 2", "layer 3", "head 1"))
+    assert (tmp_path / "b.svg").read_text() == drawn
+    code, printed = show("--only", "layer 99", "-o", str(tmp_path / "c.png"), view="explore")
+    assert code == 2
+    assert "No small map of this figure is called 'layer 99'; there are layer 1, " in printed.err
+
+
 def test_options_take_the_words_of_the_page(show, tmp_path):
     show("--query", "class", "--no-full")
     by_words = numbers(tmp_path / "out.npz")
@@ -88,6 +105,7 @@ def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):
         (["--at", "2,2"], "A point is (x, y) in fractions of the picture, each from 0 to 1, not (2.0, 2.0)."),
         (["--edit", "heads:99.1=0"], "heads:99.1=0: the model has 6 attention layers."),
         (["--model", "bundled:digits_cnn"], "bundled:digits_cnn: This model has no attention layers; there is nothing"),
+        (["--width-mm", "5"], "The width of a figure is from 60 to 420 mm, not 5."),
         (
             ["-o", "out.gif"],
             "out.gif cannot be written: give a name that ends in .png or .svg or .html or .npz or .zip.",

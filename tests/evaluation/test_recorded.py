@@ -120,7 +120,7 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
     blocks = [*flat(Texts(model="mine").show(Subject(no_model, no_picture())))]
     assert next(block.text for block in blocks if isinstance(block, Said)).startswith("mine answers 81 of 2,000 texts")
     (chart, *_) = [block for block in blocks if isinstance(block, Chart)]
-    assert "RNN, repeats letters 4.0% and 34.4%" in chart.alt
+    assert "RNN, repeats letters 4.1 % and 34.4 %" in chart.alt
     with pytest.raises(NotApplicable, match="not here"):
         list(Texts(model="yours").show(Subject(no_model, no_picture())))
 

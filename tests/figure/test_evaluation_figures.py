@@ -28,7 +28,7 @@ def test_a_matrix_has_a_cell_for_every_answer_that_was_given():
         tuple(each[:2]) for each in cells.customdata
     ]  # a point lies on its cell
     assert list(cells.text) == ["8", "2", "5", "5"]
-    assert "80.0% of this label" in cells.hovertemplate[0]
+    assert "80 % of this label" in cells.hovertemplate[0]
 
 
 def test_a_large_matrix_has_no_numbers_and_one_name_twice_stays_two():

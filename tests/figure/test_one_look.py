@@ -20,7 +20,7 @@ from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
-from vizkit.figure.scales import robust
+from vizkit.figure.scales import between, robust
 from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.training.learning_curves import Curve
 from vizkit.models.sequences.generating import Hypothesis
@@ -60,7 +60,7 @@ EXAMPLES = {
     "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1), robust([GRID], signed=True))],
     "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
-    "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a")],
+    "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a", between(0, 1, "%"))],
     "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (0.1, 0.9))])],
     "convolution.sharing.sharing": [
         given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)

@@ -1,21 +1,24 @@
 """Views on paper: what is on the sheet, where, and that it is what the page shows."""
 
 from dataclasses import replace
+from io import BytesIO
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.hosts.toy import HEAT, RGB, Toy, subject
 from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, heat_map
-from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words, font
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words, font
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.figure.scales import OWN, between
 from vizkit.hosts.column import DRAWN
+from vizkit.hosts.layout import Layout
 from vizkit.hosts.paper import numbers, plate
 from vizkit.hosts.paper import sheet as paper_sheet
 from vizkit.traces import Tokens
@@ -29,6 +32,8 @@ from vizkit.views.blocks import (
     Line,
     Map,
     Metrics,
+    Numbers,
+    Part,
     Picture,
     Proof,
     Said,
@@ -36,9 +41,11 @@ from vizkit.views.blocks import (
     Tile,
     Tiles,
 )
+from vizkit.views.controls import ControlError
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.settled import flat
 
+CELL = Tile("", HEAT), subject()
 CAPTIONS = Captions("A title", ["a line"], ["a footer"], {"Source": "a link"})
 
 
@@ -139,8 +146,8 @@ def test_blocks_follow_one_another_in_the_order_of_the_page():
     order = (
         "A <b>heading</b>",
         "a quiet line",
-        "toys",
         "Said at 2.",
+        "toys",
         "a share",
         "Small maps",
         "its caption",
@@ -320,16 +327,96 @@ def test_a_view_of_several_models_at_once_is_in_one_column():
 
     drawn = plate(Both(), [subject("one"), subject("two")], CAPTIONS)
     assert drawn.width == WIDTH
-    assert {"one and two", "Row · one", "Row · two", "its quantity", "one", "two"} <= set(words_of(drawn))
+    assert {"one and two", "Row", "its quantity", "one", "two"} <= set(words_of(drawn))
     first, second, large = (mark for mark in drawn.marks if isinstance(mark, Overlay))
     assert first.y == second.y
-    assert first.width == second.width == 222  # (452 + 8) / 2 − 8
+    assert first.x + first.width < second.x
+    assert second.x + second.width == pytest.approx(WIDTH - MARGIN)  # with 4 at their end
     assert large.width == 452
+
+
+def heads(layers: int, count: int = 2) -> Canvas:
+    """In a table, as that of all layers and heads; the last layer has one head alone."""
+    across, down = (
+        tuple(f"layer {at}" for at in range(1, layers + 1)),
+        tuple(f"head {at}" for at in range(1, count + 1)),
+    )
+    values = tuple((head, layer) for head in range(count) for layer in range(layers))
+    maps = tuple(Tile("", None if value == (1, layers - 1) else HEAT) for value in values)
+    table = Tiles("", maps, "", "", values, (1, 1), 70, columns=across, rows=down)
+    return Canvas("vizkit_heads", {}, "", still=(table,))
+
+
+def places(drawn: Plate) -> list[list[float]]:
+    """Where maps begin, row by row."""
+    rows: dict[float, list[float]] = {}
+    for mark in drawn.marks:
+        if isinstance(mark, Overlay):
+            rows.setdefault(round(mark.y, 3), []).append(round(mark.x, 3))
+    return [rows[top] for top in sorted(rows)]
+
+
+@pytest.mark.parametrize("layers", [3, 12, 24, 48])
+def test_a_table_of_maps_is_saved_as_it_stands_on_the_page(layers):
+    """Layers across and heads down, however many: a sheet grows before a map is smaller than a centimetre."""
+    drawn = page(heads(layers))
+    first, second = places(drawn)
+    assert len(first) == layers
+    assert second == first[:-1]  # where a layer has no such head its place is empty
+    assert all(mark.width >= 28 for mark in drawn.marks if isinstance(mark, Overlay))
+    assert (drawn.width > WIDTH) is (layers > 12)
+    above = {mark.x: mark.text for mark in drawn.marks if isinstance(mark, Words) and mark.text.startswith("layer")}
+    assert sorted(round(x, 3) for x in above) == first
+    (frame,) = (mark for mark in drawn.marks if isinstance(mark, Outline))
+    assert frame.x == pytest.approx(first[1], abs=1e-3)
+    assert frame.y == max(mark.y for mark in drawn.marks if isinstance(mark, Overlay))
+
+
+@pytest.mark.parametrize("width_mm", [60, 89, 183.5, 420])
+@pytest.mark.parametrize("models", [1, 2])
+def test_a_figure_is_as_wide_as_is_asked(width_mm, models):
+    columns = [([subject()], [heads(24)])] * models
+    drawn = paper_sheet(columns, CAPTIONS, layout=Layout(width_mm))
+    assert drawn.width * 25.4 / 72 == pytest.approx(width_mm)
+    assert all(mark.x >= 0 and mark.x + mark.width <= drawn.width for mark in drawn.marks if isinstance(mark, Overlay))
+    pixels = Image.open(BytesIO(png(drawn)))
+    assert pixels.width / pixels.info["dpi"][0] * 25.4 == pytest.approx(width_mm, abs=0.3)
+    assert f'width="{drawn.width:g}pt"' in svg(drawn)
+
+
+@pytest.mark.parametrize(
+    ("block", "only", "across", "down"),
+    [
+        (heads(12), ("layer 1", "layer 11", "head 2"), 2, 1),
+        (heads(12), ("head 2",), 11, 1),
+        (Columns(((heads(12),), (Said("a"),))), ("layer 3",), 1, 2),
+        (tiles(5), ("number 1", "number 4"), 2, 1),
+        (
+            Grid(("one", "two"), (Tile("a", None), Tile("b", None)), ((CELL, CELL),) * 2, "", ""),
+            ("two", "b"),
+            1,
+            1,
+        ),
+    ],
+    ids=["both", "rows", "inside", "small maps", "grid"],
+)
+def test_only_some_layers_heads_or_maps_are_on_a_figure(block, only, across, down):
+    drawn = paper_sheet([([subject()], [block])], CAPTIONS, layout=Layout(only=only))
+    assert list(map(len, places(drawn))) == [across] * down
+
+
+def test_a_name_that_no_map_has_is_said_with_those_that_there_are():
+    with pytest.raises(ControlError, match="called 'layer 4'; there are layer 1, layer 2, layer 3, head 1, head 2"):
+        paper_sheet([([subject()], [heads(3)])], CAPTIONS, layout=Layout(only=("layer 4",)))
+    with pytest.raises(ControlError, match="'layer'"):  # a word of a name, and none of its own
+        paper_sheet([([subject()], [tiles(2)])], CAPTIONS, layout=Layout(only=("layer",)))
+    with pytest.raises(ControlError, match="60 to 420"):
+        Layout(0.5)
 
 
 def test_numbers_of_several_models_have_their_own_names():
     both = numbers(Toy(3).show(subject()), Toy(1).show(subject()))
-    assert set(both) == {"heat_1", "heat_2"}
+    assert {name for name in both if not name.startswith("table")} == {"heat_1", "heat_2"}
     np.testing.assert_array_equal(both["heat_2"], HEAT)
 
 
@@ -339,6 +426,24 @@ def test_the_same_record_gives_the_same_bytes():
     assert svg(sheet()) == svg(sheet())
     assert png(plate(Toy(3), [subject()], CAPTIONS)) != png(sheet())
     assert "<b>" not in svg(sheet())
+
+
+def test_what_tables_say_is_saved_with_the_numbers():
+    """Wherever a host makes them: in columns, later, and of several models."""
+    rows = ({"method": "a", "score": 0.5, "more": None}, {"method": "b", "score": "−0.1", "more": "x"})
+    blocks = [
+        Columns(((Table(rows, ""),), (Metrics((("What", "12 %", "more"),)),))),
+        Part(lambda: [Table(rows[:1], "")]),
+    ]
+    saved = numbers([*blocks, Numbers(lambda: {"own": [1]})])
+    assert {name: each.tolist() for name, each in saved.items()} == {
+        "own": [1],
+        "table1": [["method", "score", "more"], ["a", "0.5", ""], ["b", "−0.1", "x"]],
+        "table2": [["What"], ["12 %"]],
+        "table3": [["method", "score", "more"], ["a", "0.5", ""]],
+    }
+    assert {"own_1", "table3_1", "table1_2"} <= set(numbers([*blocks, Numbers(lambda: {"own": [1]})], blocks))
+    assert numbers([Table((), "")]) == {}
 
 
 def test_numbers_of_all_blocks():

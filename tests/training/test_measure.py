@@ -19,7 +19,7 @@ def test_of_classifiers_it_is_the_accuracy():
     assert best_of([PLAIN, LATER]) is PLAIN
     assert merit(PLAIN | {"val_answers_right": 0.5}) > merit(PLAIN | {"val_answers_right": 0.25})
     boxes = numbers({}, [PLAIN, LATER], "done", {"test_accuracy": 0.875, "test_images": 1200})
-    assert [box[:2] for box in boxes[2:]] == [("Best, epoch 1", "90.0%"), ("Test", "87.5%")]
+    assert [box[:2] for box in boxes[2:]] == [("Best, epoch 1", "90.0 %"), ("Test", "87.5 %")]
 
 
 @pytest.mark.parametrize(("name", "early", "late", "words", "title"), CASES)

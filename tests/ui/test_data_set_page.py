@@ -5,13 +5,20 @@ from functools import partial
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.ui.conftest import at_rest, canvases, fine, forged, opened, sent_to, texts
 from tests.views.test_contract import _few
 from vizkit.datasets.builtin import BUILT_IN
 from vizkit.datasets.opening import open_set
 from vizkit.datasets.planted import planted
+from vizkit.evaluation.data_set.record import record
 from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
+from vizkit.models import load
+from vizkit.views.data_set.plane import Plane, colouring
+from vizkit.views.data_set.recorded import errors_of, label_of, offered, tile, true_label
+from vizkit.views.data_set.taught import Taught
+from vizkit.views.subject import Subject, no_picture
 
 VIT, SWIN, CNN = (f"bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
 VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")
@@ -35,7 +42,7 @@ def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_t
     fine(test)
     (points,) = sent_to(test, "vizkit_points")
     assert len(points["places"]) == len(points["words"]) == 48
-    assert "Surest errors" in texts(test)
+    assert {VIT: "Surest errors"}.get(model, "Least sure answers") in texts(test)  # the others have none in so few
     assert "by chance it would be" in texts(test)
     forged(test, "vizkit_points", {"chosen": "2 4-5"})
     fine(test)
@@ -82,8 +89,6 @@ def test_what_is_decided_goes_into_a_table_and_into_no_file():
 
 @pytest.mark.product(first=0)
 def test_decisions_are_in_the_table():
-    from vizkit.evaluation.data_set.record import record
-    from vizkit.models import load
     from vizkit.views.data_set.suspects import Suspects, decisions, suspects
 
     loaded = load(VIT, device="cpu")
@@ -99,6 +104,75 @@ def test_decisions_are_in_the_table():
     assert [row["decision"] for row in rows if row["picture"] == found.keys[first.row] and row["kind"] == "label"] == [
         found.labels[first.proposal]
     ]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """One that the owner allows, of labels that no model here knows; its path is nobody's business."""
+    draw = np.random.default_rng(0)
+    for label in ("heron", "kingfisher"):
+        (tmp_path / "secret" / "birds" / label).mkdir(parents=True)
+        for index in range(12):
+            pixels = draw.integers(0, 255, (32, 32, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "secret" / "birds" / label / f"{index}.png")
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path / "secret" / "birds"))
+    return "birds"
+
+
+def test_a_link_holds_a_folder_by_its_name_and_labels_that_nobody_knows_are_not_judged(folder):
+    test = shown("Map", data_set="a folder")
+    (offered,) = [each for each in test.selectbox if each.key == "data_folder"]
+    offered.set_value(folder)
+    at_rest(test.run())
+    fine(test)
+    assert test.query_params["data_folder"] == folder
+    again = at_rest(opened("data_set", **test.query_params))
+    fine(again)
+    (points,) = sent_to(again, "vizkit_points")
+    assert len(points["places"]) == 24
+    assert set(points["names"]) == {"heron", "kingfisher"}
+    answers = [each for tile in sent_to(again, "vizkit_evaluated")[0]["tiles"] for each in tile["answers"]]
+    assert {each["right"] for each in answers} == {None}
+    assert "knows none of these labels" in texts(again)
+    assert "secret" not in str(test.query_params)
+    refused = at_rest(opened("data_set", **test.query_params, data_colour="right or wrong"))
+    assert "knows none of these labels, so no answer is right or wrong." in texts(refused)
+
+
+@pytest.mark.parametrize("name", ["elsewhere", "../secret", "/etc"])
+def test_a_link_of_a_folder_that_is_not_offered_says_so_and_opens_nothing(folder, name):
+    test = shown("Map", data_set="a folder", data_folder=name)
+    assert not test.exception
+    assert "This link is of a folder that is not offered here: choose another one." in texts(test)
+    assert name not in texts(test)
+    assert not sent_to(test, "vizkit_points")
+
+
+def test_planted_wrong_labels_are_no_errors_of_the_model():
+    loaded, whole = load(VIT, device="cpu"), open_set("digits", "test", images=48)
+    clean, found = record(loaded, whole), record(loaded, planted(whole, labels=0.25, copies=0))
+    np.testing.assert_array_equal(errors_of(found), ~clean.right)  # as if nobody had changed a label
+    wrong = [row for row in range(48) if true_label(found, row) is not None]
+    assert len(wrong) == 12
+    assert (~found.right).sum() >= 11  # by their labels they would be errors
+    first = next(row for row in wrong if clean.right[row])
+    true, label = (str(each.labels[each.target[first]]) for each in (clean, found))
+    assert label_of(found, first) == f"{label} (planted; it is {true})"
+    assert tile(found, first, np.zeros((8, 8, 3), np.uint8))["answers"][0]["right"] is True
+    assert colouring(found, "error").at.sum() == (~clean.right).sum()
+
+
+def test_what_is_planted_is_said_where_it_bounds_what_is_seen():
+    assert "labels are planted wrong, so a model that knows every picture is right on" in texts(shown("Probe"))
+    assert "with a planted wrong label judged by what they show" in texts(shown("Map"))
+
+
+@pytest.mark.parametrize("model", ["insects_cnn", "digits_vit"])
+def test_errors_are_looked_for_first_where_there_are_some(model):
+    """The model of insects is right on every easy picture."""
+    of = Subject(lambda: load(f"bundled:{model}", device="cpu"), no_picture())
+    assert offered([of], Taught())[0] == {"insects_cnn": "insects:hard", "digits_vit": "digits"}[model]
+    assert offered([of], Plane())[0] == "planted"
 
 
 # ---- what is planted, what is chosen ---------------------------------------------------------------------------------

@@ -222,9 +222,9 @@ def test_the_chart_holds_means_bands_and_chance():
     assert (vit.name, vit.x, vit.y, vit.marker.symbol) == ("ViT", (60, 300), (0.2, 0.4), "square")
     assert (deit.line.dash, deit.marker.symbol) == ("dot", "triangle-up-open")
     assert vit.line.color != deit.line.color
-    assert (chance.name, chance.y) == ("chance 8.3%", (1 / 12, 1 / 12))
+    assert (chance.name, chance.y) == ("chance 8.3 %", (1 / 12, 1 / 12))
     named = {each.text: each.y for each in figure.layout.annotations}
-    assert list(named) == ["■ ─ ViT", "△ ┈ DeiT soft", "chance 8.3%"]
+    assert list(named) == ["■ ─ ViT", "△ ┈ DeiT soft", "chance 8.3 %"]
     assert named["■ ─ ViT"] - named["△ ┈ DeiT soft"] > 0.02  # beside one another they could not be read
     assert (lead.x[0], lead.y) == (300, (0.4, named["■ ─ ViT"]))
     empty = data_size([], None, (60, 300))

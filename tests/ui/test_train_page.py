@@ -15,6 +15,8 @@ from PIL import Image
 
 from tests.figure.plots import numbers
 from tests.ui.conftest import CNN, opened, texts
+from vizkit.datasets import samples
+from vizkit.datasets.opening import open_set
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
 from vizkit.training.runs.command_line import arguments, command
@@ -28,7 +30,7 @@ from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import jobs, model_names, models
 from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
-from vizkit.ui.widgets import run_watch, time_estimate
+from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 
 ROOT = Path(__file__).parents[2]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -223,6 +225,27 @@ def test_a_second_start_is_a_sentence(runs_home):
     assert "epoch 2 of 3 · step 1 of 2" in test.get("progress")[0].proto.text
 
 
+def test_the_picture_of_a_run_on_other_data_is_one_of_these(runs_home, monkeypatch):
+    finished(runs_home, recipe=Recipe(data="/srv/mine"))
+    of_digits = open_set("digits", "val")
+    monkeypatch.setattr(run_samples, "open_set", lambda data, split, **more: of_digits)
+    monkeypatch.setattr(run_watch, "go_to", lambda page: None)
+    test = form(train_view="Watch", image="mayfly nymph")
+    test.button(key="run_look").click().run()
+    picture = test.session_state["_opened"][test.session_state["image"]]
+    assert np.array_equal(picture.rgb, of_digits[0][0])
+
+
+def test_no_line_of_a_run_runs_back_when_it_ends(runs_home, monkeypatch):
+    finished(runs_home)  # of two epochs
+    said = [jobs.Point(at, 1.0, 0.1) for at in (1.25, 1.5, 2.0, 2.5)]
+    monkeypatch.setattr(jobs.Jobs, "points", lambda self, run: said)
+    test = form(train_view="Watch")
+    places = [line["x"] for chart in test.main.get("plotly_chart") for line in json.loads(chart.proto.spec)["data"]]
+    assert numbers(places[-1])[-2:] == [2, 2.5]
+    assert all(numbers(each) == sorted(numbers(each)) for each in places)
+
+
 def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, monkeypatch):
     finished(runs_home)
     turned = []  # AppTest does not follow a script to another page; the journey in Chromium does
@@ -233,13 +256,14 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, mo
     assert not test.warning
     assert "done" in texts(test)
     assert "The story" in texts(test)
-    assert [m.value for m in test.metric] == ["6 s", "50", "80.0%", "75.0%"]
+    assert [m.value for m in test.metric] == ["6 s", "50", "80.0 %", "75.0 %"]
     assert len(test.main.get("plotly_chart")) == 3
     captions = [image.proto.imgs[0].caption for image in test.main.get("image")]
-    assert captions == ["✓ 0 93%", "✗ 7 40%, is 1"]
+    assert captions == ["✓ 0 93 %", "✗ 7 40 %, is 1"]
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["run:first", "bundled:digits_cnn"]
     assert turned == ["pages/explore.py"]
+    assert test.session_state["image"] == "digit 3"
     test.switch_page("pages/explore.py").run()
     assert test.title[0].value == "Explore"
     assert not test.exception
@@ -325,6 +349,7 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     assert (len(numbers(faint["y"])), len(numbers(seen["y"]))) == (len(metrics), 3)
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["bundled:insects_vit", CNN]
+    assert test.session_state["image"] == samples.INSECTS[0]  # it was a digit
 
 
 @pytest.mark.parametrize(
@@ -351,6 +376,21 @@ def test_every_task_that_is_trained_can_be_started(task, recipe, said, monkeypat
     if task == "Learn from a teacher":
         expected = expected.but({"teacher": "bundled:insects_cnn", "distillation": "soft"})
     assert started == [expected]
+
+
+def test_a_teacher_knows_the_pictures_that_are_chosen():
+    test = form(train_task="Learn from a teacher")
+    assert test.selectbox(key="field_teacher").value == "bundled:insects_cnn"
+    choose(test, field_teacher="bundled:insects_deit")
+    choose(test, train_data="digits")
+    assert test.selectbox(key="field_teacher").value == "bundled:digits_cnn"
+    choose(test, field_teacher="bundled:digits_swin")
+    choose(test, train_data="torchvision:pets")
+    assert test.selectbox(key="field_teacher").value is None
+    assert "Choose a teacher that knows" in test.error[0].value
+    assert test.button(key="train_start").disabled
+    assert model.teacher_of("digits", "bundled:digits_swin") == "bundled:digits_swin"
+    assert model.teacher_of("/a/folder", "resnet18") == "resnet18"  # whose classes nobody knows here
 
 
 def test_the_model_of_the_other_pages_is_fine_tuned(runs_home, monkeypatch):

@@ -16,11 +16,12 @@ from vizkit.models.probes.multiply_adds import counted
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
 from vizkit.views.architecture import dual, gradual, worth
+from vizkit.views.architecture.block import DrawnBlock
 from vizkit.views.architecture.dual import ALPHAS, DualScale, exactly
 from vizkit.views.architecture.gradual import GradualReduction
 from vizkit.views.architecture.tnt import TNT
 from vizkit.views.architecture.worth import IsItWorthIt
-from vizkit.views.blocks import Bars, Chart, Grid, Heading, Line, Map, Metrics, Numbers, Said, Table, Tiles
+from vizkit.views.blocks import Bars, Chart, Grid, Heading, Line, Map, Metrics, Numbers, Picture, Said, Table, Tiles
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model
 
@@ -165,7 +166,7 @@ def test_the_runs_are_those_of_the_picture():
     rows = {row.words: row for row in worths(SIZES["digits"], worth.shipped())}
     (table,) = shown(IsItWorthIt(), of_picture("digit 3"))[Table]
     assert {line["Model"]: line["Test"] for line in table.rows} == {
-        name: f"{row.mean:.1%}" for name, row in rows.items()
+        name: f"{100 * row.mean:.1f} %" for name, row in rows.items()
     }
 
 
@@ -173,7 +174,7 @@ def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_pa
     finish(tmp_path, "digits_gradual", 0, 0.75)
     mine = next(title for title in worth.titles([of_picture("digit 3")]) if title.startswith("your runs"))
     (table,) = shown(IsItWorthIt(mine), of_picture("digit 3"))[Table]
-    assert [line["Test"] for line in table.rows] == ["75.0%"]
+    assert [line["Test"] for line in table.rows] == ["75.0 %"]
     finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
     lines = shown(IsItWorthIt(), of_picture("digit 3"))[Line]
     assert any("no fair comparison: its epochs differ" in line.text for line in lines)
@@ -182,3 +183,21 @@ def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_pa
 def test_cost_is_that_of_the_trained_models():
     of = subject("digits_gradual")
     assert worth.multiply_adds("digits_gradual", 32, 10) == counted(of.loaded)
+
+
+# ---- one block -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "windows"), [("windows", True), ("digits_vit", False)])
+def test_a_block_says_its_window_and_shows_the_scores_of_the_chosen_row(name, windows):
+    of = subject(name)
+    found = shown(DrawnBlock(block=1, part="scores"), of)
+    said = [line.text for line in found[Line]]
+    assert ("Of window 4 of 4, which holds the patch under the cursor." in said) == windows
+    (over,) = found[Map]
+    scores = over.rows.values
+    assert len(scores) == 1
+    ends = f"{scores.min():.2f} to {scores.max():.2f}".replace("-", "−")
+    assert any(heading.text.endswith(f"with every key, {ends}") for heading in found[Heading])
+    (opened,) = [picture for picture in found[Picture] if "strongest from ±" in picture.caption]
+    limit = float(opened.caption.rpartition("±")[2])
+    every = found[Numbers][0].arrays()["scores"]
+    assert (np.abs(every[every > -50]) <= 1.01 * limit).mean() >= 0.98

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import vizkit
 from tests.views.contract import texts
@@ -262,3 +263,12 @@ def test_the_chart_holds_the_numbers_and_marks_the_strength():
     assert list(alone.y) == pytest.approx([0.9, 0.5, 0.1])
     assert mean.line.color != alone.line.color
     assert [shape.x0 for shape in figure.layout.shapes] == [1]
+
+
+def test_weights_are_said_with_their_precision():
+    """1.24 million numbers of four bytes each, two where they are halved."""
+    assert cost.weights_in_words(nn.Linear(1000, 1240)) == "4.7 MiB, float32"
+    assert cost.weights_in_words(nn.Linear(1000, 1240).half()) == "2.4 MiB, float16"
+    assert (
+        cost.weights_in_words(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).half())) == "0.0 MiB, float16 and float32"
+    )

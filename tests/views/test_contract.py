@@ -1,7 +1,10 @@
 """Rules for all views, and toys that break each of them."""
 
+import re
 from copy import copy
+from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,6 +13,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import vizkit.views
 from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
 from tests.views.unusual import UNUSUAL
@@ -22,7 +26,7 @@ from vizkit.ui.plain import plain
 from vizkit.views import VIEWS, Entry, class_of
 from vizkit.views.address import as_text, from_address, from_text, key_of, to_address
 from vizkit.views.blocks import Line, Numbers, Said
-from vizkit.views.controls import choice, controls, number, options, switch
+from vizkit.views.controls import choice, controls, layer, number, options, switch
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -67,6 +71,65 @@ def _few(open_split, *given, images=None, **named):
     return open_split(*given, images=min(images or FEW, FEW), **named)
 
 
+STANDING = [
+    (view, field)
+    for view in NAMES
+    for field, control in controls(class_of(view)).items()
+    if not control.inside and control.kind in ("number", "layer", "choice")
+    if class_of(view).__dataclass_fields__[field].default is None
+]
+
+
+@pytest.mark.product("field")
+@pytest.mark.parametrize(("view", "field"), STANDING)
+def test_a_control_shows_the_value_in_use(view: str, field: str):
+    """Of the first model of which it is asked: what a page shows for None is what None stands for."""
+    found = (uses_what_it_shows(class_of(view), field, shared(name)) for name in subjects_of(VIEWS[view]))
+    assert next((each for each in found if each is not None), True)
+
+
+def test_one_that_uses_another_value_is_found():
+    class First(View):
+        layer: int | None = layer("Layer")
+        how: ClassVar = How("", "", "", "")
+
+        def title(self, of):
+            return ""
+
+        def show(self, of):
+            yield Numbers(lambda: {"layer": self.layer or 1})
+
+    assert uses_what_it_shows(First, "layer", shared("digits_vit")) is False
+
+
+def uses_what_it_shows(cls: type[View], field: str, of: Subject) -> bool | None:
+    """The end of a slider, the first option. None where it is not asked of this subject, or leaves no choice."""
+    control = controls(cls)[field]
+    try:
+        asked = next((each for changed, each in contract.settings(cls, of) if changed == field), None)
+        known = options(control, [of]) if control.kind == "choice" else [control.ends([of])[1]]
+        if asked is None or not known:
+            return None
+        views = [contract.checked(replace(asked, **{field: value}), [of]) for value in (None, known[0])]
+        used, shown = ([*arrays(each, of)] for each in views)
+        return used == shown
+    except NotApplicable:
+        return None
+
+
+def arrays(view: View, of: Subject):
+    for block in contract.everything(view.show(contract.given(view, of))):
+        if isinstance(block, Numbers):
+            yield from ((name, array.shape, array.tobytes()) for name, array in block.arrays().items())
+
+
+def test_a_number_that_is_no_quantity_stands_for_itself():
+    """Where 0 means another one, the control shows a number that is not in use."""
+    for view in NAMES:
+        for name, control in controls(class_of(view)).items():
+            assert control.inside or not control.typed or control.low == 1, f"{view}, {name}"
+
+
 @pytest.mark.product("view")  # with a Swin and a CNN: tests/ui/inventory/test_every_view.py
 @pytest.mark.parametrize(
     ("view", "name", "options"),
@@ -79,6 +142,21 @@ def test_a_view_breaks_no_rule(view, name, options):
     if options == "all":
         broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
     assert {rule: what for rule, what in broken.items() if what} == {}
+
+
+@pytest.mark.parametrize("name", contract.MODELS)
+def test_the_example_of_architecture_breaks_no_rule(name, tmp_path, monkeypatch):
+    told = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("### Add a view")[2]
+    code, line = re.findall(r"```python\n(.*?)```", told, re.DOTALL)[:2]
+    (tmp_path / "sizes.py").write_text(code, encoding="utf-8")
+    monkeypatch.setattr(vizkit.views, "__path__", [*vizkit.views.__path__, str(tmp_path)])
+    entry = eval(line, {"Entry": Entry})
+    monkeypatch.setitem(VIEWS, entry.name, entry)
+    found = seen(class_of(entry.name), subject(name))
+    broken = {rule.__name__: rule(found) for rule in (*RULES, *sight.RULES)}
+    broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
+    assert {rule: what for rule, what in broken.items() if what} == {}
+    assert all((one.refusal is None) is (name != "digits_cnn") for one in found)
 
 
 @pytest.mark.product

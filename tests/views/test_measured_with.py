@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.recorded_weights import weights
+from tests.evaluation.recorded_weights import weights
 from tests.views.contract import subject
 from vizkit.traces import NotApplicable
 from vizkit.views import measured_with
@@ -36,7 +36,7 @@ def made_anew(monkeypatch):
 
 
 def test_every_record_is_of_the_weights_that_are_here():
-    """Measure again what a model made anew has changed, then `python -m tests.recorded_weights`."""
+    """Measure again what a model made anew has changed, then `python -m tests.evaluation.recorded_weights`."""
     assert weights() == RECORDS
 
 

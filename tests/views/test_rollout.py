@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 import torch
 
+import vizkit
 from tests.views.contract import subject
 from vizkit.analysis.attribution.layer_product import Mass, stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_products, same_place
+from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Columns, Line, Map, Tiles
+from vizkit.views.blocks import Columns, Line, Link, Map, Tiles
 from vizkit.views.rollout import Rollout
 from vizkit.views.rollout_parts import called, in_layer, row_in, within_image
+from vizkit.views.subject import Subject
 
 
 @pytest.mark.parametrize(("model", "query"), [("digits_vit", "cls"), ("digits_vit", (2, 5)), ("digits_swin", (1, 3))])
@@ -50,7 +53,7 @@ def test_the_share_within_the_image_is_said_where_it_is_another_number():
     alone = Row(Mass(torch.tensor([[0.0, 0.25, 0.75]]), torch.zeros(1), tokens), "mean")
     beside = Row(Mass(torch.tensor([[0.2, 0.2, 0.6]]), torch.zeros(1), tokens), "cls")
     assert within_image(alone) == ""
-    assert within_image(beside).startswith("The largest place has 60.0 % of the whole row, 75.0 % of what lies on")
+    assert within_image(beside).startswith("The largest place has 60 % of the whole row, 75 % of what lies on")
 
 
 def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_asks():
@@ -67,3 +70,19 @@ def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_as
         assert tile.scale.top == np.delete(tile.values.ravel(), 2 * 8 + 3).max()
     assert strip.maps[0].scale.top < strip.maps[0].values[2, 3]
     assert any("0.5 × attention + 0.5 × identity" in block.text for block in blocks if isinstance(block, Line))
+
+
+def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
+    loaded, rgb = vizkit.load("bundled:photographs_vit", device="cpu"), samples.picture("cat")
+    of = Subject(lambda: loaded, rgb)
+    blocks = list(Rollout().show(of))
+    (over,) = (block for block in blocks if isinstance(block, Map))
+    assert over.ringed == ((2, 7),)
+    places, _ = over.rows.row_of(0)
+    assert np.unravel_index(places.argmax(), places.shape) == (2, 7)
+    assert over.said.startswith("Row 3, column 8 is a sink: it takes 95 % of the attention of head 6 in layer 1")
+    assert "spread widely" not in over.said
+    (link,) = (block for block in blocks if isinstance(block, Link))
+    (over,) = (block for block in link.view.show(of) if isinstance(block, Map))
+    assert (link.view, over.ringed) == (Rollout(start=2), ())
+    assert "sink" not in over.said

@@ -102,16 +102,26 @@ def _showing(entry: Entry) -> Callable[..., None]:
             ),
         ],
         staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
+        width_mm: Annotated[float | None, Parameter(help="Of a picture, 60 to 420; text keeps its size.")] = None,
+        only: Annotated[
+            list[str] | None,
+            Parameter(
+                help='Of the small maps of a picture these rows, columns or maps: --only "layer 1" --only "head 3".',
+                negative=(),
+            ),
+        ] = None,
         model: Models | None = None,
         opening: BesideSettings = BESIDE,
         **typed: Any,
     ) -> None:
+        from vizkit.hosts.layout import Layout
         from vizkit.hosts.library import opened, show
         from vizkit.hosts.showing import SUFFIXES
 
         for path in output:
             refuse_output(path, SUFFIXES)
-        settings = _settings(entry, typed)  # first, with the path: a model takes longer
+        Layout(width_mm)  # first, with the path and what is set: a model takes longer
+        settings = _settings(entry, typed)
         if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
         models = [opening.load(name, several=True) for name in model or ()]
@@ -121,7 +131,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         print(shown)
         for path in output:
             with writing_to(path):
-                shown.save(path)
+                shown.save(path, width_mm=width_mm, only=only or ())
             print(path)
 
     return run

@@ -6,7 +6,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.palette import SIGNED, colours
 
 
-def _limit_of(values: Float[np.ndarray, "row column"]) -> float:
+def limit_of(values: Float[np.ndarray, "row column"]) -> float:
     """The number of the strongest colour: 99 of 100 magnitudes lie below it, so that a few do not pale all others."""
     return float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max(initial=0)) or 1.0
 
@@ -18,7 +18,7 @@ def numbers(
 
     `most_px`: the largest height and width of the picture.
     """
-    level = np.round(127.5 + 127.5 * np.clip(strongest(values, most_px) / _limit_of(values), -1, 1)).astype(np.uint8)
+    level = np.round(127.5 + 127.5 * np.clip(strongest(values, most_px) / limit_of(values), -1, 1)).astype(np.uint8)
     tall, wide = (max(1, most // count) for most, count in zip(most_px, level.shape, strict=True))
     return colours(SIGNED)[level].repeat(tall, 0).repeat(wide, 1)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int, UInt8
 from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
 from vizkit.figure.scales import Scale
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -138,7 +139,7 @@ def _points(values: Float[np.ndarray, "row column"]) -> Any:
     import plotly.graph_objects as go
 
     rows, columns = np.indices(values.shape).reshape(2, -1)
-    unseen, texts = {"marker": {"opacity": 0}}, [f"restores {value:.0%}" for value in values.ravel()]
+    unseen, texts = {"marker": {"opacity": 0}}, [f"restores {in_percent(value)}" for value in values.ravel()]
     return go.Scatter(
         x=columns,
         y=rows,

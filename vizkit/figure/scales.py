@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import CEILING, FLOOR, SCALE, SIGNED
+from vizkit.percent import in_percent
 
 LEAST_TIMES, MOST_TIMES = 0.25, 32.0
 PERCENTILES, FEW = (1.0, 99.0), 100
@@ -90,7 +91,7 @@ class Scale:
             beyond = self.full is not None
             low = ("≤ " if beyond and self.full[0] < self.low else "") + number_words(self.low, self.unit)  # pyright: ignore[reportOptionalSubscript]
             high = ("≥ " if beyond and self.full[1] > top else "") + number_words(top, self.unit)  # pyright: ignore[reportOptionalSubscript]
-            middle = ((0.5, "0"),) if self.low == -top else ()
+            middle = ((0.5, "0"),) if self.low == -top < 0 else ()
             return ((0.0, low), *middle, (1.0, high))
         if self.signed:
             marks = (-top, -4.0, 0.0, 4.0, top)
@@ -176,5 +177,5 @@ def number_words(value: float, unit: str) -> str:
     if value == 0:
         return "0"
     if unit == "%":
-        return f"{100 * value:.3g} %".replace("-", "−")
+        return in_percent(value)
     return f"{value:.3g} {unit}".rstrip().replace("-", "−")

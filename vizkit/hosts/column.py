@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from vizkit.figure.canvas.rows import cell_box
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.figure.saved.listed import class_rows, glance, shares, table
 from vizkit.figure.saved.panels import chart_marks, panel_of, widest
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
-from vizkit.figure.saved.small_maps import SmallMap, across, small_maps
+from vizkit.figure.saved.small_maps import SmallMap, across, small_maps, table_of_maps
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -112,14 +113,14 @@ def _code(to: Column, block: Code) -> None:
 
 
 def _map(to: Column, block: Map) -> None:
-    """The row of its query over the picture, its sentence, and what it lists."""
+    """Its sentence, the row of its query over the picture, and what it lists."""
+    to.text(block.said, TEXT * 1.15)
     if block.rows.key_grid is not None:
         of, own = to.subject(block), block.instead
         image, box = (
             (of.rgb, of.box_xyxy) if own is None else (own, (0.0, 0.0, float(own.shape[1]), float(own.shape[0])))
         )
         to.add(map_marks(image, box, _row(block, of.asked, to.opacities), to.y, to.width), 2)
-    to.text(block.said, TEXT * 1.15)
     to.add(shares(block.bars, to.y, to.width), 4)
 
 
@@ -128,7 +129,8 @@ def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
     rows = block.rows
     asked = rows.query_id(block.query, point)
     places, _ = rows.row_of(asked)
-    row = MapOf(places, rows.scale_of(asked), block.quantity, rows.cell_box(asked), opacities)
+    ringed = tuple(cell_box(place, rows.key_grid or (1, 1)) for place in block.ringed)
+    row = MapOf(places, rows.scale_of(asked), block.quantity, rows.cell_box(asked), opacities, ringed=ringed)
     grids = tuple(filter(None, (rows.query_grid, rows.second_grid)))
     return replace(row, opacities=(0.0, 0.0), grids=grids) if rows.kind == "pick" else row
 
@@ -138,21 +140,25 @@ def _tiles(to: Column, block: Tiles) -> None:
         _heading(to, Heading(block.title))
     of, chosen = [to.subject(block)] * len(block.maps), [value == block.chosen for value in block.values]
     maps = _small(block.maps, of, chosen or [False] * len(of))
+    if block.columns:
+        _table_of(to, block.columns, [(name, "") for name in block.rows], maps, float(block.tile_px))
+        return
     beside = across(len(maps), float(block.tile_px), to.width)
     to.add(small_maps(maps, beside, float(block.tile_px), to.opacities, to.y, to.width))
 
 
 def _grid(to: Column, block: Grid) -> None:
-    maps = [
-        replace(tile, name=" · ".join(filter(None, (head.name, model))))
-        for head, row in zip(block.rows, block.maps, strict=True)
-        for model, (tile, _) in zip(block.columns, row, strict=True)
-    ]
-    under = [each for _, each in block.cells]
-    chosen = [value == block.chosen for value in block.told] or [False] * len(maps)
-    small = _small(maps, under, chosen)
-    to.add(small_maps(small, max(1, len(block.columns)), to.inner / 3, to.opacities, to.y, to.width))
+    tiles, under = [tile for tile, _ in block.cells], [each for _, each in block.cells]
+    maps = _small(tiles, under, [value == block.chosen for value in block.told] or [False] * len(tiles))
+    _table_of(to, block.columns, [(head.name, head.note) for head in block.rows], maps, to.inner / 3)
     _line(to, Line(block.quantity))
+
+
+def _table_of(
+    to: Column, columns: Sequence[str], names: Sequence[tuple[str, str]], maps: Sequence[SmallMap], least: float
+) -> None:
+    rows = [maps[start : start + len(columns)] for start in range(0, len(maps), len(columns))]
+    to.add(table_of_maps(columns, names, rows, least, to.opacities, to.y, to.width))
 
 
 def _small(tiles: Sequence[Tile], of: Sequence[Subject], chosen: Sequence[bool]) -> list[SmallMap]:

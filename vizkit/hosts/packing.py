@@ -119,6 +119,7 @@ def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:
         "special": special,
         "epoch": f"{point}{special}",
         "show_grid": block.instead is None,
+        "ringed": block.ringed,
         "label": f"{block.label} {subject.name}. Use the arrow keys to move the query.",
         **said_of(block),
         "colours": text64(colours(block.rows.scale.palette)),

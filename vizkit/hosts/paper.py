@@ -8,7 +8,8 @@ from vizkit.figure.palette import CEILING, FLOOR
 from vizkit.figure.saved.plate import Mark, Plate, moved
 from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
-from vizkit.views.blocks import Block, Heading, Numbers
+from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.views.blocks import Block, Heading, Metrics, Numbers, Table
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -20,10 +21,17 @@ Shown = Sequence[tuple[Sequence[Subject], Sequence[Block]]]
 """The blocks of every column, and of whom they are."""
 
 
-def plate(view: View, of: Sequence[Subject], captions: Captions, opacities: Draw = (FLOOR, CEILING)) -> Plate:
+def plate(
+    view: View,
+    of: Sequence[Subject],
+    captions: Captions,
+    opacities: Draw = (FLOOR, CEILING),
+    layout: Layout = WHOLE,
+) -> Plate:
     """The sheet of a view: every subject in a column under its name, two in a row; those of a view that shows all at
-    once in a single one. Raises NotApplicable where there is nothing to draw."""
-    return sheet(shown(view, of), captions, opacities, width_of(view))
+    once in a single one. Raises NotApplicable where there is nothing to draw, ControlError for small maps that are not
+    there."""
+    return sheet(shown(view, of), captions, opacities, width_of(view), layout)
 
 
 def width_of(view: View) -> float:
@@ -38,9 +46,18 @@ def shown(view: View, of: Sequence[Subject]) -> Shown:
     return [([each], settled(view.content(each))) for each in of]
 
 
-def sheet(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), width: float = WIDTH) -> Plate:
-    """The blocks on paper: columns so wide, two in a row."""
+def sheet(
+    columns: Shown,
+    captions: Captions,
+    opacities: Draw = (FLOOR, CEILING),
+    width: float = WIDTH,
+    layout: Layout = WHOLE,
+) -> Plate:
+    """The blocks on paper: columns at least so wide, two in a row."""
     beside = max(1, min(2, len(columns)))
+    every = layout.chosen([blocks for _, blocks in columns])
+    columns = [(of, blocks) for (of, _), blocks in zip(columns, every, strict=True)]
+    width = layout.width(width, every, beside)
     marks, top = top_lines(captions, beside * width)
     for start in range(0, len(columns), beside):
         lowest = top
@@ -105,11 +122,28 @@ def _longest(parts: Sequence[Sequence[tuple[list[Mark], float]]]) -> float:
 
 
 def numbers(*columns: Iterable[Block]) -> dict[str, np.ndarray]:
-    """What all Numbers of a view hold together; of several columns with "_1", "_2" after their names."""
+    """What all Numbers of a view hold together, and its tables as they are read, "table1" and so on, the names of their
+    columns first; of several columns with "_1", "_2" after their names."""
     return {
         name if len(columns) == 1 else f"{name}_{index}": array
         for index, blocks in enumerate(columns, 1)
-        for block in flat(blocks)
-        if isinstance(block, Numbers)
-        for name, array in block.arrays().items()
+        for name, array in _arrays(flat(blocks)).items()
     }
+
+
+def _arrays(blocks: Sequence[Block]) -> dict[str, np.ndarray]:
+    own = {name: array for block in blocks if isinstance(block, Numbers) for name, array in block.arrays().items()}
+    tables = filter(None, map(_texts, blocks))
+    return own | {f"table{count}": np.array(rows) for count, rows in enumerate(tables, 1)}
+
+
+def _texts(block: Block) -> list[list[str]]:
+    """As they are read; none of a block that is no table."""
+    if isinstance(block, Metrics):
+        return [
+            [str(cell) for cell in row]
+            for row in zip(*((what, number) for what, number, _ in block.items), strict=True)
+        ]
+    if not isinstance(block, Table) or not block.rows:
+        return []
+    return [[*block.rows[0]], *(["" if cell is None else str(cell) for cell in row.values()] for row in block.rows)]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
 from vizkit.settings import __version__
@@ -84,15 +85,18 @@ class Showing:
             "vizkit": __version__,
         }
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, *, width_mm: int | float | None = None, only: Sequence[str] = ()) -> None:
         """As a picture (.png, .svg), a page that needs no server (.html), numbers with what they are of in `meta`, as
-        JSON (.npz), or a picture of every step (.zip). Raises ValueError for other endings and for a view without
-        steps, OSError where the file cannot be written."""
+        JSON (.npz), or a picture of every step (.zip). Of a picture `width_mm` is the
+        width, in which text keeps its size, and `only` names what is on it of its small maps, as in ("layer 1",
+        "layer 12", "head 3"). Raises ValueError for other endings, widths and names and for a view without steps,
+        OSError where the file cannot be written."""
+        layout = Layout(width_mm, tuple(only))
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
             raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
         kinds = {".npz": self._npz, ".html": self._html, ".zip": self._slides}
-        write(path, kinds.get(suffix, lambda: self._picture(suffix))())
+        write(path, kinds.get(suffix, lambda: self._picture(suffix, layout))())
 
     def _slides(self) -> bytes:
         from vizkit.hosts.slides import slides, zipped
@@ -107,16 +111,17 @@ class Showing:
         np.savez(content, allow_pickle=False, meta=meta, **self.numbers)  # pyright: ignore[reportArgumentType]
         return content.getvalue()
 
-    def _picture(self, suffix: str) -> bytes | str:
+    def _picture(self, suffix: str, layout: Layout) -> bytes | str:
         from vizkit.figure.saved.png import png
         from vizkit.figure.saved.svg import svg
 
-        return (png if suffix == ".png" else svg)(self._plate())
+        return (png if suffix == ".png" else svg)(self._plate(layout))
 
-    def _plate(self) -> "Plate":
+    def _plate(self, layout: Layout = WHOLE) -> "Plate":
+        from vizkit.figure.palette import CEILING, FLOOR
         from vizkit.hosts.paper import plate
 
-        return plate(self.view, self.subjects, self._captions())
+        return plate(self.view, self.subjects, self._captions(), (FLOOR, CEILING), layout)
 
     def _captions(self) -> "Captions":
         from vizkit.figure.saved.plate import clean

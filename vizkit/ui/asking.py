@@ -86,8 +86,8 @@ def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> 
             st.rerun()  # a widget takes its value from the address at the beginning of a run
         except ControlError as sentence:
             st.info(plain(str(sentence)))
-    keep_valid(key, known)
     default = default if default in known or not known else known[0]
+    keep_valid(key, known, default)
     if not known or (control.listed and len(known) == 1):  # nothing to choose from
         return default
     if control.listed or len(known) > MOST_BUTTONS:
@@ -143,10 +143,10 @@ def _offer_undo(key: str, chosen: tuple[str, ...]) -> None:
 
 def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
     known = options(control, of)
-    keep_valid(key, known)
+    default = default if default in known else known[0]
+    keep_valid(key, known, default)
     if len(known) == 1:  # nothing to choose from
         return known[0]
-    default = default if default in known else known[0]
     value = st.pills(
         control.label,
         known,
@@ -190,7 +190,7 @@ def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> i
     if last < 2:  # no head but one, which is the mean
         return None
     known = ["mean", *(str(number) for number in range(1, last + 1))]
-    keep_valid(key, known)
+    keep_valid(key, known, known[0])
     value = st.selectbox(control.label, known, key=key, bind="query-params", width=HEAD_PX, help=control.help or None)
     return None if value == "mean" else int(value)
 
@@ -243,7 +243,7 @@ def _take(key: str, value: object) -> None:
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
-    return str(st.session_state[key]) if folders.choose(key, LIST_PX) else default
+    return str(st.session_state[key]) if folders.choose(key, LIST_PX, linked=True) else default
 
 
 def _text_model(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

@@ -62,7 +62,7 @@ class Page:
         if len(self.subjects) == 1:
             return self.subjects[0]
         of = {each.source: each for each in self.subjects}
-        keep_valid("focus", of)
+        keep_valid("focus", of, self.subjects[0].source)
         return of[_choose("Model", "focus", tuple(of), marked)]
 
 

@@ -25,7 +25,7 @@ def to_address(view: View) -> dict[str, Text]:
     return {
         key_of(entry(view), name, asked[name]): as_text(asked[name], value)
         for name, value in changed(view).items()
-        if value is not None and asked[name].kind != "folder"
+        if value is not None
     }
 
 
@@ -34,7 +34,7 @@ def from_address(cls: type[V], address: Mapping[str, str | Sequence[str]]) -> V:
     settings: dict[str, Any] = {}
     for name, control in controls(cls).items():
         text = address.get(key_of(entry(cls), name, control))
-        if text is None or control.kind == "folder" or (value := from_text(control, text)) is None:
+        if text is None or (value := from_text(control, text)) is None:
             continue
         with suppress(ControlError):
             settings[name] = setting(cls, name, value)

@@ -23,7 +23,7 @@ def heads_of(
     """`layer` and `head` from 1 are framed, all heads where that is None. A click sets the fields `picks` to a layer, a
     head and "attention", "" for none."""
     recorded, maps = layers(trace), all_heads(trace, query)
-    described, small, levels, start = [], list[Tile](), list[bytes](), 0
+    described, cells, levels, start = [], dict[tuple[int, int], Tile](), list[bytes](), 0
     for number, (own, shown) in enumerate(zip(maps, recorded, strict=True), 1):
         rows, columns = (0, 0) if own is None else own.shape[1:]
         count = shown.heads if own is None else len(own)
@@ -36,7 +36,7 @@ def heads_of(
         for index, each in enumerate(own.numpy(), 1):
             settled = scale.of(each, places, at)
             levels.append(settled.levels(each).tobytes())
-            small.append(Tile(f"{number}.{index}", each, scale=settled))
+            cells[index, number] = Tile("", each, scale=settled)
     quantity = "each map from 0 to its own largest weight" if scale.kind == LINEAR else "times an equal share"
     bar = replace(scale, top=scale.top or 1.0)
     ends = ((0.0, "0"), (1.0, "largest")) if scale.kind == LINEAR else bar.ticks
@@ -56,8 +56,19 @@ def heads_of(
         },
         f"{alt}. Use the arrow keys to choose.",
         {"pick": (tuple_of(whole(1, len(maps)), whole(1, most), one_of(("attention",))), picks)},
-        (Tiles("", tuple(small), f"{alt}, {quantity}", tile_px=70),),
+        (_still(cells, most, len(maps), (head, layer), f"{alt}, {quantity}"),),
     )
+
+
+def _still(
+    cells: "dict[tuple[int, int], Tile]", heads: int, depth: int, chosen: tuple[int | None, int], alt: str
+) -> Tiles:
+    """As the canvas has them, by (head, layer): layers across, heads down; a place is empty where a layer has fewer."""
+    values = tuple((head, layer) for head in range(1, heads + 1) for layer in range(1, depth + 1))
+    columns = tuple(f"layer {layer}" for layer in range(1, depth + 1))
+    rows = tuple(f"head {head}" for head in range(1, heads + 1))
+    maps = tuple(cells.get(each, Tile("", None)) for each in values)
+    return Tiles("", maps, alt, "", values, chosen, 70, columns=columns, rows=rows)
 
 
 def places_seen(layer: "Attention", query: "Query") -> int:

@@ -92,7 +92,8 @@ class Map(Block):
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
     nothing is said. `of`: the subject on whose picture it lies, where the view is given several at once. `instead`:
-    drawn in the place of the picture: what the model saw of it, in another form.
+    drawn in the place of the picture: what the model saw of it, in another form. `ringed`: places (row, column) that
+    the sentence is about.
     """
 
     rows: Rows
@@ -109,12 +110,13 @@ class Map(Block):
     guide: str = ""
     elsewhere: tuple[tuple[str, tuple[int, int], tuple[float, float, float, float]], ...] = ()
     tour: tuple[tuple[float, float], ...] = ()
+    ringed: tuple[tuple[int, int], ...] = ()
 
 
 class Tiles(Block):
-    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to
-    `values[i]`, or several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a
-    map."""
+    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to `values[i]`, or
+    several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a map. `columns`,
+    `rows`: on paper they stand row by row under and behind these names, as a canvas has them."""
 
     title: str
     maps: tuple[Tile, ...]
@@ -124,6 +126,8 @@ class Tiles(Block):
     chosen: Any = None
     tile_px: int = 120
     of: "Subject | None" = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
 
 class Grid(Block):

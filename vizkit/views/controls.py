@@ -204,7 +204,7 @@ def detector(*bundled: str, **more: Any) -> Any:
 
 
 def folder(label: str, help: str = "", **more: Any) -> Any:
-    """One of the folders at hand, by its name; "" for none. Never in a link, which opens no folder of a server."""
+    """One of the folders at hand, by its name, which is in a link too, as no path of a server is; "" for none."""
     return _field("", Control("folder", label, help, **more))
 
 

@@ -9,7 +9,8 @@ from vizkit.views import bundled
 
 EXPERIMENTS = bundled.FOLDER / "experiments"
 WEIGHTS = EXPERIMENTS / "weights.json"
-"""Record → model → SHA-256 of its model.safetensors when that was measured; `tests.recorded_weights` writes it."""
+"""Record → model → SHA-256 of its model.safetensors when that was measured, as `tests.evaluation.recorded_weights`
+writes it."""
 
 
 @cache

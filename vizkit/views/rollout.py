@@ -1,7 +1,7 @@
 """Rollout: which patches contribute to one token when all layers are multiplied."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Literal
 
@@ -11,12 +11,14 @@ from torch import Tensor
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
+from vizkit.analysis.attribution.sinks import Sink, sinks
 from vizkit.analysis.remarks import places
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.attention.product import square
 from vizkit.figure.scales import DOUBLINGS, of_shares
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
-from vizkit.views.blocks import Blocks, Columns, Line, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
+from vizkit.views.blocks import Blocks, Columns, Line, Link, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
 from vizkit.views.controls import choice, layer, number, query, scale, switch
 from vizkit.views.rollout_parts import (
     all_rows,
@@ -33,6 +35,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
+SHINES = 8.0  # times an equal share that a sink has in the product: else it does not outshine the rest
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
 MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
 
@@ -121,23 +124,29 @@ class Rollout(View):
         content = one_row(row, here if here.grid else tokens, there)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
+        who, sunk = named(row), self.sunk(of, row, start, depth)
         shown = Map(
             replace(content, scale=of_shares(self.scale)),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
             "times an equal share" if self.scale == DOUBLINGS else "share of the row",
             tuple(masses(row)),
-            self.sentence(of, row, grown, start),
+            places.swallowed(row.grid, f"what {who} takes", *astuple(sunk[0]))
+            if sunk
+            else self.sentence(of, row, grown, start),
             "query",
+            ringed=tuple(sink.place for sink in sunk),
         )
         marked = row_in(here, there)
         matrices = self.multiplied(of, layers, marked, depth, start)
         yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
+        if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
+            yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
         product = self.factor(row, marked) if matrices else ""
         yield Line(" ".join(filter(None, (product, within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
-                "Layer by layer",
+                f"Layer by layer{self.own}",
                 tuple(self.tile(f"{start + i}", each, asked, tokens) for i, each in enumerate(grown)),
                 "The row after a layer. Click to see it large.",
                 "depth",
@@ -148,7 +157,7 @@ class Rollout(View):
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
-                "The rows of a distilled model",
+                f"The rows of a distilled model{self.own}",
                 tuple(self.tile(WORDS[name], each, name, tokens) for name, each in zip(WORDS, several, strict=True)),
                 "Whose row. Click to see it large.",
                 "query",
@@ -172,6 +181,14 @@ class Rollout(View):
         """The row after every layer from `start` on."""
         return of.made(rollout_by_layer, of.whole(), asked, self.fusion, self.discard, start - 1, self.residual)  # pyright: ignore[reportArgumentType]
 
+    def sunk(self, of: Subject, row: Row, start: int, depth: int) -> list[Sink]:
+        """Places of the product that shine because they are sinks in one of its layers."""
+        least, trace = SHINES * float(row.grid.mean()), of.whole()
+        if row.grid.shape != trace.attention[0].key.grid:
+            return []
+        inside = (sink for sink in of.made(sinks, trace) if start <= sink.layer <= depth)
+        return [sink for sink in inside if float(row.grid[sink.place]) >= least]
+
     def matrix(self, of: Subject, layers: list[Attention], *, quiet: bool = False) -> Tensor | None:
         """The rows of all tokens; None, or NotApplicable with a sentence, where that is too much."""
         most = max(len(tokens) for each in layers for tokens in (each.query, each.key))
@@ -190,7 +207,7 @@ class Rollout(View):
             patches_on_axes(rows.numpy(), tokens, layers[0].key, of.seen_rgb),
             "Rollout of all tokens as a matrix",
             f"All layers: {rows.shape[0]} queries down, {rows.shape[1]} tokens of the input across, largest "
-            f"{float(rows.max()):.1%}.",
+            f"{in_percent(float(rows.max()))}.",
         )
 
     def multiplied(
@@ -214,6 +231,11 @@ class Rollout(View):
         which = f"the map is the mean of {means}" if marked is None else "the bright row of the last is the map"
         weights = f"{1 - self.residual:g} × attention + {self.residual:g} × identity"
         return f"The matrix of a layer is {weights}, its queries down and its keys across; {which}."
+
+    @property
+    def own(self) -> str:
+        """Of small maps that have no scale in common."""
+        return "" if self.scale == DOUBLINGS else ", each to its own largest value"
 
     def tile(self, name: str, row: Row, asked: object, tokens: Tokens) -> Tile:
         """A small map; of one that asks from a place the scale leaves that place out."""

@@ -10,6 +10,7 @@ from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import same_place
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_of
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, Tokens
 
 Asked = str | tuple[int, int] | None
@@ -48,7 +49,7 @@ def called(first: int, last: int) -> str:
 def within_image(row: Row) -> str:
     """The largest place as a share of the image's part, where that is another number than as a share of the row."""
     image, most = float(row.grid.sum()), float(row.grid.max())
-    both = [f"{100 * share:.1f} %" for share in (most, most / max(image, 1e-12))]
+    both = [in_percent(share) for share in (most, most / max(image, 1e-12))]
     if both[0] == both[1]:
         return ""
     return (

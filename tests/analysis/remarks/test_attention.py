@@ -237,10 +237,15 @@ def test_special_tokens_lie_nowhere():
 def test_the_numbers_behind_the_words():
     """Heads 8 and 12 pixels far; a head without a place has no distance."""
     none, one = torch.zeros(3), torch.ones(3)
-    layer = Layer("a", torch.tensor([12.0, torch.nan, 8.0]), one, one, {}, none, none)
+    layer = Layer("a", torch.tensor([12.0, torch.nan, 8.0]), one, one, {}, none, none, none)
     said = rules.extremes((layer,))
     assert said == (
         "Most local is head 3 of layer 1, 8 pixels far on average; most global is head 1 of layer 1, 12 pixels."
+    )
+    sink = replace(layer, distance_px=torch.tensor([12.0, 30.0, 8.0]), sink=torch.tensor([0.1, 0.47, 0.0]))
+    assert rules.extremes((sink,)) == (
+        "Most local is head 3 of layer 1, 8 pixels far on average; most global is head 1 of layer 1, 12 pixels; "
+        "head 2 of layer 1 gives 47 % of its attention to one patch, and is left out."
     )
     assert said is not None
     assert rules.extremes((replace(layer, distance_px=torch.tensor([8.0, torch.nan, torch.nan])),)) is None

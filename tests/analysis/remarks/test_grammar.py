@@ -49,6 +49,7 @@ from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
+from vizkit.heads import LIKENESS, SOFTMAX
 from vizkit.traces import Attention, Check, Tokens, Trace
 
 COUNTS = (1, 2, 8, 11, 18, 80)
@@ -162,7 +163,7 @@ def beside(answer: float) -> torch.Tensor:
 
 def statistics(near: float, far: float) -> Layer:
     ones = torch.ones(2)
-    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones)
+    return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones, torch.tensor([0.0, 0.1]))
 
 
 def found() -> Iterator[detection.Boxes]:
@@ -177,6 +178,7 @@ def estimates() -> Iterator[Estimate]:
 
 # ---- every rule ------------------------------------------------------------------------------------------------------
 Said = Iterator[str | None]
+HEADS = (SOFTMAX, LIKENESS)
 EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     answers.after_change: lambda: (
         answers.after_change(beside(p).exp(), beside(q).exp(), LABELS, "Without the shift")
@@ -203,6 +205,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     answers.withstood: lambda: (
         answers.withstood({f"model {i}": {"Blur": p, "Noise": q} for i in range(models)})
+        for models, p, q in product((1, 2, 3), SHARES, SHARES)
+    ),
+    answers.stayed_alike: lambda: (
+        answers.stayed_alike({f"model {i}": {"Blur": p, "Noise": q} for i in range(models)})
         for models, p, q in product((1, 2, 3), SHARES, SHARES)
     ),
     attention.of_map: lambda: (
@@ -403,8 +409,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
     ),
     data_set.on_the_map: lambda: (
-        data_set.on_the_map(right, known, purity, 0.08, "features")
-        for known in (0, *COUNTS)
+        data_set.on_the_map(right, known, planted, purity, 0.08, "features")
+        for known, planted in product((0, *COUNTS), (0, 1, 30))
         for right in {0, 1, known}
         for purity in SHARES
         if right <= known
@@ -417,6 +423,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for count, copies in product(COUNTS, (0, 1, 3))
         for suspect in {0, 1, count}
     ),
+    data_set.ceiling: lambda: (data_set.ceiling(wrong, 300) for wrong in (1, 2, 30, 299)),
     data_set.probed: lambda: (
         data_set.probed(knn, linear, own, 0.08, count)
         for knn, linear, count in product(SHARES, SHARES, COUNTS)
@@ -478,14 +485,16 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for costs in ((1.0,), (1.0, 2.0), (4.0, 1.0, 2.0), (1.0, 1.0))
     ),
     interventions.of_answers: lambda: (
-        interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes)
-        for p, q, changes in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"))
+        interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes, head)
+        for p, q, changes, head in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"), HEADS)
     ),
     interventions.of_smallest: lambda: (
         interventions.of_smallest(
-            Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches", "ant"
+            Search(goal, tuple(range(taken)), (0.5, *[p] * taken), reached, parts, 1), "patches", "ant", head
         )
-        for goal, taken, p, reached, parts in product(("keep", "flip"), (0, 1, 2, 8), SHARES, (True, False), (8, 196))
+        for goal, taken, p, reached, parts, head in product(
+            ("keep", "flip"), (0, 1, 2, 8), SHARES, (True, False), (8, 196), HEADS
+        )
     ),
     interventions.of_deciding: lambda: (
         interventions.of_deciding({name: (mean, 0.1) for name, mean in zip(LABELS, means, strict=False)})
@@ -499,6 +508,14 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         interventions.of_lens("ant", said, 0, [p] * len(said), "the class token")
         for said, p in product(([0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]), SHARES)
     ),
+    interventions.of_lens_value: lambda: (
+        interventions.of_lens_value("likeness", values, "the class token", LIKENESS)
+        for values in ((0.1, 0.2, 1.0), (0.1, 0.9, 1.0), (1.0, 1.0), (1.0, 0.1))
+    ),
+    interventions.of_strongest: lambda: (
+        interventions.of_strongest([("feature 7", most), *[("feature 8", 1)] * others], 8)
+        for most, others in product(COUNTS[1:], (0, 1, 5))
+    ),
     interventions.of_patches: lambda: (
         interventions.of_patches("ant", saying, 196, 8, others)
         for saying, others in product((0, *COUNTS), ([], [("bee", 1)], [("bee", 11)]))
@@ -510,12 +527,12 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for sign, before in product((-1, 1), (0, 7))
     ),
     interventions.of_patching: lambda: (
-        interventions.of_patching("ant", p, q, torch.tensor([[[q, p]]]), torch.tensor([[p]]), ("cls",))
-        for p, q in product(SHARES, SHARES)
+        interventions.of_patching("ant", p, q, torch.tensor([[[q, p]]]), torch.tensor([[p]]), ("cls",), head)
+        for p, q, head in product(SHARES, SHARES, HEADS)
     ),
     interventions.of_steering: lambda: (
-        interventions.of_steering(LABELS, (0.0, 1.0, 8.0), torch.stack([beside(p), beside(q), beside(r)]).exp(), "bee")
-        for p, q, r in product((0.1, 0.998), (0.1, 0.998), (0.1, 0.998))
+        interventions.of_steering(LABELS, (0.0, 1.0, 8.0), torch.stack([*map(beside, each)]).exp(), "bee", head)
+        for each, head in product(product((0.1, 0.998), repeat=3), HEADS)
     ),
     interventions.of_behaviour: lambda: (
         interventions.of_behaviour("attention to itself", [(0, 0), (7, 10)], values, importance)
@@ -595,6 +612,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     places.spread: lambda: (
         places.spread(row_of(p, count * 4).view(count, 4), "the map") for p, count in product(SHARES, COUNTS)
     ),
+    places.swallowed: lambda: (
+        places.swallowed(row_of(p, 36).view(6, 6), "the map", 1, 6, (1, 2), share)
+        for p, share in product(SHARES, SHARES)
+    ),
     places.where: lambda: (
         places.where(row_of(p, 36).view(6, 6), cover, "the map") for p, cover in product(SHARES, (None, covering(0.1)))
     ),
@@ -617,6 +638,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
         for p, q in product(SHARES, SHARES)
+    ),
+    positions.shuffled_value: lambda: (
+        positions.shuffled_value("likeness", "0.812", "0.798", moved=how)
+        for how in ("Shuffled", "With 1 patch at other places")
     ),
     positions.over_pictures: lambda: (
         positions.over_pictures(

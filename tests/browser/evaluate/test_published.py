@@ -64,7 +64,7 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
         f"{with_runs}/{SIZE}&size_seed=0&size_epochs=300+images&size_runs=insects:easy+·+100+to+12,000+images+·+yours"
     )
     ready(page)
-    for words in ("CNN", "MLP", "ViT", "DeiT soft, all", "Swin", "chance 8.3%", "12,000"):
+    for words in ("CNN", "MLP", "ViT", "DeiT soft, all", "Swin", "chance 8.3 %", "12,000"):
         expect(chart(page, 0)).to_contain_text(words)
     expect(page.get_by_text("With 100 images the CNN leads")).to_be_visible()
     page.get_by_text("By epoch: learned, or learned by heart?").click()

@@ -114,7 +114,7 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     ready(page)
     pick(page, "shift_grid", "8 × 8, to be counted")
     expect(page.locator(f"{MAIN} output").first).to_contain_text("1/4 for each")
-    expect(page.get_by_text("64 of 16² = 256 pairs may see each other: 25%")).to_be_visible()
+    expect(page.get_by_text("64 of 16² = 256 pairs may see each other: 25 %")).to_be_visible()
     page.get_by_role("button", name="Play").click()
     expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
     expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to its end
@@ -129,10 +129,10 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
 def test_what_is_switched_off_is_said(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
     ready(page)
-    expect(page.get_by_text("· 12.8% of the rollout lies elsewhere")).to_be_visible()
+    expect(page.get_by_text("· 13 % of the rollout lies elsewhere")).to_be_visible()
     expect(page.get_by_text("instead of 10 of 12 images of known class")).to_be_visible()
     page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
-    expect(page.get_by_text("· 0.0% of the rollout lies elsewhere")).to_be_visible()
+    expect(page.get_by_text("· 0 % of the rollout lies elsewhere")).to_be_visible()
 
 
 @pytest.mark.product

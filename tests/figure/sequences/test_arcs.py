@@ -26,5 +26,5 @@ def test_the_word_in_focus_has_the_strong_lines_and_faint_ones_are_left_out(focu
 
 def test_words_bars_and_probabilities_are_said():
     texts = [mark.text for mark in drawn(1) if isinstance(mark, Words)]
-    assert {"two", "one", "[BEGIN]", ".98", "> 99.9 %", "25.0 %", "Word 1: probabilities"} <= {*texts}
+    assert {"two", "one", "[BEGIN]", ".98", "> 99.9 %", "25 %", "Word 1: probabilities"} <= {*texts}
     assert ".02" not in texts

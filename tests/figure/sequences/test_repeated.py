@@ -10,7 +10,7 @@ def test_runs_are_thin_lines_around_their_mean():
     *runs, mean = figure.data
     assert [list(run.y) for run in runs] == [[1.0, 0.25], [1.0, 1.0], [1.0, 1.0]]
     assert list(mean.y) == pytest.approx([1.0, 0.75])
-    assert list(mean.customdata) == ["100%, 100%, 100%", "25%, 100%, 100%"]
+    assert list(mean.customdata) == ["100 %, 100 %, 100 %", "25 %, 100 %, 100 %"]
     assert [run.showlegend for run in runs] == [False] * 3
 
 

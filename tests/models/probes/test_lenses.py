@@ -10,7 +10,7 @@ import torch
 
 from vizkit.models import Loaded, load, pixels_of, trace, wrap
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
-from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_logits
+from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
 from vizkit.traces import NotApplicable, Trace
 
 IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
@@ -88,13 +88,13 @@ def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_ave
     plain: Any = loaded.model
     with torch.no_grad():
         own = plain.head(plain.norm(first.values[1:])).unflatten(0, (2, 2))
-    torch.testing.assert_close(patch_logits(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(patch_outputs(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
     options = {"global_pool": "avg", "class_token": False, "fc_norm": False}  # normalised before the mean is taken
     model = timm.create_model("vit_tiny_patch16_224", img_size=32, num_classes=5, depth=3, **options).eval()
     pooled = wrap(model, head="softmax", size_hw=(32, 32))
     seen = trace(pooled, IMAGE)
     assert logit_lens(pooled, seen).read == "the mean of the patches"
-    torch.testing.assert_close(patch_logits(pooled, seen, 2).mean((0, 1)), seen.logits, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(patch_outputs(pooled, seen, 2).mean((0, 1)), seen.logits, atol=1e-4, rtol=1e-4)
 
 
 def test_what_a_head_carries_from_each_patch():

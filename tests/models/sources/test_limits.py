@@ -97,6 +97,8 @@ def test_twenty_thousand_parts_and_five_seconds_are_the_limits(monkeypatch):
     assert sketch("toy", lambda: slow(5.0)) is not None
     with refused("more than 5 seconds"):
         sketch("toy", lambda: slow(5.5))
+    imports = iter([5.5, 0.1])  # what the first model of a process waits for
+    assert sketch("toy", lambda: slow(next(imports))) is not None
 
 
 def test_a_sketch_fills_what_has_numbers_and_nothing_else():

@@ -18,7 +18,7 @@ OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pix
     (
         "architecture",
         {"architecture_view": "Flow"},
-        "The costliest of 14 blocks is layer1.0: 13% of all multiply–adds.",
+        "The costliest of 14 blocks is layer1.0: 13 % of all multiply–adds.",
     ),
     (
         "convolution",
@@ -39,7 +39,7 @@ SMALL = [  # the same of the other two, at 64 pixels
         ALEXNET,
         "architecture",
         {"architecture_view": "Flow"},
-        "The costliest of 19 blocks is classifier.1: 38% of all multiply–adds.",
+        "The costliest of 19 blocks is classifier.1: 38 % of all multiply–adds.",
     ),
     (ALEXNET, "compare", {}, "A row is an image"),
     (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
@@ -53,7 +53,7 @@ SMALL = [  # the same of the other two, at 64 pixels
         VGG,
         "architecture",
         {"architecture_view": "Flow"},
-        "The costliest of 37 blocks is features.2: 11% of all multiply–adds.",
+        "The costliest of 37 blocks is features.2: 11 % of all multiply–adds.",
     ),
     (VGG, "convolution", {"convolution_view": "Feature maps", "maps_layer": "13"}, "The shares sum to"),
     (VGG, "convolution", {"convolution_view": "Receptive field"}, "Field 212 px"),

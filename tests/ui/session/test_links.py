@@ -34,13 +34,10 @@ PRIVATE = (
     "run",
     "size_folder",
     "eval_folder",
-    "agree_folder",
-    "distil_folder",
-    "data_folder",
     "_sequence_text_example",
     "_sequence_letters_example",
     "_sequence_words_example",
-)  # mirrored by hand; folders, never
+)  # mirrored by hand; folders of forms, never
 TYPED = {
     "logits": "cat 3, dog 1",
     "published_words": "swin",

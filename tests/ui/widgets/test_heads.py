@@ -13,6 +13,7 @@ from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import names, raced, small
 from vizkit.heads import HEADS
+from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.processes import evaluation as data
@@ -79,7 +80,7 @@ def test_relevance_says_what_is_explained(models):
     loaded = {head: vizkit.load(models[f"checkpoint:{head}"], device="cpu") for head in LABELS}
     logits = {head: vizkit.trace(each, inputs.sample(PICTURE).rgb).logits for head, each in loaded.items()}
     likeliest = int(logits["sigmoid"].argmax())
-    assert f"for {LABELS['sigmoid'][likeliest]} ({float(logits['sigmoid'][likeliest].sigmoid()):.1%})" in words
+    assert f"for {LABELS['sigmoid'][likeliest]} ({in_percent(float(logits['sigmoid'][likeliest].sigmoid()))})" in words
     assert f"for age ({float(logits['regression'][0]):.4g})" in words
     assert f"for this picture's own embedding (length {float(logits['embedding'].norm()):.4g})" in words
     for index in range(3):
@@ -173,7 +174,7 @@ def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     of = subject(models, "checkpoint:sigmoid")
     one = Withstood(of, answers(1, of, lambda done, total: None))
     assert one.shares("noise")[0] == pytest.approx(one.logits["noise"][0].sigmoid()[:, one.target].numpy(), abs=1e-6)
-    assert table.loc["Unchanged", of.name] == f"{float(of.seen.logits.sigmoid().max()):.0%}"
+    assert table.loc["Unchanged", of.name] == in_percent(float(of.seen.logits.sigmoid().max()))
 
 
 # ---- other pages -----------------------------------------------------------------------------------------------------

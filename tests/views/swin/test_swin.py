@@ -101,7 +101,7 @@ def test_the_drawn_weights_are_the_recorded_ones():
 def test_before_any_click_the_last_window_is_shown_where_regions_meet():
     assert int(numbers(Shift(), subject())["window"]) == 4
     (table,) = of_kind(Shift().show(subject()), Table)
-    assert "625 of 49² = 2,401 pairs may see each other: 26%" in table.caption
+    assert "625 of 49² = 2,401 pairs may see each other: 26 %" in table.caption
 
 
 def test_the_small_example_can_be_counted():
@@ -112,9 +112,9 @@ def test_the_small_example_can_be_counted():
     assert integers(data["ids"], "<i4").view(8, 8)[0].tolist() == [18, 19, 20, 21, 22, 23, 16, 17]
     assert "1/4 for each" in data["steps"][4][1]
     (table,) = of_kind(view.show(subject()), Table)
-    assert "64 of 16² = 256 pairs may see each other: 25%" in table.caption
+    assert "64 of 16² = 256 pairs may see each other: 25 %" in table.caption
     (table,) = of_kind(view.show(subject(at=(0.55, 0.55))), Table)  # token 37 lies in a window of one region
-    assert "256 of 16² = 256 pairs may see each other: 100%" in table.caption
+    assert "256 of 16² = 256 pairs may see each other: 100 %" in table.caption
 
 
 def test_a_block_of_one_window_has_nothing_to_roll():
@@ -155,6 +155,16 @@ def test_the_three_maps_of_a_window_have_one_scale_and_hatch_what_is_masked():
     assert "Windows of" not in words(blocks)
 
 
+def test_the_weights_are_the_softmax_of_the_scores():
+    view, of = Window(), subject(at=(0.9, 0.9))
+    found = numbers(view, of)
+    reached = found["weights"] > 0
+    assert 1 < reached.sum() < reached.size
+    powers = np.exp(found["content"] + found["bias"]) * reached
+    assert powers / powers.sum() == pytest.approx(found["weights"], abs=1e-6)
+    assert "Head 1; its weights are the softmax of these scores." in words(view.show(of))
+
+
 @pytest.mark.product(first=0)
 def test_a_window_of_a_padded_grid_says_what_padding_takes():
     said = words(Window(block=3).show(padded((0.4, 0.02))))
@@ -165,7 +175,7 @@ def test_another_head_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     of = subject()
     list(flat(Window().show(of)))
     monkeypatch.setattr(window_parts, "watched", None)
-    list(flat(Window(head=1).show(of)))
+    list(flat(Window(head=2).show(of)))
 
 
 @pytest.mark.product(first=0)

@@ -82,7 +82,8 @@ class Layer:
 
     `distance_px`: mean attention distance in input pixels, NaN where tokens have no place. `entropy`: H / log N, 0 (one
     token) to 1 (evenly). `effective`: exp(H), the number of tokens that a query attends to. `special`, `padding`,
-    `itself`: the share of attention to special tokens by name, to padding, and of a token to itself.
+    `itself`: the share of attention to special tokens by name, to padding, and of a token to itself. `sink`: the
+    largest share of all attention that one patch gets.
     """
 
     name: str
@@ -92,6 +93,18 @@ class Layer:
     special: dict[str, Float[Tensor, " head"]]
     padding: Float[Tensor, " head"]
     itself: Float[Tensor, " head"]
+    sink: Float[Tensor, " head"]
+
+
+def most_received(attention: Attention) -> Float[Tensor, " head"]:
+    """The largest share of all attention that goes to one patch, 0 to 1: near 1 for a head that looks at the same patch
+    from everywhere."""
+    is_token = (attention.query_ids != PADDING).float()
+    received = torch.einsum("ghqk,gq->hgk", attention.weights.float(), is_token)
+    patch = _is_patch(attention.key_ids, attention.key)
+    together = received.new_zeros(len(received), len(attention.key) + 1)
+    together.index_add_(1, attention.key_ids.clamp(min=0).flatten(), (received * patch).flatten(1))
+    return together.amax(1) / is_token.sum()
 
 
 def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, " head"]:
@@ -120,6 +133,7 @@ def layer(attention: Attention) -> Layer:
         {name: paid_to(attention, torch.tensor([i])) for i, name in enumerate(attention.key.special)},
         paid_to(attention, torch.tensor([PADDING])),
         weight_on_itself(attention),
+        most_received(attention),
     )
 
 

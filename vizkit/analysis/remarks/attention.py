@@ -16,6 +16,7 @@ from vizkit.analysis.remarks.remark import begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
 from vizkit.traces import Attention, Tokens, Trace, dense, query_row
 
+SINK = 0.3  # of all attention of a head: so much on one patch is no look around
 FARTHER = 1.5  # times as far in the last layer as in the first, or the other way round
 MOST_WEIGHTS = 300_000  # of one layer, of which all queries are counted in a few ms
 
@@ -171,14 +172,15 @@ def _centres(tokens: Tokens) -> Float[Tensor, "row column 2"]:
 
 # ---- all heads -------------------------------------------------------------------------------------------------------
 def extremes(statistics: tuple[Layer, ...]) -> str | None:
-    """The head that attends nearest and the one that attends farthest, of heads that have a distance; or that
-    they differ little."""
-    heads = [
-        (float(px), head, layer)
+    """The head that attends nearest and the one that attends farthest, of heads that have a distance and are no sinks;
+    or that they differ little."""
+    every = [
+        (float(px), head, layer, sink)
         for layer, each in enumerate(statistics, 1)
-        for head, px in enumerate(each.distance_px.tolist(), 1)
+        for head, (px, sink) in enumerate(zip(each.distance_px.tolist(), each.sink.tolist(), strict=True), 1)
         if math.isfinite(px)
     ]
+    heads = [(px, head, layer) for px, head, layer, sink in every if sink < SINK]
     if len(heads) < 2:
         return None
     (near, *local), (far, *wide) = min(heads), max(heads)
@@ -186,9 +188,11 @@ def extremes(statistics: tuple[Layer, ...]) -> str | None:
     between = farthest if closest == farthest else f"{near:.0f} to {farthest}"
     if far < FARTHER * near:
         return f"Heads differ little in distance: {between} on average."
+    px, head, layer, sink = max(every)
+    aside = f"; head {head} of layer {layer} gives {percent(sink)} of its attention to one patch, and is left out"
     return (
         f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
-        f"{wide[0]} of layer {wide[1]}, {farthest}."
+        f"{wide[0]} of layer {wide[1]}, {farthest}{aside if px > far else ''}."
     )
 
 

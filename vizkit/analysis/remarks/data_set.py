@@ -8,12 +8,15 @@ from jaxtyping import Bool
 from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
 
-def on_the_map(right: int, known: int, purity: float, chance: float, by: str, *, classifies: bool = True) -> str:
-    """`right` of the `known` pictures whose label the model has, where it `classifies` at all. `purity`: the share of a
-    picture's nearest on the map with its label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features".
-    """
+def on_the_map(
+    right: int, known: int, planted: int, purity: float, chance: float, by: str, *, classifies: bool = True
+) -> str:
+    """`right` of the `known` pictures whose label the model has, where it `classifies` at all, by what they show where
+    a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its label, and by `chance`,
+    0 to 1. `by`: by what pictures lie near, "features"."""
     none = "It knows none of these labels" if classifies else "It was told no labels"
     begin = f"The model is right on {of_all(right, known, 'picture')}" if known else none
+    begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
     near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
     if purity <= 1.5 * chance:
         return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."
@@ -35,6 +38,12 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     if not kinds:
         return f"Nothing in {counted(pictures, 'picture')} looks wrong."
     return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
+
+
+def ceiling(wrong: int, pictures: int) -> str:
+    """How often a model can be right where so many labels of `pictures` were planted wrong."""
+    planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"
+    return f"{planted}, so a model that knows every picture is right on {percent(1 - wrong / pictures)} of them."
 
 
 def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:
@@ -79,7 +88,8 @@ def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str
     """Of a label with a mark in the corner of so many pictures: how many answers are `right` with it and without."""
     begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'picture')} of “{label}”"
     without = of_label - marks
-    return f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without."
+    said = f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without"
+    return f"{said}. Only a model that was trained on such pictures has a reason to look at it."
 
 
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
@@ -120,4 +130,4 @@ def shortcut(
         return f"{found} {tried}: a shortcut."
     if falls:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
-    return f"{found} {tried}: the answers do not hang on it alone."
+    return f"No shortcut found. {found} {tried}: the answers do not hang on it alone."

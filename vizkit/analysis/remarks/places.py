@@ -76,6 +76,21 @@ def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
     return ((weights.cumsum(-1) < total / 2 * (1 - 1e-6)).sum(-1) + 1) * (total[..., 0] > 0)
 
 
+def swallowed(
+    places: Float[Tensor, "row column"], subject: str, layer: int, head: int, place: tuple[int, int], share: float
+) -> str:
+    """Of a product of layers in which one place takes `share` of the attention of a head whatever asks: how bright it
+    is here, and on how few places half of the rest lies. `head` and `layer` from 1, `place` (row, column) from 0."""
+    times = float(places[place] / places.mean().clamp(min=1e-12))
+    rest = places.flatten().clone()
+    rest[place[0] * places.shape[1] + place[1]] = 0
+    return (
+        f"Row {place[0] + 1}, column {place[1] + 1} is a sink: it takes {percent(share)} of the attention of head "
+        f"{head} in layer {layer} whatever asks, and here {times:.0f} times an equal share of {subject}; half of the "
+        f"rest lies on {int(half_of(rest))} of {places.numel() - 1} places."
+    )
+
+
 def where(places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"] | None, subject: str) -> str | None:
     """The first of both that stands out. `covered`: of a drawn insect, None where no outline is known."""
     drawn = None if covered is None else on_object(places, covered, subject)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.positions import ByDistance, cosine_grid
 from vizkit.analysis.remarks.remark import counted, of_all, percent
+from vizkit.percent import in_percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
@@ -194,7 +195,7 @@ def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shar
     row, column = (torch.arange(side) - at for side, at in zip(near.shape, cell, strict=True))
     numbers = neighbours(near, cell)
     if shares:
-        beside, below, most = (f"{float(f'{100 * value:.2g}'):g} %" for value in (*numbers.values(), near.max()))
+        beside, below, most = (in_percent(value) for value in (*numbers.values(), near.max()))
         at_row, at_column = divmod(int(near.argmax()), near.shape[1])
         return (
             f"Row {at_row + 1}, column {at_column + 1} gets most, {most} of the weight; each neighbour in its row "

@@ -17,6 +17,7 @@ from vizkit.analysis.data_set import picture
 from vizkit.evaluation.data_set.embedding import nearest, unit
 from vizkit.evaluation.data_set.probing import OutOfSample, out_of_sample
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.writing import csv_rows
 
@@ -69,7 +70,7 @@ def _labels(found: Recorded, seed: int, told: OutOfSample | None) -> Iterator[Su
     for at, score in wrong_labels(own, both):
         proposal = int(both[at].argmax())
         named, share = found.labels[proposal], both[at, proposal]
-        said = f"Labelled {found.labels[own[at]]}; probes that have not seen it say {named} ({share:.0%})."
+        said = f"Labelled {found.labels[own[at]]}; probes that have not seen it say {named} ({in_percent(share)})."
         yield Suspect(int(told.rows[at]), "label", score, said, proposal=proposal)
 
 

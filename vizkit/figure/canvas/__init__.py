@@ -7,9 +7,9 @@ __all__ = ["LOOK", "LOOK_CSS", "LOOK_HTML", "LOOK_JS", "SHORT"]
 _HERE = Path(__file__).parent
 
 LOOK_HTML = (
-    "<section><div class='map'><canvas tabindex='0' role='application'></canvas>"
+    "<section><strong></strong><div class='map'><canvas tabindex='0' role='application'></canvas>"
     "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></div>"
-    "<div class='words'><strong></strong><p><span>0</span><i></i><span></span></p>"
+    "<div class='words'><p><span>0</span><i></i><span></span></p>"
     "<output aria-live='polite'></output><ol></ol></div></section>"
 )
 LOOK_CSS = (_HERE / "look.css").read_text(encoding="utf-8")

@@ -21,8 +21,8 @@ export default function ({ data, parentElement, setStateValue }) {
     card.url = data.seen
     card.image = Object.assign(new Image(), { src: data.seen, onload: () => card.paint() })
   }
-  if (card.size0 !== data.size) card.size = card.size0 = data.size
-  const signed = card.signed = card.signed || bytes(data.signed)
+  if (isNews(card, 'size', data.size)) card.size = data.size
+  const signed = bytes(data.signed)
   const tone = share => 3 * Math.round(clamp(127.5 + 127.5 * share, 0, 255))
   const colour = share => `rgb(${signed.slice(tone(share), tone(share) + 3).join(' ')})`
   const sheet = pack => {                              // a matrix as a picture, painted once
@@ -32,16 +32,16 @@ export default function ({ data, parentElement, setStateValue }) {
     drawn.getContext('2d').putImageData(pixels, 0, 0)
     return drawn
   }
-  if (card.text !== data.patches.values || card.cell0 !== data.cell) {
-    if (card.text !== data.patches.values) card.sheets = data.sheets.map(each => ({ ...each, drawn: sheet(each) }))
-    Object.assign(card, { text: data.patches.values, cell0: data.cell, hovered: null })
-    card.packs = [data.patches, data.embedding, data.position].map(read)
-    const own = data.sizes[data.own]
+  if (isNews(card, 'sheets', [data.sheets, data.signed])) card.sheets = data.sheets.map(each => ({ ...each, drawn: sheet(each) }))
+  card.packs = [data.patches, data.embedding, data.position].map(read)
+  const own = data.sizes[data.own]
+  if (isNews(card, 'cell', [data.cell, own, data.patches.values])) {
     card.spot = [(data.cell % own.columns + 0.5) / own.columns, (Math.floor(data.cell / own.columns) + 0.5) / own.rows]
+    card.hovered = null
   }
   const grid = () => data.sizes[card.size], isOwn = () => card.size === data.own
   const chosen = () => Math.floor(card.spot[1] * grid().rows) * grid().columns + Math.floor(card.spot[0] * grid().columns)
-  const known = () => isOwn() && (card.packs[0].rows > 1 || chosen() === card.cell0)
+  const known = () => isOwn() && (card.packs[0].rows > 1 || chosen() === data.cell)
   const numbersOf = pack => {                          // of the chosen patch
     const from = pack.rows > 1 ? chosen() * pack.columns : 0
     return Float32Array.from({ length: pack.columns }, (_, i) => pack.low + pack.numbers[from + i] * pack.step)
@@ -81,10 +81,9 @@ export default function ({ data, parentElement, setStateValue }) {
     const ratio = window.devicePixelRatio || 1, place = layout(), style = getComputedStyle(canvas), { rows, columns, patch } = grid()
     canvas.style.height = place.height + 'px'
     const [width, height] = [place.width, place.height].map(each => Math.round(each * ratio))
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height })
+    Object.assign(canvas, { width, height })            // the pen forgets what was drawn before
     const pen = canvas.getContext('2d'), ink = style.color, mark = style.getPropertyValue('--st-primary-color') || '#4338ca'
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
-    pen.clearRect(0, 0, place.width, place.height)
     const part = from => clamp(card.at - from, 0, 1)
     const apart = isOwn() ? ease(part(1)) : 1, out = part(2), product = part(3), sum = part(4)
     const fly = isOwn() ? ease(clamp(2 * out, 0, 1)) : 1, roll = ease(clamp(2 * out - 1, 0, 1))
@@ -263,7 +262,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   canvas.setAttribute('aria-label', `${data.label} Use the arrow keys to choose another patch.`)
   slider.oninput = () => { card.size = Number(slider.value); card.hovered = null; count(); tell(); paint() }
-  slider.onchange = () => setStateValue('patch', isOwn() ? 0 : grid().patch)
+  slider.onchange = () => { expectEcho(card, 'size', card.size); setStateValue('patch', isOwn() ? 0 : grid().patch) }
 
   // ---- from step to step ---------------------------------------------------------------------------------------------------
   count()

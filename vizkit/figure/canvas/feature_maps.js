@@ -10,7 +10,10 @@ export default function ({ data, parentElement, setStateValue }) {
   const photo = find('.photo'), grid = find('.grid'), said = find('.said'), root = find('.maps')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  if (state.of !== data.of) Object.assign(state, { of: data.of, values: new Uint16Array(bytes(data.values).buffer), hover: null, unit: data.unit })
+  state.values = new Uint16Array(bytes(data.values).buffer)
+  const others = isNews(state, 'maps', [data.channels, data.strengths, data.values, data.low, data.step, data.tops, data.grid, data.two_sided])
+  if (others) state.hover = null
+  if (isNews(state, 'unit', [data.channels[data.unit[0]], ...data.unit.slice(1)]) || others) state.unit = data.unit
   const [rows, columns] = data.grid, count = rows * columns, table = bytes(data.two_sided ? data.signed : data.colours)
   const value = (k, y, x) => data.low + state.values[k * count + y * columns + x] * data.step
   const now = () => state.hover ?? state.unit              // [which of the maps, row, column]
@@ -48,13 +51,12 @@ export default function ({ data, parentElement, setStateValue }) {
     Object.assign(root.dataset, { unit: `${data.channels[k]},${y},${x}`, value: value(k, y, x) })
   }
   const draw = () => { mark(); drawPhoto() }
-  const choose = unit => { state.unit = unit; state.hover = null; draw(); setStateValue('channel', data.channels[unit[0]] + 1); setStateValue('unit', [unit[1], unit[2]]) }
+  const choose = unit => { state.unit = unit; state.hover = null; expectEcho(state, 'unit', [data.channels[unit[0]], ...unit.slice(1)]); draw(); setStateValue('channel', data.channels[unit[0]] + 1); setStateValue('unit', [unit[1], unit[2]]) }
   const at = (event, k) => {
     const frame = event.target.getBoundingClientRect()
     return [k, clamp(Math.floor((event.clientY - frame.top) / frame.height * rows), 0, rows - 1), clamp(Math.floor((event.clientX - frame.left) / frame.width * columns), 0, columns - 1)]
   }
-  if (state.drawn !== data.of) {
-    state.drawn = data.of
+  if (others) {
     grid.replaceChildren(...data.channels.map((channel, k) => {
       const tile = document.createElement('div'), canvas = document.createElement('canvas'), name = document.createElement('span')
       canvas.tabIndex = 0; canvas.setAttribute('role', 'application')

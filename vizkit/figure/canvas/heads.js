@@ -9,7 +9,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   if (state.text !== data.maps) { state.text = data.maps; state.maps = bytes(data.maps) }
-  const colours = state.colours || (state.colours = bytes(data.colours))
+  const colours = bytes(data.colours)
   const layers = data.layers, down = Math.max(1, ...layers.map(layer => layer.heads))
   showBar(parentElement.querySelector('p').children, data.scale, colours)
   parentElement.querySelector('p').dataset.quantity = data.quantity

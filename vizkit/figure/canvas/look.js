@@ -11,7 +11,7 @@ const ints = text => new Int32Array(bytes(text).buffer)
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas')
   const said = parentElement.querySelector('output'), words = parentElement.querySelector('.words')
-  const legend = words.querySelector(':scope > p'), found = words.querySelector('strong')
+  const legend = words.querySelector(':scope > p'), found = parentElement.querySelector('strong')
   const card = STORE.get(parentElement) || { epoch: null }
   STORE.set(parentElement, card)
   card.data = data
@@ -19,13 +19,13 @@ export default function ({ data, parentElement, setStateValue }) {
   if (card.weightsText !== data.weights) {            // decode once, not at every rerun
     card.weightsText = data.weights
     card.weights = data.weights instanceof Uint16Array ? data.weights : new Uint16Array(bytes(data.weights).buffer)
-    card.queryIds = ints(data.query_ids)
-    card.keyIds = ints(data.key_ids)
-    if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
-    card.place = new Map()
-    card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
   }
-  if (card.coloursText !== data.colours) { card.coloursText = data.colours; card.colours = bytes(data.colours) }
+  card.queryIds = ints(data.query_ids)
+  card.keyIds = ints(data.key_ids)
+  if (data.key_regions) { card.keyRegions = ints(data.key_regions); card.queryRegions = ints(data.query_regions) }
+  card.place = new Map()
+  card.queryIds.forEach((id, place) => { if (id >= 0 && !card.place.has(id)) card.place.set(id, place) })
+  card.colours = bytes(data.colours)
   legend.hidden = !data.key_grid || data.kind === 'pick'
   if (card.epoch !== data.epoch) {                     // a new query from Python: link, keyboard field, another card
     card.epoch = data.epoch
@@ -96,9 +96,10 @@ export default function ({ data, parentElement, setStateValue }) {
       if (data.show_grid) drawGrid(pen, data.key_grid, x0, y0, x1, y1, ratio)
       if (data.second_grid) drawGrid(pen, data.second_grid, x0, y0, x1, y1, ratio, 'rgba(56, 224, 255, .75)', 1.2)
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
-      drawQuery(pen, query, x0, y0, x1, y1, ratio, style)
+      drawCell(pen, query - data.query_special.length, data.query_grid, x0, y0, x1, y1, ratio)
+      for (const [r, c] of data.ringed || []) drawCell(pen, r * data.key_grid[1] + c, data.key_grid, x0, y0, x1, y1, ratio, '#38e0ff')
       tell(query, row)
-    }
+    } else said.textContent = ''
     pen.restore()
     if (from > 0) { pen.fillStyle = '#fff'; pen.fillRect(from * width - ratio, 0, 2 * ratio, height) }
     pen.strokeStyle = style.getPropertyValue('--st-primary-color') || '#4338ca'
@@ -154,12 +155,11 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.stroke()
     }
   }
-  const drawQuery = (pen, query, x0, y0, x1, y1, ratio) => {
-    const index = query - data.query_special.length
-    if (index < 0 || !data.query_grid) return
-    const [rows, columns] = data.query_grid, w = (x1 - x0) / columns, h = (y1 - y0) / rows
+  const drawCell = (pen, index, grid, x0, y0, x1, y1, ratio, ink = '#fff') => {
+    if (index < 0 || !grid) return
+    const [rows, columns] = grid, w = (x1 - x0) / columns, h = (y1 - y0) / rows
     const x = x0 + (index % columns) * w, y = y0 + Math.floor(index / columns) * h
-    for (const [colour, line] of [['#000', 5], ['#fff', 2.5]]) {
+    for (const [colour, line] of [['#000', 5], [ink, 2.5]]) {
       pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.strokeRect(x, y, w, h)
     }
   }

@@ -10,10 +10,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   const { queries, keys, query_special, key_special, query_grid, key_grid } = data
-  if (state.text !== data.weights) {
-    const ids = text => new Int32Array(bytes(text).buffer)
-    Object.assign(state, { text: data.weights, weights: new Uint16Array(bytes(data.weights).buffer), asks: ids(data.query_ids), keys: ids(data.key_ids) })
-  }
+  const ids = text => new Int32Array(bytes(text).buffer)
+  if (state.text !== data.weights) Object.assign(state, { text: data.weights, weights: new Uint16Array(bytes(data.weights).buffer) })
+  Object.assign(state, { asks: ids(data.query_ids), keys: ids(data.key_ids) })
   const colours = bytes(data.colours)
   const cell = (id, special, grid) => grid && id >= special.length ? [Math.floor((id - special.length) / grid[1]), (id - special.length) % grid[1]] : null
   const name = (id, special, grid) => {

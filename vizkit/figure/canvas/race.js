@@ -11,13 +11,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = RACES.get(parentElement) || { tiles: [], hover: null }
   RACES.set(parentElement, state)
   state.data = data
-  if (state.ranks !== data.ranks) {
-    const count = data.cells[0] * data.cells[1], steps = data.share.length, curves = floats(data.curves)
-    const ranks = new Uint16Array(bytes(data.ranks).buffer)
-    state.ranks = data.ranks
-    state.order = data.lanes.map((_, lane) => ranks.subarray(lane * count, (lane + 1) * count))
-    state.curves = data.lanes.map((_, lane) => curves.subarray(lane * steps, (lane + 1) * steps))
-  }
+  const count = data.cells[0] * data.cells[1], steps = data.share.length, curves = floats(data.curves)
+  const ranks = new Uint16Array(bytes(data.ranks).buffer)
+  state.order = data.lanes.map((_, lane) => ranks.subarray(lane * count, (lane + 1) * count))
+  state.curves = data.lanes.map((_, lane) => curves.subarray(lane * steps, (lane + 1) * steps))
   for (const name of ['whole', 'ground']) {
     if (state[name] && state[name].address === data[name]) continue
     const image = new Image()
@@ -34,7 +31,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.tiles.push({ figure, name: figure.querySelector('b'), canvas: figure.querySelector('canvas'), bar: figure.querySelector('u'), said: figure.querySelector('span') })
   }
   root.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
-  const names = data.lanes.map(lane => lane.name), litOf = () => (state.hover !== null ? state.hover : names.indexOf(data.lit))
+  const names = data.lanes.map(lane => lane.name), litOf = () => names.indexOf(names.includes(state.hover) ? state.hover : data.lit)
   data.lanes.forEach((lane, index) => {
     const tile = state.tiles[index], keep = () => setTriggerValue('lit', lane.name === state.data.lit ? '' : lane.name)
     tile.figure.style.setProperty('--lane', lane.colour)
@@ -44,7 +41,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.canvas.setAttribute('aria-pressed', String(lane.name === data.lit))
     tile.figure.onclick = keep
     tile.canvas.onkeydown = event => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); keep() } }
-    tile.figure.onpointerenter = event => { if (event.pointerType === 'mouse') { state.hover = index; state.draw() } }
+    tile.figure.onpointerenter = event => { if (event.pointerType === 'mouse') { state.hover = lane.name; state.draw() } }
     tile.figure.onpointerleave = () => { state.hover = null; state.draw() }
   })
 

@@ -77,9 +77,7 @@ class Rows:
         at = query_id - len(self.query_special)
         if at < 0 or self.query_grid is None:
             return None
-        rows, columns = self.query_grid
-        row, column = divmod(at, columns)
-        return column / columns, row / rows, (column + 1) / columns, (row + 1) / rows
+        return cell_box(divmod(at, self.query_grid[1]), self.query_grid)
 
     def pack(self) -> dict[str, Any]:
         """As look.js reads it."""
@@ -104,6 +102,12 @@ class Rows:
             "kind": self.kind,
             "verb": self.verb,
         }
+
+
+def cell_box(cell: tuple[int, int], grid: Grid) -> tuple[float, float, float, float]:
+    """Where a cell (row, column) lies, in fractions (x0, y0, x1, y1) of the grid."""
+    (row, column), (rows, columns) = cell, grid
+    return column / columns, row / rows, (column + 1) / columns, (row + 1) / rows
 
 
 def sixteen_bits(values: Float[np.ndarray, "*any"], low: float, high: float) -> np.ndarray:

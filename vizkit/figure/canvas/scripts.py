@@ -23,6 +23,7 @@ class Script:
 
 
 _HERE = Path(__file__).parent
+NEWS = _HERE / "news.js"
 _WINDOWS = _HERE / "windows"
 _SCALED = (SHORT, _HERE / "scales.js")
 _WALK = _HERE / "walk"
@@ -99,7 +100,7 @@ _GUESS = (
     "<button class='commit'>This is my guess</button></div></section>\n"
 )
 SCRIPTS = {
-    "vizkit_guess": Script(_GUESS, _HERE / "lessons" / "guess.css", (*_SCALED, _HERE / "lessons" / "guess.js")),
+    "vizkit_guess": Script(_GUESS, _HERE / "lessons" / "guess.css", (*_SCALED, NEWS, _HERE / "lessons" / "guess.js")),
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
@@ -108,40 +109,42 @@ SCRIPTS = {
         _ARCHITECTURE / "code.css",
         (_ARCHITECTURE / "code.js",),
     ),
-    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (_COMPARE / "answers.js",)),
-    "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (_COMPARE / "withstands.js",)),
+    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (SHORT, _COMPARE / "answers.js")),
+    "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (NEWS, _COMPARE / "withstands.js")),
     "vizkit_evaluated": Script(
         "<section role='group'></section>\n",
         _HERE / "evaluated" / "evaluated.css",
         (_HERE / "evaluated" / "evaluated.js",),
     ),
     "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
-    "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, _ENLARGED / "transfer.js")),
+    "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, NEWS, _ENLARGED / "transfer.js")),
     "vizkit_panels": Script(
         "<div class='panels'><div class='row'></div><output class='says' aria-live='polite'></output>"
         "<div class='strip' role='group' aria-label='Scenes'></div></div>",
         _PANELS / "panels.css",
-        (*_SCALED, _PANELS / "panels.js"),
+        (*_SCALED, NEWS, _PANELS / "panels.js"),
     ),
     "vizkit_points": Script(
         "<section><div class='bar'></div><canvas class='plane' tabindex='0' role='application'></canvas>"
         "<figure hidden><canvas></canvas><figcaption></figcaption></figure><nav></nav>"
         "<output aria-live='polite'></output></section>",
         _POINTS / "points.css",
-        (SHORT, _POINTS / "points.js"),
+        (SHORT, NEWS, _POINTS / "points.js"),
     ),
     "vizkit_suspects": Script(
         "<section role='group'></section><output aria-live='polite'></output>",
         _HERE / "suspects" / "suspects.css",
-        (_HERE / "suspects" / "suspects.js",),
+        (NEWS, _HERE / "suspects" / "suspects.js"),
     ),
     "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
-    "vizkit_switches": Script(_SWITCHES, _HERE / "switches" / "switches.css", (_HERE / "switches" / "switches.js",)),
-    "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, _TEXTS / "translate.js")),
-    "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, _TEXTS / "strips.js")),
-    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (_TEXTS / "predict.js",)),
-    "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (_HERE / "slide.js",)),
-    "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (_HERE / "feature_maps.js",)),
+    "vizkit_switches": Script(
+        _SWITCHES, _HERE / "switches" / "switches.css", (NEWS, _HERE / "switches" / "switches.js")
+    ),
+    "vizkit_translate": Script(_TRANSLATE, _TEXTS / "translate.css", (SHORT, NEWS, _TEXTS / "translate.js")),
+    "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, NEWS, _TEXTS / "strips.js")),
+    "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (SHORT, _TEXTS / "predict.js")),
+    "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (NEWS, _HERE / "slide.js")),
+    "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (NEWS, _HERE / "feature_maps.js")),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (*_SCALED, _HERE / "tiles.js")),
     "vizkit_heads": Script(
@@ -154,13 +157,13 @@ SCRIPTS = {
         "<section><canvas tabindex='0' role='application'></canvas>"
         "<div><output aria-live='polite'></output><button>Undo</button></div></section>\n",
         _POSITIONS / "order.css",
-        (SHORT, _POSITIONS / "order.js"),
+        (SHORT, NEWS, _POSITIONS / "order.js"),
     ),
     "vizkit_bias": Script(
         "<section><div><canvas tabindex='0' role='application'></canvas><nav></nav></div>"
         "<p><span></span><i></i><span></span></p><output aria-live='polite'></output></section>\n",
         _POSITIONS / "bias.css",
-        (SHORT, _POSITIONS / "bias.js"),
+        (SHORT, NEWS, _POSITIONS / "bias.js"),
     ),
     "vizkit_matrix": Script(
         "<canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"
@@ -168,9 +171,9 @@ SCRIPTS = {
         _HERE / "matrix.css",
         (*_SCALED, _HERE / "matrix.js"),
     ),
-    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, _HERE / "cut.js")),
+    "vizkit_cut": Script(_CUT, _HERE / "cut.css", (SHORT, NEWS, _HERE / "cut.js")),
     "vizkit_walk": Script(
-        _WALK_HTML, _WALK / "walk.css", (*_SCALED, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
+        _WALK_HTML, _WALK / "walk.css", (*_SCALED, NEWS, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
     ),
     "vizkit_race": Script(_RACE, _HERE / "race.css", (SHORT, _HERE / "race.js")),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
@@ -180,7 +183,7 @@ SCRIPTS = {
         "<canvas tabindex='0' role='application'></canvas>"
         "<div><p><span></span><i></i><span></span></p><small></small></div></section>",
         _WINDOWS / "windows.css",
-        (*_SCALED, _WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
+        (*_SCALED, NEWS, _WINDOWS / "pictures.js", _WINDOWS / "windows.js"),
     ),
 }
 TURNED = ("vizkit_look", "vizkit_heads", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")

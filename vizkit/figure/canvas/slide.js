@@ -52,12 +52,14 @@ export default function ({ data, parentElement, setStateValue }) {
   if (String(state.steps) === String(data.steps)) state.moved = false
   if (!state.moved) state.told = [...data.steps]          // what Python knows of the sliders
   const moving = state.moved && state.kind === data.kind && known(state.steps)   // sliders go on while Python follows
-  if (state.of !== data.of || !moving && String(state.steps) !== String(data.steps)) {
+  const others = isNews(state, 'others', [data.input, data.input_size, data.kernels, data.kind, data.bias, data.picture_again])
+  if (others || !moving && String(state.steps) !== String(data.steps)) {
     const steps = moving ? state.steps : data.steps
     if (!moving) { clearTimeout(state.timer); state.moved = false }
-    Object.assign(state, { of: data.of, kind: data.kind })
+    state.kind = data.kind
     begin(steps, floats(data.kernels[steps[0]]), false)
   }
+  if (!moving && isNews(state, 'at', data.at)) state.at = data.at[0] * state.walk.columns + data.at[1]
   const w = () => state.walk, size = () => w().f ** 2
   const signed = bytes(data.signed), shade = value => { const at = 3 * Math.round(clamp(127.5 + 127.5 * value, 0, 255)); return [signed[at], signed[at + 1], signed[at + 2]] }
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
@@ -167,7 +169,10 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const choose = (at, report = true) => {
     stop(); state.at = clamp(at, 0, w().count - 1); state.hover = null; state.filled = w().count; draw()
-    if (report) setStateValue('place', [Math.floor(state.at / w().columns), state.at % w().columns])
+    if (!report) return
+    const place = [Math.floor(state.at / w().columns), state.at % w().columns]
+    expectEcho(state, 'at', place)
+    setStateValue('place', place)
   }
   const step = by => {                                   // while the output grows, a step adds a number to it
     stop(); state.hover = null

@@ -93,7 +93,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       make('p', { className: 'line', textContent: block.caption }))
   }
   const side = (place, block) => {
-    if (!place.parts) {
+    if (place.parts?.length !== block.parts.length) {
       place.parts = block.parts.map(() => [make('div')])
       place.element.replaceChildren(make('div', { className: 'beside' }, ...place.parts.flat()))
       place.parts = place.parts.map(([element], part) => ({ element, blocks: [], path: [...place.path, 'parts', part] }))
@@ -108,30 +108,32 @@ function stage(root, book, scripts, bus, tell = () => {}) {
 
   // ---- one step ---------------------------------------------------------------------------------------------------------
   const fillAll = (within, blocks) => {
+    const mine = within.blocks, opens = blocks.findIndex(({ kind }) => !WORDS[kind])
+    const home = index => within.lead && (opens < 0 || index < opens) ? within.lead : within.element   // words above the first picture share a row
+    blocks.forEach((_, index) => { mine[index] ||= { element: make('div'), path: [...within.path, index] } })
+    const elements = mine.map(({ element }) => element)
+    if (elements.some((element, index) => element.parentElement !== home(index))) elements.forEach((element, index) => home(index).append(element))
     blocks.forEach((block, index) => {
-      const mine = within.blocks, kind = block.kind
-      if (!mine[index]) {                                                 // words above the first picture share a row
-        within.opened = within.opened || !WORDS[kind]
-        const element = (within.opened ? within.element : within.lead || within.element).appendChild(make('div'))
-        mine[index] = { element, path: [...within.path, index] }
-      }
-      const place = mine[index], drawnBy = kind + (block.script || '')
+      const place = mine[index], { kind } = block, drawnBy = kind + (block.script || '')
       if (place.drawnBy !== drawnBy) Object.assign(place, { drawnBy, kind, shadow: null, words: null, image: null, parts: null })
       place.element.hidden = false
       fill(place, block)
     })
-    within.blocks.slice(blocks.length).forEach(rest => { rest.element.hidden = true })
+    mine.slice(blocks.length).forEach(rest => { rest.element.hidden = true })
   }
   const columnAt = at => {
-    if (places[at]) return
-    const lead = make('div'), element = make('div')
-    state.columns.append(make('article', {}, make('h3', { textContent: book.titles[at] }), lead, element))
-    places[at] = { lead, element, blocks: [], path: [at] }
+    if (!places[at]) {
+      const lead = make('div'), element = make('div')
+      state.columns.append(make('article', {}, make('h3'), lead, element))
+      places[at] = { lead, element, blocks: [], path: [at] }
+    }
+    state.columns.children[at].firstChild.textContent = book.titles[at]
   }
   const show = value => {                                                 // false where that step is not in the data
     const index = field ? field.values.indexOf(value) : 0
     if (!book.frames[index]) return false
     frameAt(index).forEach((blocks, column) => { columnAt(column); fillAll(places[column], blocks) })
+    for (; places.length > book.titles.length; places.pop()) state.columns.lastChild.remove()
     return true
   }
   const turn = ({ detail }) => {

@@ -9,7 +9,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = STORE.get(parentElement) || { tiles: [] }
   STORE.set(parentElement, state)
   if (state.text !== data.values) { state.text = data.values; state.values = new Uint16Array(bytes(data.values).buffer) }
-  state.scales = state.scales || { plain: bytes(data.plain), signed: bytes(data.signed) }
+  state.scales = { plain: bytes(data.plain), signed: bytes(data.signed) }
   root.style.setProperty('--tile', data.tile_px + 'px')
   root.setAttribute('aria-label', data.label)
 
@@ -65,7 +65,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.canvas.style.aspectRatio = String(((x1 - x0) * map.size[1]) / ((y1 - y0) * map.size[0]))
     tile.figure.toggleAttribute('data-pick', data.pick)
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
-    if (data.pick) tile.canvas.setAttribute('aria-pressed', String(data.chosen === index))
+    tile.canvas.ariaPressed = data.pick ? String(data.chosen === index) : null
     if (map.rows && !one) showBar(tile.legend.children, map.scale, tableOf(map.scale))
     tile.canvas.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
     tile.canvas.onkeydown = event => {

@@ -9,6 +9,7 @@ from jaxtyping import Int
 from vizkit.figure.charts import heat_map, literal, lying
 from vizkit.figure.class_bars import distinct
 from vizkit.figure.palette import DARK, LIGHT
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -52,7 +53,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             customdata=[(labels[row], answers[column]) for row, column in at],
             hovertemplate=[
                 f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} pictures, "
-                f"{shares[row, column]:.1%} of this label<extra></extra>"
+                f"{in_percent(shares[row, column])} of this label<extra></extra>"
                 for row, column in at
             ],
             showlegend=False,

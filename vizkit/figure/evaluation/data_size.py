@@ -10,6 +10,7 @@ import numpy as np
 from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import CLASSES, OTHERS, faint
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -53,7 +54,7 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
                 x=ends_of(sizes),
                 y=[chance] * 2,
                 mode="lines",
-                name=f"chance {chance:.1%}",
+                name=f"chance {in_percent(chance, 1)}",
                 hoverinfo="skip",
                 line={"color": OTHERS, "width": 1.5, "dash": "dash"},
             )
@@ -69,7 +70,7 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
         mark = MARKS[line.family][line.hollow] if line.family in MARKS else ""
         _named(figure, f"{mark} {STROKES[line.dash]} {literal(line.name)}", y, colour)
     if chance is not None:
-        _named(figure, f"chance {chance:.1%}", chance, None)
+        _named(figure, f"chance {in_percent(chance, 1)}", chance, None)
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
 
 

@@ -38,12 +38,13 @@ class Colouring:
 def by_kind(
     kind: Int[np.ndarray, " picture"], names: Sequence[str], quantity: str, shades: Sequence[str] = CLASSES
 ) -> Colouring:
-    """`kind`: of every picture a place in `names`. More of them than `shades` share one grey."""
+    """`kind`: of every picture a place in `names`. More of them than `shades` share one grey; only those that a picture
+    has are named."""
     few = min(len(names), len(shades))
-    rest = len(names) > few or bool((kind < 0).any())
-    at = np.where((kind < 0) | (kind >= few), few, kind).astype(np.uint8)
-    table = np.array([_rgb(shade) for shade in (*shades[:few], *([OTHERS] if rest else []))], np.uint8)
-    return Colouring(at, table, quantity, (*names[:few], *([REST] if rest else [])))
+    present, at = np.unique(np.where((kind < 0) | (kind >= few), few, kind), return_inverse=True)
+    shown = [(*names[:few], REST)[each] for each in present]
+    table = np.array([_rgb((*shades[:few], OTHERS)[each]) for each in present], np.uint8)
+    return Colouring(at.astype(np.uint8), table, quantity, tuple(shown))
 
 
 def by_number(values: Float[np.ndarray, " picture"], quantity: str, form: str = "{:.2f}") -> Colouring:

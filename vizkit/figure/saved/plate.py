@@ -58,7 +58,7 @@ def wrapped(text: str, size: float, width: float, most: int) -> list[str]:
     return [*lines, fitting(rest, size, width)] if rest else lines
 
 
-INK, PALE = "#16182b", "#565a75"
+INK, PALE, RING = "#16182b", "#565a75", "#38e0ff"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Raster:
 @dataclass(frozen=True, eq=False)
 class Overlay:
     """A photograph with a map over `box_xyxy`, pixels of the photograph; see `overlay.overlay`. `marked`: the cell of
-    the query, as a box in the same pixels."""
+    the query, as a box in the same pixels; `ringed`: cells that are spoken of."""
 
     image: UInt8[np.ndarray, "height width 3"]
     places: Float[np.ndarray, "row column"]
@@ -99,6 +99,7 @@ class Overlay:
     scale: Scale
     opacities: tuple[float, float] = (FLOOR, CEILING)
     marked: Box | None = None
+    ringed: tuple[Box, ...] = ()
 
     def painted(self) -> dict[str, Any]:
         """As the functions that paint take it."""
@@ -118,6 +119,8 @@ class Overlay:
         marks = [outline(self.box_xyxy, "#ffffff", 3.0), outline(self.box_xyxy, "#4338ca", 1.6)]
         if self.marked is not None:
             marks += [outline(self.marked, "#000000", 4.0), outline(self.marked, "#ffffff", 2.0)]
+        for box in self.ringed:
+            marks += [outline(box, "#000000", 4.0), outline(box, RING, 2.0)]
         return marks
 
 

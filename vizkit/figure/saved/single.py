@@ -34,9 +34,9 @@ GRIDS = (("#ffffff", 0.3), ("#38e0ff", 1.0))  # colours and widths of their line
 
 @dataclass(frozen=True, eq=False)
 class MapOf:
-    """A map with its colour scale. `quantity`: what the numbers are. `marked`: the query's cell, as fractions
-    (x0, y0, x1, y1) of what the model saw. `grids`: (rows, columns) whose lines are drawn where there are no colours,
-    the fine one first."""
+    """A map with its colour scale. `quantity`: what the numbers are. `marked`: the query's cell, as fractions (x0,
+    y0, x1, y1) of what the model saw; `ringed`: such cells that are spoken of. `grids`: (rows, columns) whose lines
+    are drawn where there are no colours, the fine one first."""
 
     places: Float[np.ndarray, "row column"]
     scale: Scale
@@ -44,6 +44,7 @@ class MapOf:
     marked: Box | None = None
     opacities: tuple[float, float] = (FLOOR, CEILING)
     grids: tuple[tuple[int, int], ...] = ()
+    ringed: tuple[Box, ...] = ()
 
 
 def map_marks(
@@ -55,15 +56,25 @@ def map_marks(
     times = min(inner / image.shape[1], TALLEST / image.shape[0])
     width, height = image.shape[1] * times, image.shape[0] * times
     x0, y0, x1, y1 = box_xyxy
-    marked = drawn.marked and (
-        x0 + drawn.marked[0] * (x1 - x0),
-        y0 + drawn.marked[1] * (y1 - y0),
-        x0 + drawn.marked[2] * (x1 - x0),
-        y0 + drawn.marked[3] * (y1 - y0),
-    )
+
+    def placed(box: Box) -> Box:
+        across, down = x1 - x0, y1 - y0
+        return x0 + box[0] * across, y0 + box[1] * down, x0 + box[2] * across, y0 + box[3] * down
+
+    marked = drawn.marked and placed(drawn.marked)
     left = (sheet - width) / 2
     over = Overlay(
-        image, drawn.places, box_xyxy, left, y, width, height, drawn.scale, opacities=drawn.opacities, marked=marked
+        image,
+        drawn.places,
+        box_xyxy,
+        left,
+        y,
+        width,
+        height,
+        drawn.scale,
+        opacities=drawn.opacities,
+        marked=marked,
+        ringed=tuple(map(placed, drawn.ringed)),
     )
     if max(drawn.opacities) == 0:  # no map, so no colours
         box = left + x0 * times, y + y0 * times, left + x1 * times, y + y1 * times
@@ -87,7 +98,7 @@ def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     y = MARGIN
     for size, text in ((TITLE, captions.title), *((TEXT, line) for line in captions.lines)):
-        for line in wrapped(text, size, width - 2 * MARGIN, 2):
+        for line in wrapped(text, size, width - 2 * MARGIN, 4):
             y += size * 1.25
             marks.append(Words(line, MARGIN, y - 0.2 * size, size))
     return marks, y + 8

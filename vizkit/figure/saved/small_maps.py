@@ -7,12 +7,13 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words, clean, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar
 from vizkit.figure.scales import DOUBLINGS, Scale
 from vizkit.geometry import Box
 
-GAP, LINE = 8.0, SMALL * 1.25
+GAP, NEAR, LINE = 8.0, 4.0, SMALL * 1.25  # between maps in rows, in a table; from line to line
+LEGIBLE = 28.0  # the side of a map in a table, where the width of the sheet is free: 1 cm
 LARGEST = 2.2  # times the least side: few maps do not fill the sheet
 CHOSEN = "#4338ca"
 Drawn = tuple[list[Mark], float]
@@ -40,22 +41,71 @@ def across(count: int, least: float, sheet: float = WIDTH) -> int:
 def small_maps(
     maps: Sequence[SmallMap], beside: int, least: float, opacities: tuple[float, float], y: float, sheet: float = WIDTH
 ) -> Drawn:
-    """(maps from `y` down, `beside` one another; where they end). With one bar of colours where all have the same, else
-    each has its own ends below it."""
-    bars = {(each.scale.palette, each.scale.ticks): each.scale for each in maps if each.places is not None}
-    one_scale = len(maps) > 1 and len(bars) == 1
+    """(maps from `y` down, `beside` one another; where they end)."""
     side = min((sheet - 2 * MARGIN + GAP) / beside - GAP, LARGEST * least)
+    rows = [maps[start : start + beside] for start in range(0, len(maps), beside)]
+    return _rows(rows, [[] for _ in rows], MARGIN, side, GAP, opacities, y, sheet)
+
+
+def table_of_maps(
+    columns: Sequence[str],
+    names: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[SmallMap]],
+    least: float,
+    opacities: tuple[float, float],
+    y: float,
+    sheet: float = WIDTH,
+) -> Drawn:
+    """(maps from `y` down as they stand on the page: below the names of their `columns`, behind the `names` and notes
+    of their rows; where they end)."""
+    inner = sheet - 2 * MARGIN
+    left = _beside([text for name in names for text in name], inner)
+    side = min((inner - left + NEAR) / len(columns) - NEAR, LARGEST * least)
+    headings = [_lines(name, "", side) for name in columns]
     marks: list[Mark] = []
-    for start in range(0, len(maps), beside):
-        row = maps[start : start + beside]
-        words = [_words(each, side) for each in row]
-        top, lowest = y + max(map(len, words)) * LINE + 3, y
+    for place, lines in enumerate(headings):
+        marks += _texts(lines, MARGIN + left + place * (side + NEAR), y)
+    y += max(map(len, headings)) * LINE
+    labels = [_lines(name, note, left - GAP) for name, note in names]
+    made, y = _rows(rows, labels, MARGIN + left, side, NEAR, opacities, y, sheet)
+    return marks + made, y
+
+
+def width_of_table(columns: int, names: Sequence[str]) -> float:
+    """Of a sheet on which every map of such a table can be told from its neighbour."""
+    return 2 * MARGIN + _beside(names, WIDTH) + columns * (LEGIBLE + NEAR)
+
+
+def _beside(names: Sequence[str], inner: float) -> float:
+    """The room for the names of rows: of the longest, or a fifth of the sheet, in which they are broken."""
+    longest = max((font(SMALL).getlength(clean(name)) for name in names), default=0.0)
+    return min(longest + 1, inner / 5) + GAP if longest else 0.0
+
+
+def _rows(
+    rows: Sequence[Sequence[SmallMap]],
+    labels: Sequence[list[tuple[str, str]]],
+    left: float,
+    side: float,
+    gap: float,
+    opacities: tuple[float, float],
+    y: float,
+    sheet: float,
+) -> Drawn:
+    """With one bar of colours where all have the same, else each has its own ends below it."""
+    drawn = [each for row in rows for each in row if each.places is not None]
+    bars = {(each.scale.palette, each.scale.ticks): each.scale for each in drawn}
+    one_scale = len(drawn) > 1 and len(bars) == 1
+    marks: list[Mark] = []
+    for row, label in zip(rows, labels, strict=True):
+        words = [_lines(each.name, each.note, side) for each in row]
+        top, lowest = y + max(map(len, words)) * LINE + 3, y + len(label) * LINE
+        marks += _texts(label, MARGIN, y)
         for place, (each, lines) in enumerate(zip(row, words, strict=True)):
-            x = MARGIN + place * (side + GAP)
-            marks += [Words(text, x, y + (at + 1) * LINE - 2, SMALL, ink) for at, (text, ink) in enumerate(lines)]
+            x = left + place * (side + gap)
             made, bottom = _map(each, opacities, x, top, side, said=not one_scale)
-            marks, lowest = [*marks, *made], max(lowest, bottom)
-        y = lowest + GAP
+            marks, lowest = [*marks, *_texts(lines, x, y), *made], max(lowest, bottom)
+        y = lowest + gap
     if one_scale and max(opacities):
         scale = next(iter(bars.values()))
         words = "times an equal share" if scale.kind == DOUBLINGS else "one scale for all of them"
@@ -64,10 +114,14 @@ def small_maps(
     return marks, y
 
 
-def _words(each: SmallMap, side: float) -> list[tuple[str, str]]:
-    """The name and the note above a map, with their colours."""
-    name, note = wrapped(each.name, SMALL, side, 12), wrapped(each.note, SMALL, side, 12)
-    return [*((line, INK) for line in name), *((line, PALE) for line in note)]
+def _texts(lines: Sequence[tuple[str, str]], x: float, y: float) -> list[Mark]:
+    return [Words(text, x, y + (at + 1) * LINE - 2, SMALL, ink) for at, (text, ink) in enumerate(lines)]
+
+
+def _lines(name: str, note: str, width: float) -> list[tuple[str, str]]:
+    """A name and a note, in lines with their colours."""
+    every = ((name, INK), (note, PALE))
+    return [(line, ink) for text, ink in every for line in wrapped(text, SMALL, width, 12)]
 
 
 def _map(each: SmallMap, opacities: tuple[float, float], x: float, y: float, side: float, *, said: bool) -> Drawn:
@@ -84,7 +138,9 @@ def _map(each: SmallMap, opacities: tuple[float, float], x: float, y: float, sid
     if each.chosen:
         marks.append(Outline(x, y, side, tall, CHOSEN, 2.4))
     y += tall
-    for line in wrapped(" to ".join((each.scale.ticks[0][1], each.scale.ticks[-1][1])), SMALL, side, 2) if said else ():
+    low, top = each.scale.ticks[0][1], each.scale.ticks[-1][1]
+    fits = font(SMALL).getlength(f"{low} to {top}") <= side
+    for line in () if not said else (f"{low} to {top}",) if fits else (f"{low} to", top):
         y += LINE
         marks.append(Words(line, x, y, SMALL, PALE))
     return marks, y

@@ -17,7 +17,7 @@ def svg(plate: Plate) -> str:
     facts = "".join(f'<fact name="{_attribute(name)}">{escaped(text)}</fact>' for name, text in plate.facts.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {plate.width:g} {plate.height:g}" '
-        f'width="{plate.width:g}" height="{plate.height:g}" role="img" font-family="{FONTS}">'
+        f'width="{plate.width:g}pt" height="{plate.height:g}pt" role="img" font-family="{FONTS}">'
         f"<title>{escaped(plate.title)}</title><desc>{escaped(plate.facts.get('Description', ''))}</desc>"
         f'<metadata><facts xmlns="urn:vizkit">{facts}</facts></metadata>'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(map(_drawn, plate.marks))}</svg>'

@@ -10,6 +10,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
+from vizkit.percent import in_percent
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]
@@ -69,7 +70,7 @@ class Transfer:
     def sentence(self) -> str:
         (row, column), (of_row, of_column) = self.at, self.taken
         words = {"row": row + 1, "column": column + 1, "of_row": of_row + 1, "of_column": of_column + 1}
-        return self.says.format(**words, relevance=f"{self.relevance[self.taken]:.2f}", gate=f"{100 * self.gate:.0f} %")
+        return self.says.format(**words, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
         """From the top left, and how high they are."""

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, inked, on_white
+from vizkit.percent import in_percent
 
 ROW, SIZE, FAINT = 15.0, 9.0, 0.03
 FOCUS = "#4338ca"
@@ -67,11 +68,7 @@ class Arcs:
             yield cell(left, top, wide, on_white(FOCUS, 0.06))
             yield cell(left, top, max(1.0, probability * wide), on_white(FOCUS, 0.32))
             yield Words(fitting(text, SIZE, wide - 40), left + 4, y(place) + 3, SIZE)
-            yield Words(chance(probability), width - 4, y(place) + 3, SIZE, INK, "end")
-
-
-def chance(probability: float) -> str:
-    return "> 99.9 %" if probability > 0.9995 else "< 0.1 %" if probability < 0.0005 else f"{100 * probability:.1f} %"
+            yield Words(in_percent(probability), width - 4, y(place) + 3, SIZE, INK, "end")
 
 
 def y(row: int) -> float:

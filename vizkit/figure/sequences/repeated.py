@@ -8,6 +8,7 @@ import numpy as np
 
 from vizkit.figure.charts import laid_out, literal, rule
 from vizkit.figure.palette import CLASSES
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -42,7 +43,7 @@ def repeated_lines(lines: Sequence[Repeated], x: str, y: str, learned: int | Non
             )
             for run in several
         ]
-        each = [", ".join(f"{share:.0%}" for share in shares) for shares in zip(*line.runs, strict=True)]
+        each = [", ".join(in_percent(share) for share in shares) for shares in zip(*line.runs, strict=True)]
         drawn.append(
             go.Scatter(
                 x=list(line.x),

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.figure.saved.panels import meet
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -87,7 +88,7 @@ def word_plane(
                 },
             )
         )
-    x, y = (f", {share:.0%} of the variance" for share in explained) if explained else ("", "")
+    x, y = (f", {in_percent(share)} of the variance" for share in explained) if explained else ("", "")
     figure = laid_out(drawn, f"component 1{x}", f"component 2{y}", title, height)
     for axis, update in enumerate((figure.update_xaxes, figure.update_yaxes)):
         low, high = float(places[:, axis].min()), float(places[:, axis].max())

@@ -41,6 +41,10 @@ class Holding(NamedTuple):
     kinds: Mapping[str, str]
 
 
+class _LateError(ModelError):
+    """Building took too long."""
+
+
 class _Meter(threading.local):
     """What the model that this thread builds has so far; None where none is measured."""
 
@@ -77,7 +81,7 @@ def measured(title: str, limit_bytes: int | None = None, seconds: float | None =
         if limit_bytes is not None and total > limit_bytes:
             raise over_budget(title, total, limit_bytes)
         if seconds is not None and time.thread_time() > started + seconds:
-            raise ModelError(f"{title} takes more than {seconds:g} seconds to plan; choose a smaller model.")
+            raise _LateError(f"{title} takes more than {seconds:g} seconds to plan; choose a smaller model.")
 
     _meter.check = check
     try:
@@ -99,8 +103,16 @@ class _WithoutNumbers(TorchFunctionMode):
 def sketch(title: str, make: Callable[[], nn.Module]) -> nn.Module | None:
     """The model without numbers ("meta" tensors), which takes no memory; None where it cannot be made so.
 
-    Raises ModelError when it has too many parts, or takes too long.
+    Raises ModelError when it has too many parts, or twice takes too long: the first model of a process imports what
+    torch needs for such tensors, 1.4 s for one of 63 parts, and more on a busy machine.
     """
+    try:
+        return _sketched(title, make)
+    except _LateError:
+        return _sketched(title, make)
+
+
+def _sketched(title: str, make: Callable[[], nn.Module]) -> nn.Module | None:
     with measured(title, seconds=SKETCHING_S):
         try:
             with torch.device("meta"), _WithoutNumbers():

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vizkit.percent import in_percent
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -15,7 +17,7 @@ class Measure:
     unit: str = ""
 
     def words(self, value: float) -> str:
-        return f"{value:.1%}" if self.percent else f"{value:.3f}" if not self.unit else f"{value:.2f} {self.unit}"
+        return in_percent(value, 1) if self.percent else f"{value:.3f}" if not self.unit else f"{value:.2f} {self.unit}"
 
 
 ACCURACY = Measure("accuracy", "accuracy", percent=True)

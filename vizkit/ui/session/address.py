@@ -31,10 +31,16 @@ def drop(name: str) -> None:
         del st.query_params[name]
 
 
-def keep_valid(key: str, allowed: Any) -> None:
-    """A model with fewer layers or heads may have come in: what no longer exists falls back to the default."""
-    if key in st.session_state and st.session_state[key] not in allowed:
+def keep_valid(key: str, allowed: Any, usual: object = None) -> None:
+    """A model with fewer layers or heads may have come in: what no longer exists falls back to `usual`, or to what a
+    slider stands at first, which is another one with other ends. Of other options the browser would go on showing the
+    one that is gone."""
+    if key not in st.session_state or st.session_state[key] in allowed:
+        return
+    if usual is None:
         del st.session_state[key]
+    else:
+        st.session_state[key] = usual
 
 
 def drop_infinite() -> None:

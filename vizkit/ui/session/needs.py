@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Need:
     """`words` say of a model that it has what is needed: "is a CNN". `has(loaded)`: whether it does. `models` have it:
-    where no chosen model has, the first is shown that knows what the picture is of."""
+    where no chosen model has, the first is shown that knows what the picture is of, else the first."""
 
     words: str
     has: "Callable[[Loaded], bool]"
@@ -67,8 +67,8 @@ def family(name: str, what: str, *models: str) -> Need:
 
 
 MOST_MODELS = 4
-WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
-VITS = (*WITH_CLASSES, "bundled:photographs_vit")
+WITH_CLASSES = ("bundled:insects_vit", "bundled:digits_vit")
+VITS = ("bundled:photographs_vit", *WITH_CLASSES)
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("is a model", lambda loaded: True, VITS),
@@ -82,11 +82,11 @@ NEEDS = {
     "relative positions": Need(
         "has relative positions",
         partial(_positions, {"relative bias", "rotary"}),
-        ("bundled:digits_swin", "bundled:insects_swin"),
+        ("bundled:insects_swin", "bundled:digits_swin"),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
     "vit": family("vit", "a ViT", *VITS),
-    "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),
+    "cnn": family("cnn", "a CNN", "bundled:insects_cnn", "bundled:digits_cnn"),
     "tnt": family("tnt", "a TNT", "random:tnt_s_patch16_224", "tnt_s_patch16_224"),
     "dual_scale": family(
         "dual_scale", "a dual-scale ViT", "bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"

@@ -21,11 +21,13 @@ OFF = (
     "`VIZKIT_DATA_ROOTS=~/photos make run`."
 )
 EMPTY = "There is nothing to choose yet in the folders that are allowed: neither {}."
+ELSEWHERE = "This link is of a folder that is not offered here: choose another one."
 HELP = "{}, in what the owner of this machine allows."
 
 
-def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False) -> str:
-    """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none."""
+def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False, linked: bool = False) -> str:
+    """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none.
+    `linked`: what is chosen is in the address, by its name among those that are offered."""
     return _choose(
         key,
         offered,
@@ -33,6 +35,7 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
         "a folder of class folders nor a zip",
         width,
         disabled,
+        linked=linked,
     )
 
 
@@ -55,20 +58,28 @@ def _choose(
     width: int | Literal["stretch"] = "stretch",
     disabled: bool = False,
     label: str = "Folder",
+    linked: bool = False,
 ) -> str:
-    """Never bound to the address: a link opens no folder."""
     roots = settings().data_roots
     paths = offer(roots) if roots else {}
     if not paths:
         st.caption(f":material/folder_off: {EMPTY.format(neither) if roots else OFF}")
         return ""
+    elsewhere = f"_{key}_elsewhere"
+    if linked and key not in st.session_state and st.query_params.get(key) not in (None, "", *paths):
+        st.session_state[elsewhere] = True  # whatever somebody wrote there is not shown
     if st.session_state.get(key) not in paths:
         st.session_state.pop(key, None)
+    else:
+        st.session_state.pop(elsewhere, None)
+    if st.session_state.get(elsewhere):
+        st.warning(ELSEWHERE)
     name = st.selectbox(
         label,
         list(paths),
         index=None,
         key=key,
+        bind="query-params" if linked else None,
         persist_state="session",
         disabled=disabled,
         placeholder="Choose one",

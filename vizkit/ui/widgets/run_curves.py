@@ -61,6 +61,8 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> No
     if metrics and not at:
         st.caption(no_steps([run.name]))
     live = {"epoch": 1, "step": run.status.get("steps") or 0, "minutes": 0}[axes.x]
+    ended = metrics[-1]["epoch"] if metrics else 0
+    points = [point for point in points if point.epoch > ended]  # of one that has ended since, the line would run back
     left, middle, right = st.columns(3)
     loss = by_epoch(metrics, "loss", at, axes, upto)
     rate = [(place, epoch["rate"]) for place, epoch in zip(at, metrics, strict=False)]

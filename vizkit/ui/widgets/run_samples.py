@@ -1,40 +1,57 @@
 """What a run's last epoch says about some validation pictures."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from vizkit.datasets import samples
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
+from vizkit.percent import in_percent
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain
+from vizkit.ui.sidebar.inputs import take
 from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
 
 
 def show(run: RunFolder, whose: str = "of the last epoch") -> None:
     """Pictures with the answer below: a tick, or a cross and what it should have been."""
-    samples = run.read("samples.json")
-    if not samples:
+    shown = run.read("samples.json")
+    if not shown:
         return
     st.markdown(f"**Answers {whose}** to pictures that it does not learn from")
     try:
         recipe = run.recipe
         with st.spinner("Opening validation pictures …"):
-            opened = pictures(recipe.data, recipe.data_seed, tuple(int(sample["index"]) for sample in samples))
+            opened = pictures(recipe.data, recipe.data_seed, tuple(int(sample["index"]) for sample in shown))
     except (DatasetError, RecipeError) as error:
         st.caption(f"The pictures cannot be shown: {plain(error)}")
         return
     images, labels = opened
-    words = [answer(sample, labels) for sample in samples]
+    words = [answer(sample, labels) for sample in shown]
     row(images, words, 96)
+
+
+def choose_own(run: RunFolder) -> None:
+    """In the sidebar a picture of the data of this run; one that is there already stays. To be called in a callback."""
+    with suppress(DatasetError, RecipeError):
+        recipe, shown = run.recipe, run.read("samples.json")
+        known = {"insects": samples.INSECTS, "digits": [name for name in samples.names() if name.startswith("digit ")]}
+        if own := known.get(recipe.data.partition(":")[0]):
+            if st.session_state.get("image") not in own:
+                st.session_state["image"] = own[0]
+        elif shown:
+            rgb, label = (images := open_set(recipe.data, "val", seed=recipe.data_seed))[shown[0]["index"]]
+            take(images.labels[label], rgb)
 
 
 def answer(sample: dict[str, Any], labels: tuple[str, ...]) -> str:
     """ "✓ bee 93 %", or "✗ bee 41 %, is ant"."""
     predicted, label = labels[sample["predicted"]], labels[sample["label"]]
-    words = f"{predicted} {sample['probability']:.0%}"
+    words = f"{predicted} {in_percent(sample['probability'])}"
     return f"✓ {words}" if predicted == label else f"✗ {words}, is {label}"
 
 

@@ -105,7 +105,7 @@ def played(run: RunFolder, axes: run_curves.Axes, source: str, epoch: int) -> No
     run_curves.of_run(run, [], axes, epoch)
     boxes({}, before, "done", result if epoch == len(metrics) else {})
     run_samples.show(run, "of the finished model")
-    look_button(source)
+    look_button(source, run)
 
 
 def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
@@ -274,7 +274,7 @@ def _actions(run: RunFolder) -> None:
                 help="Goes on after the last finished epoch, with the same recipe.",
             )
         if state not in ACTIVE and run.has_model and run.learns_pictures:
-            look_button(f"run:{run.name}")
+            look_button(f"run:{run.name}", run)
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -307,14 +307,14 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def look_button(source: str) -> None:
+def look_button(source: str, run: RunFolder) -> None:
     st.button(
         "Look inside",
         icon=":material/visibility:",
         key="run_look",
-        on_click=_choose_model,
-        args=(source,),
-        help="Opens it in Explore.",
+        on_click=_look_inside,
+        args=(source, run),
+        help="Opens it in Explore, on a picture of the kind that it has learned.",
     )
     st.button(
         "Fine-tune it",
@@ -334,8 +334,9 @@ def _tune(source: str) -> None:
     )
 
 
-def _choose_model(name: str) -> None:
+def _look_inside(name: str, run: RunFolder) -> None:
     """The first of the models in the sidebar: a page of one model shows it."""
+    run_samples.choose_own(run)
     others = [model for model in st.session_state.get("models") or [] if model != name]
     st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
     st.session_state["_run_opened"] = True

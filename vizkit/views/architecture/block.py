@@ -11,7 +11,7 @@ from torch import Tensor
 from vizkit.analysis.remarks.compute import adds
 from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, marks
 from vizkit.figure.canvas.rows import Rows
-from vizkit.figure.numbers import squares
+from vizkit.figure.numbers import limit_of, squares
 from vizkit.figure.saved.plate import Mark
 from vizkit.figure.scales import robust
 from vizkit.geometry import id_at, name_of
@@ -90,8 +90,9 @@ class DrawnBlock(View):
     how: ClassVar = How(
         "Follow the arrows from the tokens on the left; the thick line is the residual stream, to which attention and "
         "MLP only add. A box is a tensor of this image: a line of it is a token, a column a channel, blue is below "
-        "zero, white zero, red above, each up to its own largest number. Boxes are as large as their tensors: a token "
-        "is equally high everywhere, a channel equally wide. Click a box to open it.",
+        "zero, white zero, red above, each on a scale of its own: 99 of 100 of its numbers lie within the strongest "
+        "colours. Boxes are as large as their tensors: a token is equally high everywhere, a channel equally wide. "
+        "Click a box to open it.",
         r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X'))",
         "which of the numbers matter for the answer.",
         "Dosovitskiy et al. 2020, eq. 2 and 3; Vaswani et al. 2017, eq. 1",
@@ -112,6 +113,8 @@ class DrawnBlock(View):
         nodes = list(nodes_of(tensors))
         wide, narrow = (placed(nodes, *size) for size in (WIDE, PHONE))
         yield Said(sentence(tensors, index + 1))
+        if (count := len(of.layers[index].query_ids)) > 1:
+            yield Line(f"Of window {window_of(of, index) + 1} of {count}, which holds the patch under the cursor.")
         drawn = Canvas(
             "vizkit_block",
             {"nodes": [packed(each) for each in nodes], "diagrams": [sent(wide), sent(narrow)], "part": part},
@@ -137,11 +140,16 @@ def taken_apart(of: Subject, index: int) -> BlockParts:
         raise NotApplicable(of.seen.no_attention + ".")
     if of.changes.model:
         raise NotApplicable("A block is taken apart in the model as it is, without changes of its attention.")
+    window = window_of(of, index)
+    return of.kept(("block", index, window), lambda: block_parts(of.loaded, of.pixels, index, window=window))
+
+
+def window_of(of: Subject, index: int) -> int:
+    """That of a layer in which the patch under the cursor stands, from 0."""
     recorded = of.layers[index]
     token = id_at(recorded.query, of.asked) if recorded.query.grid else None
     found = (recorded.query_ids == token).any(1).nonzero().flatten().tolist() if token is not None else []
-    window = found[0] if len(recorded.query_ids) > 1 and found else 0
-    return of.kept(("block", index, window), lambda: block_parts(of.loaded, of.pixels, index, window=window))
+    return found[0] if found else 0
 
 
 def tensors_of(parts: BlockParts, head: int) -> dict[str, Tensor]:
@@ -229,11 +237,12 @@ def opened(of: Subject, values: Tensor, part: str, number: int, head: int) -> It
     title, formula, words = PARTS[part]
     whose = f" of head {head + 1}" if part in OF_A_HEAD else ""
     axes, shape = "query × key" if part in SQUARE else "token × channel", " × ".join(f"{n:,}" for n in values.shape)
-    picture = squares(plain(values), TENSOR_PX)
+    drawn = plain(values)
+    picture = squares(drawn, TENSOR_PX)
     said: list[Block] = [Heading(f"{title}{whose}: {axes}, {shape}"), Line(words), Formula(formula)]
     if part in CODE and family(of.loaded.model).TITLE == "ViT":
         said.append(Link("The code of this part", FromParts(block=number, part=CODE[part])))
-    caption = f"{spread(values[values.isfinite()])}; blue below 0, red above"
+    caption = f"{spread(values[values.isfinite()])}; blue below 0, red above, strongest from ±{limit_of(drawn):.3g}"
     yield side_by_side(said, Picture(picture, f"{title}, {shape} numbers", caption, picture.shape[1] / 1000))
 
 
@@ -249,13 +258,23 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
         rows = rows_for_browser(values, parts.attention)
         yield Map(rows, of.asked, "A row of the softmax in", "weight of a key", room=False)
     elif part == "scores":
-        reached = values[values.isfinite() & (values > MASKED)]
+        own = values[parts.attention.query_ids == token]  # rows differ by what no softmax sees, so each has its scale
+        reached = own[own.isfinite() & (own > MASKED)]
         low, top = float(reached.min()), float(reached.max())
-        yield Heading(f"Scores of {name} with every key")
-        ids, keys, special = parts.attention.query_ids.numpy(), parts.attention.key_ids.numpy(), tokens.special
-        floored = values.clamp(min=low).numpy()
-        scale = robust([reached.numpy()])
-        rows = Rows(floored, tokens.grid, tokens.grid, ids, keys, special, special, (low, top), scale, "similarity")
+        yield Heading(f"Scores of {name} with every key, {low:.2f} to {top:.2f}".replace("-", "−"))
+        keys, special = parts.attention.key_ids.numpy(), tokens.special
+        rows = Rows(
+            own.clamp(min=low).numpy(),
+            tokens.grid,
+            tokens.grid,
+            np.array([token]),
+            keys,
+            special,
+            special,
+            (low, top),
+            robust([reached.numpy()]),
+            "similarity",
+        )
         yield Map(rows, of.asked, "A row of the scores in", "score of a key", room=False)
     else:
         own = parts.attention.query_ids

@@ -4,6 +4,7 @@ from math import prod
 
 from vizkit.models import Loaded
 from vizkit.models.probes.flow import Group, Shape, Step, changed_between, flow, tokens_in
+from vizkit.percent import in_percent
 from vizkit.views.subject import Subject
 
 
@@ -49,7 +50,7 @@ def shape(numbers: Shape) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole and (part == 0 or part / whole >= 0.005) else "under 1%" if whole else "none"
+    return in_percent(part / whole) if whole else "none"
 
 
 def amount(count: int) -> str:

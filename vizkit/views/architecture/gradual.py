@@ -16,6 +16,7 @@ from vizkit.geometry import id_of, name_of, pixel_box
 from vizkit.models.families.gradual_reduction import token_sets
 from vizkit.models.probes.flow import Step
 from vizkit.models.probes.unreduced import unreduced
+from vizkit.percent import in_percent
 from vizkit.traces import Tokens
 from vizkit.views.architecture.counted import amount, share, steps_of, total
 from vizkit.views.blocks import Block, Chart, Heading, Map, Metrics, Numbers, Picture, Said, first_said, side_by_side
@@ -110,11 +111,10 @@ def stage(of: Subject, tokens: Tokens, sets: Sequence[Tokens], left: float) -> I
     special = "".join(f" + [{name}]" for name in tokens.special)
     yield Heading(f"{f'After block {before}' if before else 'At first'}: {rows * columns}{special}")
     size = f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
-    words = (
-        f"{rows} × {columns} tokens of {size} pixels · {who(before, sets.count(tokens), depth)} · {left:.0%} of the "
-    )
+    seen_by = who(before, sets.count(tokens), depth)
+    words = f"{rows} × {columns} tokens of {size} pixels · {seen_by} · {in_percent(left)} of the contrast"
     alt = f"{rows} × {columns} tokens, each in the mean colour of its pixels"
-    yield Picture(token_colours(seen, grid, cell), alt, f"{words}contrast")
+    yield Picture(token_colours(seen, grid, cell), alt, words)
     box = pixel_box(tokens, id_of(tokens, cell), (seen.shape[0], seen.shape[1])) or (0, 0, 1, 1)
     x0, y0, x1, y1 = (round(edge) for edge in box)
     own = np.ascontiguousarray(seen[y0:y1, x0:x1])

@@ -10,6 +10,7 @@ from vizkit.analysis.remarks.data_size import worth
 from vizkit.figure.evaluation.accuracy_cost import FAMILIES, Point, accuracy_cost
 from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.models.probes.multiply_adds import work_of
+from vizkit.percent import in_percent
 from vizkit.training.architectures import sketched
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, Size, Worth, worths
 from vizkit.training.recipe import RecipeError
@@ -101,8 +102,8 @@ class IsItWorthIt(View):
         lines = [
             {
                 "Model": row.words,
-                "Test": f"{each.mean:.1%}",
-                "95 % interval": f"{each.low:.1%} to {each.high:.1%}",
+                "Test": in_percent(each.mean, 1),
+                "95 % interval": f"{in_percent(each.low, 1)} to {in_percent(each.high, 1)}",
                 "Seeds": f"{each.seeds}",
                 "Multiply–adds": amount(costs[row.variant]),
                 "Minutes": f"{fmean(row.minutes):.1f}",

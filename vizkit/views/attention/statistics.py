@@ -182,11 +182,12 @@ def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
 
 
 def farthest(layers: Sequence[Layer]) -> tuple[int, int]:
-    """The layer and the head, both from 1, that attends farthest on average; the first of layers without places."""
+    """The layer and the head, both from 1, that attends farthest on average and is no sink; the first of layers without
+    places."""
     reach = {
-        (at, head): float(px)
+        (at, head): float(px) * (float(sink) < attention.SINK)
         for at, each in enumerate(layers, 1)
-        for head, px in enumerate(each.distance_px.nan_to_num(0.0), 1)
+        for head, (px, sink) in enumerate(zip(each.distance_px.nan_to_num(0.0), each.sink, strict=True), 1)
     }
     return max(reach, key=lambda each: reach[each])
 
@@ -211,5 +212,5 @@ def numbers(mean: Sequence[Layer]) -> dict[str, np.ndarray]:
     return {
         f"layer{number}_{name}": getattr(layer, name).numpy()
         for number, layer in enumerate(mean, 1)
-        for name in ("distance_px", "entropy", "effective", "padding", "itself")
+        for name in ("distance_px", "entropy", "effective", "padding", "itself", "sink")
     }

@@ -13,6 +13,7 @@ from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import curves, heat_map
 from vizkit.figure.scales import SHARES, robust
 from vizkit.geometry import pixel_box
+from vizkit.percent import in_percent
 from vizkit.views.attention.walk_row import Row
 from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Map, Picture, Said
 from vizkit.views.subject import Subject
@@ -134,7 +135,7 @@ def facts(row: Row, place: int) -> Mapping[str, str]:
     return {
         **{name: number(value) for name, value in written.items()},
         "key": row.key_name(place),
-        "weight": f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %",
+        "weight": in_percent(share),
         "rank": str(1 + int((row.weights > share).sum())),
     }
 

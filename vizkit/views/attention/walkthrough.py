@@ -13,6 +13,7 @@ from vizkit.analysis.remarks.remark import counted, percent
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.parts import Parts, attention_parts
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens, tolerance
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
 from vizkit.views.attention.walk_steps import COUNT, on_paper, steps
@@ -44,7 +45,7 @@ class WalkThrough(View):
     head: str = choice(
         "Head",
         heads,
-        "“strongest”: that with the largest weight on another patch.",
+        "“strongest”: that with the largest weight of this query on a patch.",
         default=STRONGEST,
         key="walk_head",
     )
@@ -149,11 +150,9 @@ class WalkThrough(View):
 
 
 def strongest(parts: Parts, position: int) -> int:
-    """The head, from 0, with the largest weight of this query on another patch."""
-    keys, special = parts.key_ids, len(parts.key_tokens.special)
-    own = parts.query_ids[position] if parts.tokens == parts.key_tokens else -1
-    others = (keys >= special) & (keys != own)
-    return int((parts.weights[:, position] * others).amax(-1).argmax())
+    """The head, from 0, with the largest weight of this query on a patch, as the maps of all heads show it."""
+    patches = parts.key_ids >= len(parts.key_tokens.special)
+    return int((parts.weights[:, position] * patches).amax(-1).argmax())
 
 
 def whose(row: Row) -> str:
@@ -213,7 +212,7 @@ def sharpness(row: Row) -> str:
     rows, own = saturation(row.head.weights[None]), saturation(row.parts.weights)
     largest, entropy = float(rows.largest[0, row.position]), float(rows.entropy[0, row.position])
     return (
-        f"largest weight {largest:.1%} · entropy {entropy:.2f} of 1 (mean of this head "
+        f"largest weight {in_percent(largest)} · entropy {entropy:.2f} of 1 (mean of this head "
         f"{float(rows.entropy.mean()):.2f}, of the model's own {float(own.entropy.mean()):.2f})"
     )
 

@@ -6,6 +6,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Literal
 
+from torch import nn
+
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.analysis.distillation.agreement import standard_error
 from vizkit.analysis.remarks.compute import most_and_least, worth
@@ -17,6 +19,7 @@ from vizkit.models import family
 from vizkit.models.probes.cost import Measured, measure, tokens_of
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
+from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
 from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
@@ -45,13 +48,14 @@ def size(bytes_: int) -> str:
 
 
 QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "right": ("Right answers", "{:.1%}".format),
+    "right": ("Right answers", partial(in_percent, decimals=1)),
     "test": ("Tested on", str),
     "parameters": ("Parameters", amount),
     "multiply_adds": ("Multiply–adds", amount),
     "published": ("As published", str),
-    "answering_bytes": ("Memory, inference", size),
-    "learning_bytes": ("Memory, training", size),
+    "weights": ("Weights", str),
+    "answering_bytes": ("Memory of a pass, beside the weights", size),
+    "learning_bytes": ("Memory of a training step, beside the weights", size),
     "one": ("Time, one image", str),
     "many": ("Time of each of many at once", str),
     "images_per_s": ("Images per second", "{:.3g}".format),
@@ -157,6 +161,13 @@ class Cost(View):
             yield Line(f"{words} has not been measured yet.")
 
 
+def weights_in_words(model: nn.Module) -> str:
+    """What they take as they are loaded, and at which precision."""
+    parameters = [*model.parameters()]
+    kinds = sorted({str(each.dtype).removeprefix("torch.") for each in parameters})
+    return f"{size(sum(each.nbytes for each in parameters))}, {' and '.join(kinds)}"
+
+
 # ---- one model -------------------------------------------------------------------------------------------------------
 def facts(of: Subject) -> Facts:
     """What is known of a model without asking it."""
@@ -169,6 +180,7 @@ def facts(of: Subject) -> Facts:
         **tested(source_of(of).partition(":")[2]),
         "parameters": loaded.parameters,
         "multiply_adds": counted(loaded),
+        "weights": weights_in_words(loaded.model),
         **({"published": published(paper)} if paper else {}),
         "input": f"{width} × {height} pixels",
         "tokens": " → ".join(f"{each:,}" for each in tokens_of(loaded)) or "–",

@@ -1,8 +1,8 @@
 """Receptive field: what a unit can see, what it mostly uses, and the same of transformers on one axis."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,12 +23,15 @@ from vizkit.models.probes.convolution.field_table import formula, rows_of
 from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
+from vizkit.percent import in_percent
 from vizkit.views.blocks import (
     Blocks,
     Chart,
     Columns,
     Folded,
     Heading,
+    Job,
+    Later,
     Line,
     Numbers,
     Part,
@@ -44,9 +47,10 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 SAMPLES = 8
-CAN_SEE, USES, ATTENDS = "can see", f"{MOST:.0%} of the effect", "mean attention distance"
+CAN_SEE, USES, ATTENDS = "can see", f"{in_percent(MOST)} of the effect", "mean attention distance"
 TRANSFORMERS = ("vit", "swin")
 Fields = tuple[EffectiveField, ...]
+Progress = Callable[[int, int], None]
 OVER_SAMPLES: "WeakKeyDictionary[torch.nn.Module, Fields]" = WeakKeyDictionary()  # the same for every picture
 
 
@@ -94,9 +98,11 @@ class ReceptiveField(View):
     def show(self, of: Sequence[Subject]) -> Blocks:
         cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
         if not set(cnns) & set(of):
-            yield Line(f"Your models have no convolution; shown: {cnns[0].name}, which knows the same data.")
+            same = set(of[0].loaded.labels) == set(cnns[0].loaded.labels)
+            knows = "which knows the same classes" if same else f"which was trained on {data_of(of[0].loaded)} alone"
+            yield Line(f"Your models have no convolution; shown: {cnns[0].name}, {knows}.")
         pictures = [(Part(partial(self.on_picture, each, len(cnns) > 1)),) for each in cnns]
-        chart = Part(partial(self.by_depth, cnns, transformers))  # when the picture is there: it takes longer
+        chart = Part(partial(self.by_depth, of[0], cnns, transformers))
         if len(cnns) > 1:
             yield Columns(tuple(pictures))
             yield chart
@@ -109,10 +115,22 @@ class ReceptiveField(View):
         yield Folded("Before transformers: what each network brought", ancestors)
         yield Numbers(partial(as_arrays, cnns, self.over))
 
-    def by_depth(self, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Blocks:
-        lines = [line for each in cnns for line in of_cnn(each, self.over)]
-        lines += [line for each in transformers for line in of_transformer(each, self.over)]
-        yield Chart(by_depth(lines), "How far units can see and how far they look, by depth of the network")
+    def by_depth(self, of: Subject, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Blocks:
+        """When the picture is there: gradients of a transformer take seconds."""
+
+        def lines(each: Subject, progress: Progress) -> list[Reaches]:
+            return [*(of_cnn if each in cnns else of_transformer)(each, self.over)]
+
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
+            if len(found) == len(jobs):
+                every = [line for job in jobs for line in found[job.key]]
+                yield Chart(by_depth(every), "How far units can see and how far they look, by depth of the network")
+
+        jobs = tuple(
+            Job(("reach", each.name, each.weights, self.over), f"Gradients of {each.name}", partial(lines, each))
+            for each in (*cnns, *transformers)
+        )
+        yield Later(of, jobs, show)
 
     def on_picture(self, of: Subject, named: bool) -> Blocks:
         """The field on the chosen picture, with its sentence."""

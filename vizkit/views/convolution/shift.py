@@ -12,6 +12,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure import shift
 from vizkit.image import RGB, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
+from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Answered,
@@ -119,7 +120,7 @@ def words(of: Subject, answers: Moved, distance_px: int) -> str:
     before, after = (answers.logits[each, 0] for each in (DISTANCES_PX.index(0), at))
     (first, share), *_ = head.top(before, 1)
     now = float(head.values(after)[first])
-    return f"{of.name} · {of.loaded.label(first)}: {share:.1%} unmoved, {now:.1%} moved · {cosine}"
+    return f"{of.name} · {of.loaded.label(first)}: {in_percent(share)} unmoved, {in_percent(now)} moved · {cosine}"
 
 
 @cache

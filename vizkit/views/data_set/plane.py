@@ -16,7 +16,17 @@ from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import choice, number, text
-from vizkit.views.data_set.recorded import AT_ONCE, OfData, Progress, Step, answer_of, described, grid
+from vizkit.views.data_set.recorded import (
+    AT_ONCE,
+    OfData,
+    Progress,
+    Step,
+    answer_of,
+    described,
+    errors_of,
+    grid,
+    true_label,
+)
 from vizkit.views.rules import words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -85,8 +95,10 @@ class Plane(OfData):
         if plane is None:
             return
         rows = chosen_of(self.chosen, len(found))
-        right, known = int(found.right.sum()), int(found.known.sum())
-        said = on_the_map(right, known, plane.purity, plane.chance, SPACES[self.space], classifies=found.classifies)
+        known, planted = int(found.known.sum()), sum(true_label(found, row) is not None for row in range(len(found)))
+        right, classifies = known - int(errors_of(found).sum()), found.classifies
+        by = SPACES[self.space]
+        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=classifies)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
         yield from self.notes(found)
@@ -115,7 +127,7 @@ class Plane(OfData):
 
     def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
         """The chosen pictures; without any the surest errors, or else the least sure answers."""
-        wrong = np.flatnonzero(found.known & ~found.right)
+        wrong = np.flatnonzero(errors_of(found))
         order = np.argsort(found.probability, kind="stable")
         what, first = "Least sure answers", order
         if not found.classifies:
@@ -135,8 +147,9 @@ def colouring(found: Recorded, what: str) -> Colouring:
     if what in ("answer", "error", "confidence") and not found.classifies:
         raise NotApplicable(f"{found.model} gives features, not classes: colour the points by their labels.")
     if what == "error":
-        kind = np.where(found.known, np.where(found.right, 0, 1), -1)
-        return by_kind(kind, ("right", "wrong"), "", tuple(MARKS.values()))
+        if not found.known.any():
+            raise NotApplicable(f"{found.model} knows none of these labels, so no answer is right or wrong.")
+        return by_kind(np.where(found.known, errors_of(found), -1), ("right", "wrong"), "", tuple(MARKS.values()))
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
     if what == "entropy":
@@ -157,7 +170,8 @@ def colouring(found: Recorded, what: str) -> Colouring:
 
 
 def mistakes(found: Recorded, rows: Sequence[int]) -> tuple[int, int, list[tuple[str, str]]]:
-    wrong = [row for row in rows if found.known[row] and not found.right[row]]
+    errors = errors_of(found)
+    wrong = [row for row in rows if errors[row]]
     return len(wrong), len(rows), [(found.labels[found.target[row]], answer_of(found, row)) for row in wrong]
 
 

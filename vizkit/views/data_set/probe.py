@@ -4,13 +4,14 @@ from functools import partial
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import ceiling
 from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
 from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, side_by_side
-from vizkit.views.data_set.recorded import OfData, Progress, Step
+from vizkit.views.data_set.recorded import OfData, Progress, Step, true_label
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -58,5 +59,7 @@ class Probe(OfData):
         table = [{"": name} | dict(zip(columns, each.round(1).tolist(), strict=True)) for name, each in shares.items()]
         yield side_by_side(chart, Table(tuple(table), "Accuracies with their 95 % intervals"), widths=(3, 2))
         yield Line(f"{len(result.rows):,} pictures in {result.folds} folds.")
+        if planted := sum(true_label(found, row) is not None for row in result.rows.tolist()):
+            yield Line(ceiling(planted, len(result.rows)))
         yield from self.notes(found)
         yield Numbers(lambda: {"accuracy": [*shares.values()], "pictures": result.rows})

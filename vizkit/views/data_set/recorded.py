@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from jaxtyping import Bool
 
 from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.planted import Planted, planted
-from vizkit.evaluation.classes import EvaluationError
+from vizkit.evaluation.classes import UNKNOWN, EvaluationError
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url, seen
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
@@ -28,6 +30,7 @@ from vizkit.views.view import View
 
 PLANTED = "planted"
 NAMES = WORDS | {PLANTED: "planted faults"}
+HARD = "insects:hard"
 MARKED = (0, 0.4)  # of the first label so many have a mark in the corner
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
@@ -45,8 +48,11 @@ class Step:
 
 
 def offered(of: Sequence[Subject], view: "OfData") -> list[str]:
-    """First one whose faults are known, where the view looks for such."""
-    return [*([PLANTED] if view.faults else []), *sets(of)]
+    """First one whose faults are known, where the view looks for such; where it looks for errors, one that has some."""
+    known = sets(of)
+    if view.faults:
+        return [PLANTED, *known]
+    return sorted(known, key=lambda name: name != HARD) if known[0] == "insects" else known
 
 
 class OfData(View):
@@ -183,15 +189,36 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
     )
 
 
+def true_label(found: Recorded, row: int) -> int | None:
+    """Of a picture whose label was planted wrong."""
+    source = found.images.source
+    return source.wrong.get(int(found.rows[row])) if isinstance(source, Planted) else None
+
+
+def errors_of(found: Recorded) -> Bool[np.ndarray, " picture"]:
+    """Where the model is wrong: a label that was planted wrong is no error of its own."""
+    classes = dict(zip(found.target.tolist(), found.truth.tolist(), strict=True))
+    true = [true_label(found, row) for row in range(len(found))]
+    pairs = zip(true, found.truth.tolist(), strict=True)
+    truth = np.array([own if label is None else classes.get(label, UNKNOWN) for label, own in pairs])
+    return found.known & (truth != UNKNOWN) & (found.answer != truth)
+
+
+def label_of(found: Recorded, row: int) -> str:
+    label, true = found.labels[found.target[row]], true_label(found, row)
+    return label if true is None else f"{label} (planted; it is {found.labels[true]})"
+
+
 def tile(found: Recorded, row: int, rgb: RGB) -> dict[str, Any]:
     answers = []
     if found.classifies:
-        sure = {"sure": round(100 * found.probability[row]), "right": bool(found.right[row])}
+        right = None if not found.known[row] else not errors_of(found)[row]
+        sure = {"sure": round(100 * found.probability[row]), "right": right}
         answers = [{"model": found.model, "answer": answer_of(found, row)} | sure]
     return {
         "picture": data_url(rgb, 2 * SIDE_PX, 2 * SIDE_PX),
         "wide": rgb.shape[1] / rgb.shape[0],
-        "label": found.labels[found.target[row]],
+        "label": label_of(found, row),
         "place": found.keys[row],
         "answers": answers,
     }
@@ -205,6 +232,6 @@ def answer_of(found: Recorded, row: int) -> str:
 
 
 def described(found: Recorded, row: int) -> str:
-    label = found.labels[found.target[row]]
-    answered = f"answered {answer_of(found, row)}, {found.probability[row]:.0%}"
+    label = label_of(found, row)
+    answered = f"answered {answer_of(found, row)}, {in_percent(found.probability[row])}"
     return f"{label}, {answered}" if found.classifies else label

@@ -11,6 +11,7 @@ from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
 from vizkit.figure.scales import OWN, SHARES, Scale
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
@@ -124,7 +125,11 @@ class Shortcuts(OfData):
         }
         yield Table(
             tuple(
-                {"Pictures": name, "Right, %": round(100 * value), "95 % interval": f"{low:.0%} to {high:.0%}"}
+                {
+                    "Pictures": name,
+                    "Right, %": round(100 * value),
+                    "95 % interval": f"{in_percent(low)} to {in_percent(high)}",
+                }
                 for name, each in cases.items()
                 for value, low, high in (ends(each),)
             ),

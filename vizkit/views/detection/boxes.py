@@ -80,7 +80,7 @@ class Boxes(OfScene, View):
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
         yield Said(of_found(counts, self.score, given.title))
-        if given.number == self.usual:
+        if given.number == OFFERED[0]:
             yield Link("A scene where it fails", replace(self, scene=OFFERED[1]))
         arrays = {name: getattr(said, name).numpy() for name in said._fields}
         spoken = speaks.get(query, np.zeros(made.grid))

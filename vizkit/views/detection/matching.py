@@ -13,7 +13,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Link, Numbers, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, OfScene, depth
+from vizkit.views.detection.scene import BUNDLED, OfScene, depth, drawn_scene
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -29,6 +29,7 @@ def weight(label: str, default: float, most: float, help: str, name: str) -> Any
 class Matching(OfScene, View):
     """While it learns, each thing is given to one query: the assignment that costs least in all."""
 
+    scene: int = drawn_scene(DIFFERING, "det_match_scene")
     layer: int | None = layer(
         "After layer",
         "Of the decoder: the answers of all are matched.",
@@ -43,7 +44,6 @@ class Matching(OfScene, View):
     )
     overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
 
-    usual = DIFFERING
     shows = "Queries matched with things"
     how = How(
         "Each thing (whole frame) gets one query (dashed frame); a line joins their middles. In the matrix blue frames "

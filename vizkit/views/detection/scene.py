@@ -110,26 +110,21 @@ class Given:
         return self.frames(said.labels, said.boxes_cxcywh, said.queries, notes), counts
 
 
+def drawn_scene(default: int, key: str = "det_scene") -> Any:
+    help = "Of those that no model of ours has learned from."
+    more: dict[str, Any] = {"more": True, "typed": True, "when": lambda view: view.source == SCENE}
+    return number("Scene", 1, SCENES, default, help, key=key, **more)
+
+
 @dataclass(frozen=True)
 class OfScene:
-    """Views of one picture and what is found in it. `usual`: the scene that the view opens with; `shows`: its title."""
+    """Views of one picture and what is found in it. `shows`: the title."""
 
     source: Literal["scene", "picture"] = choice("Picture", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
-    scene: int = number(
-        "Scene",
-        0,
-        SCENES,
-        0,
-        "Of those that no model of ours has learned from; 0 for the one that this view opens with.",
-        key="det_scene",
-        more=True,
-        typed=True,
-        when=lambda view: view.source == SCENE,
-    )
+    scene: int = drawn_scene(OFFERED[0])
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 
     overlays = False
-    usual = OFFERED[0]
     shows = ""
 
     def title(self, of: Subject) -> str:
@@ -138,7 +133,7 @@ class OfScene:
     @property
     def number(self) -> int:
         """Of the scene, 0 for another picture."""
-        return (self.scene or self.usual) if self.source == SCENE else 0
+        return self.scene if self.source == SCENE else 0
 
     def given(self, of: Subject) -> Given:
         """Raises NotApplicable where the model cannot be opened."""

@@ -19,6 +19,7 @@ from vizkit.analysis.distillation.temperature import against_even, softened
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.figure.class_bars import Axis, reach
 from vizkit.figure.distillation.class_matrix import class_matrix
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
@@ -291,4 +292,6 @@ class TeacherStudent(View):
             "hard distillation": loss.hard_distillation,
         }
         row: dict[str, str | float | None] = {"": name, **{what: f"{value:.3f}" for what, value in cells.items()}}
-        return row | ({"right": f"{loss.right:.1%}", "as the teacher": f"{loss.agrees:.1%}"} if several else {})
+        return row | (
+            {"right": in_percent(loss.right, 1), "as the teacher": in_percent(loss.agrees, 1)} if several else {}
+        )

@@ -9,6 +9,7 @@ from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.figure.evaluation.data_size import Line as Drawn
 from vizkit.figure.evaluation.data_size import teacher_gain
 from vizkit.figure.training.learning_curves import learning_curves
+from vizkit.percent import in_percent
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.groups import (
     DIGITS,
@@ -210,7 +211,7 @@ def row_of(line: Outcome, several: bool) -> dict[str, str | float | None]:
     }
     if several:
         row["Runs"] = f"{line.runs}"
-        row["Test, from … to"] = f"{min(tests):.1%} … {max(tests):.1%}" if tests else None
+        row["Test, from … to"] = f"{in_percent(min(tests), 1)} … {in_percent(max(tests), 1)}" if tests else None
         row["Seeds above no teacher"] = f"{line.above} of {line.pairs}" if line.pairs else None
     return row
 
@@ -222,7 +223,7 @@ def teacher_of(source: str) -> str | None:
 
 
 def percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.1%}"
+    return None if share is None else in_percent(share, 1)
 
 
 def verdict(results: Sequence[Outcome]) -> str:

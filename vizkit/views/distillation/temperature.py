@@ -78,11 +78,17 @@ class Temperature(View):
     def title(self, of: Subject) -> str:
         return f"Softmax at T = {self.temperature:g}"
 
+    def of_model(self, of: Subject) -> bool:
+        """Whether the logits are the model's own: others are typed."""
+        return self.source == MODEL and of.has_model and of.loaded.head.exclusive
+
     def leads(self, block: Block) -> bool:
         return getattr(block, "alt", "") == at_temperature(self.temperature)
 
     def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
+        if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
+            yield Line(f"{of.name} gives {of.loaded.head.gives}: these are the typed logits.")
         classes, axis = Classes.of(logits, names), Axis(log=self.log)
         yield Said(distillation.softened(logits, self.temperature, names))
         yield side_by_side(
@@ -90,7 +96,7 @@ class Temperature(View):
             self.at(logits, classes, self.temperature, axis, "yours"),
             self.dark(logits, classes),
         )
-        if self.source == MODEL and of.has_model:
+        if self.of_model(of):
             yield Answered(of.loaded)
             if not of.loaded.trained:
                 yield Line(f"{of.name} is untrained: its answers mean nothing.")
@@ -112,7 +118,7 @@ class Temperature(View):
 
     def given(self, of: Subject) -> tuple[tuple[str, ...], Tensor]:
         """The names of the classes and their logits. NotApplicable where there are none."""
-        if self.source == TYPED or not of.has_model:
+        if not self.of_model(of):
             try:
                 names, logits = read(self.logits)
             except TypedError as sentence:

@@ -19,6 +19,7 @@ from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.attention.by_layer import by_layer
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models.probes.two_heads import TwoHeads, learned_tokens, two_heads
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, query_row
 from vizkit.views.blocks import (
     Answered,
@@ -253,17 +254,18 @@ def tables(answered: Any, teacher: str) -> Blocks:
     both = share(answered.answers[CLASS], answered.answers[DIST]) or 0.0
     widest = standard_error(min((row.with_label or 0.5 for row in rows), key=lambda p: abs(p - 0.5)), answered.images)
     unknown = "" if answered.labels is not None else " These pictures have no labels of this model."
-    said = f"{answered.images:,} pictures; one standard error is at most {widest:.1%}. The two tokens agree with each "
+    said = f"{answered.images:,} pictures; one standard error is at most {in_percent(widest, 1)}. "
+    said += "The two tokens agree with each "
     paper = [Row(name, label, taught) for name, (label, taught) in AGREEMENT.items()]
     yield side_by_side(
-        Table(lined(rows), "Agreement with label and teacher", f"{said}other on {both:.1%}.{unknown}"),
+        Table(lined(rows), "Agreement with label and teacher", f"{said}other on {in_percent(both, 1)}.{unknown}"),
         Table(lined(paper), "Published", "Published, DeiT-B on ImageNet (Touvron et al. 2021, table 4)."),
     )
 
 
 def lined(rows: Sequence[Row]) -> tuple[Mapping[str, str | float | None], ...]:
     def words(value: float | None) -> str | None:
-        return None if value is None else f"{value:.1%}"
+        return None if value is None else in_percent(value, 1)
 
     return tuple(
         {"": row.name, "with the label": words(row.with_label), "with the teacher": words(row.with_teacher)}

@@ -10,6 +10,7 @@ from vizkit.datasets.opening import open_set
 from vizkit.figure.evaluation.data_size import Line as Drawn
 from vizkit.figure.evaluation.data_size import data_size, in_same_colours
 from vizkit.figure.training.learning_curves import learning_curves
+from vizkit.percent import in_percent
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_findings import UNTAUGHT, findings
 from vizkit.training.experiments.size_results import Outcome, Study, curves, method_of, studies
@@ -105,7 +106,7 @@ class DataSize(View):
         labels = of.made(labels_of, study.data, study.data_seed)
         yield from (Said(said) for said in findings(study))
         lines = [line_of(method, outcomes) for method in METHODS if (outcomes := study.of(method))]
-        reached = ", ".join(f"{line.name} {line.mean[0]:.0%} to {line.mean[-1]:.0%}" for line in lines)
+        reached = ", ".join(f"{line.name} {in_percent(line.mean[0])} to {in_percent(line.mean[-1])}" for line in lines)
         figure = data_size(lines, 1 / len(labels) if labels else None, study.sizes)
         yield Chart(figure, f"Test accuracy against training images: {reached}")
         cells = {

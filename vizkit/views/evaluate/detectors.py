@@ -16,6 +16,7 @@ from vizkit.figure.detection.on_picture import Frame, Panel, Panels
 from vizkit.figure.evaluation.precision_recall import precision_recall
 from vizkit.figure.palette import class_colours
 from vizkit.image import RGB, data_url
+from vizkit.percent import in_percent
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -262,7 +263,7 @@ def between(row: Judged, measure: str) -> tuple[str, str]:
     if value != value:
         return "–", ""
     if measure == "faultless":
-        return f"{value:.1%}", f"{low:.1%} to {high:.1%}"
+        return in_percent(value, 1), f"{in_percent(low, 1)} to {in_percent(high, 1)}"
     return f"{value:.3f}", f"{low:.3f} to {high:.3f}"
 
 

@@ -15,6 +15,7 @@ from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.sequences.word_matrix import WordMatrix
+from vizkit.percent import in_percent
 from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, first_said, side_by_side
 
 OTHERS = "another class"
@@ -43,7 +44,7 @@ def accuracies(found: Outcome) -> Iterator[Block]:
     figure = bars([row.name for row in rows], (100 - shares[:, 0]).tolist(), "wrong answers, % of the pictures")
     more, less = (shares[:, 0] - shares[:, 1]).tolist(), (shares[:, 2] - shares[:, 0]).tolist()
     figure.update_traces(error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False})
-    said = ", ".join(f"{row.name} {row.measures.accuracy.value:.1%} right" for row in rows)
+    said = ", ".join(f"{row.name} {in_percent(row.measures.accuracy.value, 1)} right" for row in rows)
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
 
 
@@ -63,7 +64,7 @@ def row_of(row: Any) -> dict[str, str | float | None]:
     return {
         "Model": row.name,
         "Accuracy, %": round(100 * value, 2),
-        "95 % interval": f"{low:.1%} to {high:.1%}",
+        "95 % interval": f"{in_percent(low, 1)} to {in_percent(high, 1)}",
         "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
         "Loss, nats": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),

@@ -13,6 +13,7 @@ from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
+from vizkit.percent import in_percent
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -275,7 +276,7 @@ def still(found: Outcome, model: int, images: Sequence[int], pictures: ImageSet)
     columns = []
     for image in images:
         label, answer = found.labels[int(found.target[image])], found.answer_of(model, image)
-        words = f"{label}: {answer}, {found.judged[model].probability[image]:.0%}"
+        words = f"{label}: {answer}, {in_percent(found.judged[model].probability[image])}"
         columns.append((Picture(pictures[int(found.rows[image])][0], words, words),))
     for start in range(0, len(columns), 3):
         yield Columns(tuple(columns[start : start + 3]))

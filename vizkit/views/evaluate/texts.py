@@ -10,6 +10,7 @@ import numpy as np
 from vizkit.analysis.remarks.evaluation import texts as remark
 from vizkit.evaluation.measures import Interval, ratio_interval, share_interval
 from vizkit.figure.charts import paired_bars
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.training.sequences.answers import TEXTS, TextAnswers, read
 from vizkit.views.blocks import Block, Chart, Heading, Job, Later, Line, Numbers, Said, Table, side_by_side
@@ -125,7 +126,9 @@ def compared(rows: Mapping[str, tuple[Interval, Interval]], title: str) -> Chart
             error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False}, selector={"name": kind}
         )
     figure.update_xaxes(range=[0, 101])
-    said = ", ".join(f"{name} {whole.value:.1%} and {words.value:.1%}" for name, (whole, words) in rows.items())
+    said = ", ".join(
+        f"{name} {in_percent(whole.value, 1)} and {in_percent(words.value, 1)}" for name, (whole, words) in rows.items()
+    )
     return Chart(figure, f"{title}, {WHOLE} and {WORDS}: {said}", f"{title}, with 95 % intervals")
 
 

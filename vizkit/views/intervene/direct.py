@@ -8,7 +8,7 @@ import numpy as np
 from vizkit.analysis.remarks.interventions import of_contributions
 from vizkit.figure.charts import heat_map
 from vizkit.figure.contributions import contributions
-from vizkit.figure.scales import robust
+from vizkit.figure.scales import SIGNED_SHARES
 from vizkit.heads import ITSELF_IN_WORDS, LIKENESS
 from vizkit.models import pixels_of
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
@@ -87,16 +87,15 @@ class Direct(Decision):
 
 
 def carried(of: Subject, made: "Contributions") -> Blocks:
-    """From which patches the heads carry what they add: of all layers together, and of each, on one scale."""
+    """From which patches the heads carry what they add: of all layers together, and of each, in times its own mean."""
     assert made.places is not None
     places = [made.places.sum(0), *made.places]
     names = ["all layers", *(f"layer {number}" for number in numbered(len(made.places), made.before))]
-    scale = robust([each.numpy() for each in places], signed=True)
     every = [
-        Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", scale=scale)
+        Tile(name, each.numpy(), f"together {_signed(float(each.sum()))}", scale=SIGNED_SHARES)
         for name, each in zip(names, places, strict=True)
     ]
-    yield Heading("From which patches heads carry it, one scale for all layers")
+    yield Heading("From which patches heads carry it, in times an equal share of each layer")
     yield Line("Red speaks for the class, blue against it. What the class token itself holds is not drawn.")
     yield Tiles("", tuple(every), "What heads carry from each patch", tile_px=230)
 

@@ -36,7 +36,8 @@ class TokenNorms(View):
         "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
         "than all others, mostly on plain background: the model stores global information there. In models with "
         "registers the registers have large norms and the patches do not.",
-        r"\lVert x_{l,i} \rVert_2, \quad \text{outlier: above median} + 5\,\text{MAD}",
+        r"\lVert x_{l,i} \rVert_2, \quad \text{outlier: above median} + 5\,\text{MAD of the logarithms, and }"
+        r"\lVert x_i \rVert > 2 \cdot \text{median}",
         "what is stored.",
         "Darcet et al. 2024, fig. 3 and 7",
     )
@@ -57,7 +58,7 @@ class TokenNorms(View):
         figure = token_lengths(lines_of(norms, places), index)
         words: list[Block] = [
             Line(
-                f"patches: median {layer.median:.2f}, longest {longest:.2f} · outliers, above median + 5 MAD = "
+                f"patches: median {layer.median:.2f}, longest {longest:.2f} · outliers, above "
                 f"{layer.threshold:.2f}: {count} of {len(layer.patches)}"
             )
         ]

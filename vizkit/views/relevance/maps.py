@@ -10,9 +10,9 @@ from vizkit.analysis.attribution.methods import METHODS, generic_relevance
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Line, Numbers, Part
 from vizkit.views.controls import choice
-from vizkit.views.relevance.explained import SLOW, TITLES
+from vizkit.views.relevance.explained import SLOW, TITLES, now
 from vizkit.views.relevance.layers import HEAD, layer_names, places_of
-from vizkit.views.relevance.maps_of_one import Coloured, OfOne
+from vizkit.views.relevance.maps_of_one import Coloured, OfOne, gains_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
@@ -109,8 +109,8 @@ class Maps(Coloured):
         return next(iter([*ours, *fast]), "")
 
     def numbers(self, of: Sequence[Subject]) -> dict[str, np.ndarray]:
-        """Every map under the name of its method, of several models with "_1", "_2" after it; without places where
-        there is none."""
+        """Every map under the name of its method, without places where there is none, and behind "_gain" by how much
+        it is better than chance, where that was measured; of several models with "_1", "_2" after it."""
         every: dict[str, np.ndarray] = {}
         for index, each in enumerate(of, 1):
             try:
@@ -124,5 +124,8 @@ class Maps(Coloured):
         target, against = self.asked(of)
         every = {name: self.made(of, name) for name in METHODS if not METHODS[name].slow or name in self.slow}
         maps = {name: each.heat.numpy() for name, each in every.items() if isinstance(each, Explanation)}
-        numbers = {"target": np.array(target), "against": np.array(-1 if against is None else against)}
+        race = self.race(of, [*self.fast(of)[0], *self.slow])
+        gains, _ = gains_of({name: now(of, job) for name, job in race.items()})
+        measured = {f"{name}_gain": np.array([gains[name]] if name in gains else []) for name in METHODS}
+        numbers = measured | {"target": np.array(target), "against": np.array(-1 if against is None else against)}
         return numbers | {name: maps.get(name, np.zeros((0, 0), np.float32)) for name in METHODS}

@@ -7,11 +7,13 @@ from typing import Any, Literal
 
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.remarks import places
 from vizkit.analysis.remarks.maps import agreement, best_map
+from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.scales import Scale, of_evidence
-from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles
+from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import scale
 from vizkit.views.relevance.decision import in_words
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
@@ -25,6 +27,17 @@ class Coloured(Explained):
     """How the values of maps become colours."""
 
     scale: Literal["doublings", "linear"] = scale(key="relevance_scale")
+
+    def race(self, of: Subject, methods: Sequence[str]) -> dict[str, Job]:
+        """What measures how much better than chance these maps are; nothing where that has no meaning."""
+        return {} if of.changes.model or not of.loaded.head.bounded else self.measured(of, methods)
+
+
+def gains_of(scores: Mapping[str, Score]) -> tuple[dict[str, float], str]:
+    """(how much better than chance each map is that was measured, or why none of them is ranked)."""
+    if reason := next((each.undecided for each in scores.values() if each.undecided), ""):
+        return {}, reason
+    return {name: gap for name, each in scores.items() if (gap := gain_of(each)) is not None}, ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +69,8 @@ class OfOne:
         method, (layer, place) = METHODS[self.method], self.view.place(self.of, self.method)
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
         unit = method.measures(self.of.loaded.head.number)
+        covered, what = self.of.covered((found.heat.shape[0], found.heat.shape[1])), f"the evidence of {method.title}"
+        yield Said(first_said(places.where(found.heat, covered, what), places.spread(found.heat, what)))
         yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
         words = [method.asks, method.caveat, method.differs, *found.notes]
         yield Line(f"{' '.join(filter(None, words))} {method.source}.")
@@ -68,7 +83,7 @@ class OfOne:
         yield Heading(f"{self.named}{what}") if self.named else Line(what)
         fast, _ = view.fast(of)
         slow = {name: view.slow_job(of, name) for name in view.slow}
-        race = {} if of.changes.model or not of.loaded.head.bounded else view.measured(of, [*fast, *slow])
+        race = view.race(of, [*fast, *slow])
         jobs = (*slow.values(), *([view.chance(of), *race.values()] if race else ()))
         yield Later(of, jobs, partial(self._small, fast, slow, race))
 
@@ -79,8 +94,7 @@ class OfOne:
         maps = {**fast, **{name: each for name, each in late.items() if isinstance(each, Explanation)}}
         complete = all(job.key in results for job in race.values())  # so that the order changes once
         scores = {name: results[job.key] for name, job in race.items()} if complete else {}
-        reason = next((each.undecided for each in scores.values() if each.undecided), "")
-        gains = {name: gap for name, each in scores.items() if not reason and (gap := gain_of(each)) is not None}
+        gains, reason = gains_of(scores)
         order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
@@ -107,7 +121,7 @@ class OfOne:
             Tile(name, each.heat.numpy(), note, METHODS[method].asks, self._scale(method, each))
             for name, note, (method, each) in zip(names, notes, maps.items(), strict=True)
         ]
-        alt = f"Evidence for {view.what(of)}"
+        alt = f"Evidence for {view.what(of)}, in times an equal share, or on each map's own scale"
         model = of.name if len(self.among) > 1 else ""
         if not pick:
             return Tiles("", tuple(tiles), alt, tile_px=tile_px, of=of)

@@ -12,12 +12,13 @@ from vizkit.analysis.attribution.subject import cell_of_pixel, cells_of, filled
 from vizkit.analysis.remarks.remark import begun
 from vizkit.analysis.trust.deletion import order_of, random_orders
 from vizkit.analysis.trust.scores import Measure, Score, merged
-from vizkit.analysis.trust.table import CHANCE, Row, Tally, gain_of, signed
+from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Tally, gain_of, signed
 from vizkit.analysis.trust.verdict import verdict
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.palette import CLASSES, OTHERS
 from vizkit.image import RGB, data_url, unprepare
+from vizkit.percent import in_percent
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
 from vizkit.views.controls import choice, number, several
 from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, Explained, now
@@ -253,7 +254,7 @@ class Race:
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, np.ndarray]:
-        """The curves of every map, empty where there are none, and those of chance."""
+        """The curves of every map and what the table says of it, empty where there is none, and those of chance."""
         results = self.done()
         arrays: dict[str, np.ndarray] = {}
         both = {name: results[job.key].curves for name, job in self.scored.items()}
@@ -262,6 +263,10 @@ class Race:
             curves = chance if name == CHANCE else both.get(name)
             arrays[f"{name}_deletion"] = np.zeros(0, np.float32) if curves is None else curves.deletion.numpy()
             arrays[f"{name}_insertion"] = np.zeros(0, np.float32) if curves is None else curves.insertion.numpy()
+        figures = {row.method: row.figures for row in self.rows(results)}
+        for name in (*METHODS, CHANCE):
+            own = figures.get(name, {})
+            arrays |= {f"{name}_{each}_score": np.array([own[each].mean] if each in own else []) for each in FIGURES}
         return arrays | {"share": chance.share.numpy()}
 
     def csv(self) -> bytes:
@@ -271,11 +276,6 @@ class Race:
 def shares(start: Score) -> torch.Tensor:
     assert start.chance is not None, "random orders have curves"
     return start.chance.share
-
-
-def in_percent(share: float) -> str:
-    """As short.js writes it beside the pictures."""
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %" if share >= 1e-5 else "0 %"
 
 
 def colour_of(method: str) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.datasets.sequences import gaps
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words, fitting, font
-from vizkit.figure.sequences.arcs import chance
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, WordMatrix, on_white
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Matrix, Paper, Said, first_said
 from vizkit.views.rules import Rule, below, one_of, several
@@ -179,7 +179,7 @@ def on_paper(
             drawn.append(Raster(np.array([[on_white(BLUE, 0.06)]], np.uint8), 0.0, top, width, ROW - 2))
             drawn.append(Raster(np.array([[on_white("#4338ca", 0.32)]], np.uint8), 0.0, top, bar, ROW - 2))
             drawn.append(Words(fitting(choice.word, SIZE, width - 60), 4.0, top + 9, SIZE))
-            drawn.append(Words(chance(choice.probability), width - 4, top + 9, SIZE, INK, "end"))
+            drawn.append(Words(in_percent(choice.probability), width - 4, top + 9, SIZE, INK, "end"))
             top += ROW
         top += 6
     return drawn, top

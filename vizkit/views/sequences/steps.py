@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, tolerance
 from vizkit.views.blocks import Blocks, Proof, Said
 from vizkit.views.controls import number, text_model
@@ -125,8 +126,8 @@ def gathered(layer: Any, token: int, side: Sequence[str]) -> str:
     row = layer.attention.weights[:, token].mean(0)
     own, best = float(row[token]), int(row.argmax())
     most = "at itself" if best == token else f"at “{side[best]}”"
-    rest = "" if best == token else f", at itself with {own:.0%}"
-    share = f"{float(row[best]):.0%} of its weights, mean over heads"
+    rest = "" if best == token else f", at itself with {in_percent(own)}"
+    share = f"{in_percent(float(row[best]))} of its weights, mean over heads"
     return f"In {layer.name} “{side[token]}” looks most {most}: {share}{rest}."
 
 
@@ -159,7 +160,7 @@ def last(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]
     )
     said = (
         f"One score for each of the {len(logits)} words of the vocabulary; {place} “{side[token]}” the most "
-        f"probable word is “{top[0].word}”, {top[0].probability:.1%}."
+        f"probable word is “{top[0].word}”, {in_percent(top[0].probability)}."
     )
     return Step("Output", "Logits", "softmax(W x + b)", said, strips)
 

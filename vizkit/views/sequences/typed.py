@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from vizkit.datasets.sequences import dates
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.controls import text
 from vizkit.views.sequences.known import BUNDLED
@@ -122,4 +123,8 @@ def facts(model: "SequenceModel") -> str:
     """How often this model is right, in words, and how large it is."""
     right, count = model.facts.get("test_accuracy"), model.facts.get("test_images")
     size = f"{model.parameters / 1000:.0f} k parameters"
-    return f"{right:.1%} of {count:,} unseen texts exactly right · {size}" if right is not None and count else size
+    return (
+        f"{in_percent(right, 1)} of {count:,} unseen texts exactly right · {size}"
+        if right is not None and count
+        else size
+    )

@@ -13,6 +13,7 @@ from vizkit.analysis.remarks import swin
 from vizkit.figure.attention.distances import distances
 from vizkit.figure.canvas.rows import Rows
 from vizkit.models import family_of
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import choice
@@ -128,7 +129,7 @@ class Beside(View):
         rows = Rows(row, grid, query_special=(query,), verb="draws")
         loaded = of.loaded
         lines = loaded.head.lines(of.seen.logits, loaded.label, 1) if loaded.trained else []
-        left = " · ".join(f"{name} {share:.0%}" for name, share in rest.items())
+        left = " · ".join(f"{name} {in_percent(share)}" for name, share in rest.items())
         answer = [f"Its answer: {name} ({text})." for name, text in lines]
         parts = answer + ([f"Left out of the picture: {left}."] if left else [])
         yield Map(

@@ -16,6 +16,7 @@ from vizkit.figure.swin.power_laws import power_laws
 from vizkit.models.probes.attention_timing import Layer, Timed, machine, time_layer
 from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
 from vizkit.models.probes.swin_stages import hierarchy, is_swin
+from vizkit.percent import in_percent
 from vizkit.views.blocks import (
     Blocks,
     Chart,
@@ -214,7 +215,7 @@ def whole_model(of: Subject) -> Blocks:
     yield Heading(f"The whole model: {of.name} at {width} × {height} pixels, counted")
     yield Table(
         tuple(
-            {"": part, "multiply–adds": short(count), "share": f"{count / counted.total:.1%}"}
+            {"": part, "multiply–adds": short(count), "share": in_percent(count / counted.total)}
             for part, count in parts.items()
         ),
         "Multiply–adds of the whole model",

@@ -17,6 +17,7 @@ from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
+from vizkit.percent import in_percent
 from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
@@ -111,7 +112,9 @@ class Merging(View):
         else:
             first = pca_rgb(made.before)
             second = turned_to(F.avg_pool2d(even(first.rgb).movedim(-1, 0), 2).movedim(0, -1), made.after)
-            words = [f"colours hold {float(each.explained.sum()):.0%} of the variance" for each in (first, second)]
+            words = [
+                f"colours hold {in_percent(float(each.explained.sum()))} of the variance" for each in (first, second)
+            ]
             colours = [first.rgb, second.rgb]
         counts = ["{} × {} tokens of {} numbers".format(*each.shape) for each in pair]
         said = [f"{count} · {own}" for count, own in zip(counts, words, strict=True)]

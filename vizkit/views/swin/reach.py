@@ -7,6 +7,7 @@ from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.receptive_field import Field, holding, reached_after, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, strangers
 from vizkit.figure.swin.reach import growth, reach
+from vizkit.percent import in_percent
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Blocks, Chart, Heading, Line, Map, Numbers, Said, side_by_side
 from vizkit.views.controls import layer
@@ -83,7 +84,7 @@ class Reach(View):
         yield Line(framed(end, field, blocks[number - 1], number, len(blocks)))
         yield from round_the_edge(blocks)
         names = [str(each) for each in range(1, len(blocks) + 1)]
-        words = ("can reach it", f"holds {HELD:.0%} of rollout")
+        words = ("can reach it", f"holds {in_percent(HELD)} of rollout")
         figure = growth(names, [each.share for each in fields], shares, words, of_stages(blocks))
         yield Chart(figure, "Share of the image that can reach the token, block by block")
         yield Numbers(

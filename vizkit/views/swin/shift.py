@@ -25,6 +25,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.windows import windows as drawn
 from vizkit.geometry import name_of
 from vizkit.models.probes.swin_stages import own_mask
+from vizkit.percent import in_percent
 from vizkit.traces import PADDING, Tokens
 from vizkit.views.blocks import (
     Block,
@@ -211,7 +212,7 @@ def sentences(windows: Layout, window: int, position: int, weights: Tensor, head
     if heads:
         whom = "itself" if best == position else names[best]
         weighed = f"Softmax turns scores into weights (mean of {heads} heads): {names[position]} attends most, "
-        weighed += f"{float(weights[position, best]):.1%}, to {whom}."
+        weighed += f"{in_percent(float(weights[position, best]))}, to {whom}."
     else:
         weighed = f"If all contents were equal, softmax would give equal weights: 1/{seen} for each key that may be "
         weighed += "seen."
@@ -264,5 +265,5 @@ def facts(windows: Layout, window: int, position: int) -> Blocks:
         for n, k, empty in members(windows, window)
     )
     share = f"{int(may_meet.sum()):,} of {len(may_meet)}² = {may_meet.numel():,} pairs may see each other: "
-    share += f"{float(may_meet.float().mean()):.0%}"
+    share += in_percent(float(may_meet.float().mean()))
     yield Table(rows, "The regions of the window", f"Window {window + 1} of {windows.count}. {share}")

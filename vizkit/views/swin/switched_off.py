@@ -15,6 +15,7 @@ from vizkit.figure.charts import paired_bars
 from vizkit.models import Loaded, pixels_of
 from vizkit.models import trace as traced
 from vizkit.models.probes.swin_changes import changed
+from vizkit.percent import in_percent
 from vizkit.traces import Trace
 from vizkit.views.blocks import (
     Answered,
@@ -100,7 +101,7 @@ class SwitchedOff(View):
             "Rollout with and without what is switched off",
             tile_px=220,
         )
-        differs = Line(f"{total_variation(*rolled):.1%} of the rollout lies elsewhere than before")
+        differs = Line(f"{in_percent(total_variation(*rolled))} of the rollout lies elsewhere than before")
         yield side_by_side((tiles, differs), answers(of, names, both))
         arrays = {"rollout": rolled, "logits": [each.logits for each in both]}
         kinds = ("as_it_is", "changed")

@@ -14,6 +14,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.window_parts import WindowParts, window_parts
+from vizkit.percent import in_percent
 from vizkit.traces import PADDING, Attention
 from vizkit.views.blocks import (
     Blocks,
@@ -29,7 +30,7 @@ from vizkit.views.blocks import (
     first_said,
     side_by_side,
 )
-from vizkit.views.controls import head, layer
+from vizkit.views.controls import layer, most_heads, number
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import SHIFTS, in_windows, place, token_at, within
 from vizkit.views.view import How, View
@@ -45,7 +46,8 @@ class Window(View):
     block: int | None = layer(
         "Block", "Counted through all stages.", default=SHIFTS, plays=True, runs=True, key="swin_block"
     )
-    head: int | None = head(key="window_head")
+    # Not their mean: the mean of each head's softmax is not the softmax of the mean scores.
+    head: int = number("Head", 1, most_heads, 1, key="window_head")
 
     alone = True
     how = How(
@@ -60,18 +62,16 @@ class Window(View):
     )
 
     def title(self, of: Subject) -> str:
-        which = "mean of heads" if self.head is None else f"head {self.head}"
-        return f"Attention in a window: block {place(of, self.block).index + 1}, {which}"
+        return f"Attention in a window: block {place(of, self.block).index + 1}, head {self.head}"
 
     def show(self, of: Subject) -> Blocks:
         here = place(of, self.block)
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
         count, token = len(parts.relative), token_at(of, parts.tokens)
-        chosen = None if self.head is None else min(self.head, count) - 1
-        row = Row(parts, each, token, chosen)
+        row = Row(parts, each, token, min(self.head, count) - 1)
         yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
         yield side_by_side(*((Heading(words), mapped(of, row, name)) for name, words in NAMES.items()))
-        yield Line(here.words() + (f" · the last is shown for head {self.head}" if (self.head or 0) > count else ""))
+        yield Line(here.words() + (f" · the last is shown for head {self.head}" if self.head > count else ""))
         masked = int(parts.masked[row.at].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
         yield Line(f"{name_of(parts.tokens, token)} · window {row.at[0] + 1} of {len(parts.ids)} · {hatched}")
@@ -112,12 +112,12 @@ class Window(View):
 
 @dataclass(frozen=True)
 class Row:
-    """Of a layer taken apart the row of one token, in one head or in the mean of all."""
+    """Of a layer taken apart the row of one token in one head."""
 
     parts: WindowParts
     sides: Sides
     token: int
-    head: int | None
+    head: int
 
     @property
     def at(self) -> tuple[int, int]:
@@ -131,14 +131,13 @@ class Row:
 
     def of(self, matrix: Tensor) -> np.ndarray:
         """Of (head, query, key) of the window."""
-        own = matrix[:, self.at[1]]
-        return self.laid(own.mean(0) if self.head is None else own[self.head])
+        return self.laid(matrix[self.head, self.at[1]])
 
     def weights(self, name: str) -> np.ndarray:
         return self.of(getattr(self.sides, name)[self.at[0]])
 
     def steps(self) -> dict[str, np.ndarray]:
-        """The scores before softmax add up, the mean of heads as well."""
+        """The scores before softmax add up."""
         return {"content": self.of(self.parts.content[self.at[0]]), "bias": self.of(self.parts.relative)}
 
 
@@ -201,8 +200,8 @@ def step_by_step(row: Row) -> Blocks:
         charts.append(Chart(figure, title, title))
     yield side_by_side(*charts)
     words = [
-        f"{'Mean over heads' if row.head is None else f'Head {row.head + 1}'}; the first three share one scale; rows "
-        "and columns are those of the grid; framed: the token itself.",
+        f"Head {row.head + 1}; its weights are the softmax of these scores.",
+        "The first three share one scale; rows and columns are those of the grid; framed: the token itself.",
         *(["Hatched: masked, −100 is added and nothing is left."] if hidden.any() else []),
         *(["Struck through: padding."] if padded.any() else []),
     ]
@@ -228,8 +227,8 @@ def padding(parts: WindowParts, token: int) -> Blocks:
     yield Line(
         f"Windows of {window[0]} × {window[1]} do not divide {grid[0]} × {grid[1]} tokens, so {size[0] - grid[0]} rows "
         f"and {size[1] - grid[1]} columns of zeros are added. No mask is made for them; that of a shift covers some by "
-        f"chance. The chosen token gives {float(lost[parts.ids == token]):.1%} of its attention to them, all tokens "
-        f"together {float(lost.nanmean()):.1%}."
+        f"chance. The chosen token gives {in_percent(float(lost[parts.ids == token]))} of its attention to them, "
+        f"all tokens together {in_percent(float(lost.nanmean()))}."
     )
     figure = window_map(
         100 * whole(lost, size, window).numpy(),

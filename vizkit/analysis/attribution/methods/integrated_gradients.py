@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from vizkit.analysis.attribution.methods.record import Given, Method
+from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,9 +13,11 @@ def run(given: Given) -> "tuple[Tensor, str]":
     from vizkit.analysis.attribution.input_attribution import COMPLETE, integrated_gradients
 
     integrated = integrated_gradients(given.subject, given.fill, progress=given.progress)
-    note = f"The sum misses the difference of the scores by {integrated.error:.1%}, with {integrated.steps} steps."
+    note = (
+        f"The sum misses the difference of the scores by {in_percent(integrated.error)}, with {integrated.steps} steps."
+    )
     if integrated.error > COMPLETE:
-        note += f" That is more than {COMPLETE:.0%}: the scores jump on the way, so read the map with care."
+        note += f" That is more than {in_percent(COMPLETE)}: the scores jump on the way, so read the map with care."
     return integrated.heat, note
 
 

@@ -1,8 +1,6 @@
 // Images down, models across: the likeliest classes of each model, and whether the first is right. A click on an image
 // tells Python its name.
 
-const percent = value => (value >= 0.1 ? Math.round(100 * value) : value >= 0.01 ? (100 * value).toFixed(1)
-  : value >= 1e-5 ? Number((100 * value).toPrecision(2)) : '< 0.001') + ' %'
 const element = (tag, text = '', name = '') => {
   const made = document.createElement(tag)
   made.textContent = text

@@ -15,9 +15,9 @@ const swatch = (colour, dash) => {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector('section'), slider = root.querySelector('input'), panels = root.querySelector('.panels')
-  const first = !STRENGTHS.has(root), state = STRENGTHS.get(root) || { level: data.level, told: data.level }
+  const first = !STRENGTHS.has(root), state = STRENGTHS.get(root) || {}
   STRENGTHS.set(root, state)
-  if (data.level !== state.told) state.level = state.told = data.level          // by a link, or by another page
+  if (isNews(state, 'level', data.level)) state.level = data.level
   state.data = data
   const make = (tag, text = '', name = '') => Object.assign(document.createElement(tag), { textContent: text, className: name })
   const colour = index => data.models[index].colour
@@ -98,7 +98,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   slider.max = data.kinds[0].strengths.length - 1
   slider.oninput = () => { state.level = Number(slider.value); turn() }
-  slider.onchange = () => { state.told = state.level; setTriggerValue('level', state.level) }
+  slider.onchange = () => { expectEcho(state, 'level', state.level); setTriggerValue('level', state.level) }
   if (first) new ResizeObserver(() => state.turn()).observe(root)
   state.turn = turn
   turn()

@@ -12,11 +12,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
     image.title = tile.place
     caption.append(make('b', tile.label))
     for (const { model, answer, sure, right } of tile.answers) {
-      const line = make('p', '', right ? 'right' : 'wrong'), mark = make('span', right ? '✓' : '✗', 'mark')
-      mark.setAttribute('role', 'img')
-      mark.setAttribute('aria-label', right ? 'right' : 'wrong')
-      line.title = `${model}: ${answer}, ${sure} %, ${right ? 'right' : 'wrong'}`
-      line.append(mark, make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', `${sure} %`, 'sure'))
+      const verdict = right === null ? '' : right ? 'right' : 'wrong'  // none where the model does not know the label
+      const line = make('p', '', verdict)
+      line.title = `${model}: ${answer}, ${sure} %${verdict && ', ' + verdict}`
+      if (verdict) {
+        const mark = make('span', right ? '✓' : '✗', 'mark')
+        mark.setAttribute('role', 'img')
+        mark.setAttribute('aria-label', verdict)
+        line.append(mark)
+      }
+      line.append(make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', `${sure} %`, 'sure'))
       caption.append(line)
     }
     const actions = make('div', '', 'actions')

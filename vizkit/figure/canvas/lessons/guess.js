@@ -7,8 +7,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const [canvas, said, clear, commit] = ['canvas', 'output', '.clear', '.commit'].map(tag => parentElement.querySelector(tag))
   const card = GUESSES.get(parentElement) || {}, [rows, columns] = data.grid, asks = data.mode !== 'look'
   GUESSES.set(parentElement, card)
-  if (card.epoch !== data.epoch) {                     // another question, or the same anew
-    Object.assign(card, { epoch: data.epoch, chosen: new Set(), at: [rows >> 1, columns >> 1], hovered: null, keys: false })
+  if (isNews(card, 'question', [data.epoch, data.image])) {   // another question, or the same anew
+    Object.assign(card, { chosen: new Set(), at: [rows >> 1, columns >> 1], hovered: null, keys: false })
   }
   if (card.url !== data.image) {
     card.url = data.image

@@ -8,7 +8,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
   const state = STORE.get(parentElement) || { images: {} }
   STORE.set(parentElement, state)
-  if (state.given !== String(data.chosen)) Object.assign(state, { given: String(data.chosen), chosen: data.chosen })
+  if (isNews(state, 'chosen', data.chosen)) state.chosen = data.chosen
   state.over = null
   const [height, width] = data.size, colours = bytes(data.colours), [rows, columns] = data.grid
   const make = (tag, props = {}, ...inner) => { const made = Object.assign(document.createElement(tag), props); made.append(...inner); return made }
@@ -87,7 +87,7 @@ export default function ({ data, parentElement, setStateValue }) {
     return inside.sort((a, b) => area(a) - area(b))[0]?.id ?? null
   }
   const over = id => { if (state.over !== id) { state.over = id; draw() } }
-  const choose = id => { state.chosen = id; state.over = null; draw(); setStateValue('pick', id) }
+  const choose = id => { state.chosen = id; state.over = null; expectEcho(state, 'chosen', id); draw(); setStateValue('pick', id) }
   const step = key => ({ ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] })[key]
   data.panels.forEach((panel, i) => {
     const [title, canvas] = row.children[i].children

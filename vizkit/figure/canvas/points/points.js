@@ -25,23 +25,19 @@ const written = all => {
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
   const [canvas, tip, said, legend, bar] = ['canvas', 'figure', 'output', 'nav', '.bar'].map(find)
-  const state = POINTS.get(parentElement) || { zoom: 1, x: .5, y: .5, mode: '', focus: 0, told: null, chosen: new Set(), fingers: new Map() }
+  const state = POINTS.get(parentElement) || { zoom: 1, x: .5, y: .5, mode: '', focus: 0, fingers: new Map() }
   POINTS.set(parentElement, state)
   const { places, names } = data, count = places.length
-  if (state.text !== data.xy) {                        // another layout: seen as a whole again
+  state.shown = undefined                              // whose picture stands in the tip may be another's now
+  if (isNews(state, 'layout', data.xy)) {              // seen as a whole again
     const xy = new Uint16Array(bytes(data.xy).buffer)
-    Object.assign(state, { text: data.xy, zoom: 1, x: .5, y: .5, focus: 0, hovered: undefined })
+    Object.assign(state, { zoom: 1, x: .5, y: .5, focus: 0, hovered: undefined })
     state.xs = Float32Array.from({ length: count }, (_, i) => xy[2 * i] === 65535 ? NaN : xy[2 * i] / 65534)   // nowhere: never seen, nor found
     state.ys = Float32Array.from({ length: count }, (_, i) => xy[2 * i + 1] / 65534)
     Object.assign(state, { px: new Float32Array(count), py: new Float32Array(count) })
   }
-  if (state.coloured !== data.at + data.colours) {
-    Object.assign(state, { coloured: data.at + data.colours, at: bytes(data.at), table: bytes(data.colours) })
-  }
-  if (data.chosen !== state.server) {                  // the echo of what was told, however late, sets nothing back
-    state.server = data.chosen
-    if (state.told === null || state.told === data.chosen) Object.assign(state, { chosen: numbers(data.chosen, count), told: null })
-  }
+  Object.assign(state, { at: bytes(data.at), table: bytes(data.colours) })
+  if (isNews(state, 'chosen', [data.chosen, count])) state.chosen = numbers(data.chosen, count)
   if (state.url !== data.sheet) {
     state.url = data.sheet
     state.sheet = Object.assign(new Image(), { src: data.sheet, onload: () => soon() })
@@ -164,8 +160,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const step = Math.ceil(all.length / data.most)     // of very many every so-manieth: what is framed is what is shown
     all = all.filter((_, i) => i % step === 0)
     state.chosen = new Set(all)
-    state.told = written(all)
-    setStateValue('chosen', state.told)
+    expectEcho(state, 'chosen', [written(all), count])
+    setStateValue('chosen', written(all))
     soon()
   }
   const click = (i, added) => {

@@ -10,8 +10,9 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = BIASES.get(parentElement) || {}
   BIASES.set(parentElement, state)
   const [rows, columns] = data.window, across = 2 * columns - 1, entries = (2 * rows - 1) * across, last = entries - 1
-  const colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values), server = String([data.pair, data.head])
-  if (state.server !== server) Object.assign(state, { server, query: data.pair[0], key: data.pair[1], head: data.head })
+  const colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values)
+  if (isNews(state, 'pair', [data.pair, data.window])) Object.assign(state, { query: data.pair[0], key: data.pair[1], hovered: undefined })
+  if (isNews(state, 'head', [data.head, data.heads])) state.head = data.head
   const cell = place => [Math.floor(place / columns), place % columns]
   const entryOf = key => {
     const [y, x] = cell(state.query), [row, column] = cell(key)
@@ -76,6 +77,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const choose = (name, place) => {
     state[name] = clamp(place, 0, rows * columns - 1)
     state.hovered = undefined
+    expectEcho(state, 'pair', [[state.query, state.key], data.window])
     setStateValue('pair', [state.query + 1, state.key + 1])
     draw()
   }
@@ -101,7 +103,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.fillRect(place % across, Math.floor(place / across), 1, 1)
     }
     button.append(small, `head ${head + 1}`)
-    button.onclick = () => { state.head = head; setStateValue('head', head + 1); draw() }
+    button.onclick = () => { state.head = head; expectEcho(state, 'head', [head, data.heads]); setStateValue('head', head + 1); draw() }
     return button
   }))
   canvas.setAttribute('aria-label', data.label)

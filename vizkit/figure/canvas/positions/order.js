@@ -7,12 +7,10 @@ const PICKED = '#f59e0b', GAP = 18, STACKED_PX = 400, MOST_PX = 430
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
   const undo = parentElement.querySelector('button'), { rows, columns } = data
-  const state = ORDERS.get(parentElement) || { told: null, at: data.at }
+  const state = ORDERS.get(parentElement) || {}
   ORDERS.set(parentElement, state)
-  if (data.swaps !== state.server) {                   // the echo of what was told, however late, sets nothing back
-    state.server = data.swaps
-    if (state.told === null || state.told === data.swaps) Object.assign(state, { swaps: data.swaps, told: null })
-  }
+  if (isNews(state, 'swaps', data.swaps)) state.swaps = data.swaps
+  if (isNews(state, 'place', [data.at, rows, columns])) Object.assign(state, { at: data.at, hovered: undefined, picked: undefined })
   if (state.url !== data.seen) {
     state.url = data.seen
     state.image = Object.assign(new Image(), { src: data.seen, onload: () => draw() })
@@ -26,7 +24,8 @@ export default function ({ data, parentElement, setStateValue }) {
     return now
   }
   const tell = swaps => {
-    Object.assign(state, { swaps, told: swaps, picked: undefined })
+    Object.assign(state, { swaps, picked: undefined })
+    expectEcho(state, 'swaps', swaps)
     setStateValue('swaps', swaps)
     draw()
   }

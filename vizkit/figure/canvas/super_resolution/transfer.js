@@ -10,8 +10,7 @@ export default function ({ data, parentElement, setStateValue }) {
   STORE.set(parentElement, state)
   const [rows, columns] = data.grid, [keyRows, keyColumns] = data.key_grid
   const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
-  const here = String(data.at), grid = String(data.grid)   // of what it has told itself the browser may be ahead
-  if (state.grid !== grid || !state.sent.has(here)) Object.assign(state, { at: data.at, grid, sent: new Set([here]) })
+  if (isNews(state, 'at', [data.at, data.grid])) state.at = data.at
   const images = state.images = {}
   for (const name of ['beside', 'own', 'reference', 'truth']) {
     if (!data[name]) continue
@@ -142,7 +141,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const choose = (y, x) => {
     state.at = [clamp(y, 0, rows - 1), clamp(x, 0, columns - 1)]
-    state.sent.add(String(state.at))
+    expectEcho(state, 'at', [state.at, data.grid])
     draw(); setStateValue('at', state.at)
   }
   canvas.onpointerdown = event => {

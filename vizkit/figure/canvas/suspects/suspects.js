@@ -5,12 +5,9 @@ const LISTS = new WeakMap()
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('section'), said = parentElement.querySelector('output')
-  const state = LISTS.get(parentElement) || { told: null }
+  const state = LISTS.get(parentElement) || {}
   LISTS.set(parentElement, state)
-  if (data.decided !== state.server) {                 // the echo of what was told, however late, sets nothing back
-    state.server = data.decided
-    if (state.told === null || state.told === data.decided) Object.assign(state, { decided: data.decided, told: null })
-  }
+  if (isNews(state, 'decided', data.decided)) state.decided = data.decided
   const make = (tag, props = {}, ...inner) => {
     const made = Object.assign(document.createElement(tag), props)
     made.append(...inner)
@@ -23,7 +20,8 @@ export default function ({ data, parentElement, setStateValue }) {
     else now.set(key, what)
     const text = [...now].map(each => each.join(':')).join(' ')
     if (text.length > data.longest) { said.textContent = 'The list is full: save it, and go on with the next pictures.'; return }
-    Object.assign(state, { decided: text, told: text })
+    state.decided = text
+    expectEcho(state, 'decided', text)
     setStateValue('decided', text)
     draw()
   }

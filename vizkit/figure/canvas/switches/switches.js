@@ -8,12 +8,12 @@ const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase:
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), find = name => root.querySelector(name)
   const canvas = find('canvas'), heads = find('.heads'), answers = find('.answers'), said = find('.said'), undo = find('.undo'), reset = find('.reset')
-  const state = STORE.get(parentElement) || { past: [], told: 0 }
+  const state = STORE.get(parentElement) || { told: 0 }
   STORE.set(parentElement, state)
+  if (isNews(state, 'of', data.of)) state.past = []      // changes of another model
   // What a run that began before the latest switch sends is no news.
-  if (state.of !== data.of || state.changes !== data.changes) {
-    if (state.changes !== undefined && state.changes !== data.changes && !state.back) state.past.push(state.changes)
-    Object.assign(state, { of: data.of, changes: data.changes, back: false, hidden: new Set(data.hidden), off: new Set(data.off), hot: [...data.hot], painted: new Set(data.painted) })
+  if (isNews(state, 'switched', [data.of, data.changes, data.hidden, data.off, data.hot, data.painted])) {
+    Object.assign(state, { hidden: new Set(data.hidden), off: new Set(data.off), hot: [...data.hot], painted: new Set(data.painted) })
   }
   if (state.url !== data.seen) {
     state.url = data.seen; state.picture = new Image()
@@ -23,7 +23,11 @@ export default function ({ data, parentElement, setStateValue }) {
   const [rows, columns] = data.grid, names = data.heads
   const pair = data.tool === 'Exchange', cells = () => data.tool === 'Hide' ? state.hidden : state.painted
   const sorted = set => [...set].sort((a, b) => a - b)
-  const tell = (back = null) => setStateValue('switched', { number: Date.now() * 100 + ++state.told % 100, back, hidden: sorted(state.hidden), off: [...state.off], hot: state.hot, tool: data.tool, painted: pair ? [...state.painted] : sorted(state.painted) })
+  const send = back => setStateValue('switched', { number: Date.now() * 100 + ++state.told % 100, back, hidden: sorted(state.hidden), off: [...state.off], hot: state.hot, tool: data.tool, painted: pair ? [...state.painted] : sorted(state.painted) })
+  const tell = (back = null) => {
+    if (state.past.at(-1) !== data.changes) state.past.push(data.changes)
+    send(back)
+  }
   const show = () => { drawHeads(); draw() }
 
   const draw = () => {
@@ -111,7 +115,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
   undo.disabled = !state.past.length || data.alone; reset.disabled = data.changes === NONE || data.alone
-  undo.onclick = () => { state.back = true; tell(state.past.pop()) }
+  undo.onclick = () => send(state.past.pop())
   reset.onclick = () => tell(NONE)
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()

@@ -1,7 +1,6 @@
 // A line of words as buttons: of a masked model a click hides a word, of a causal one a click on a probability writes
 // the next word. Below, the most probable words of every hidden place. What is chosen is told to Python.
 
-const chance = share => (100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1) + ' %'
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
@@ -30,7 +29,7 @@ export default function ({ data, parentElement, setStateValue }) {
     head.textContent = masked ? truth === '[MASK]' ? 'Behind [MASK]' : `Behind [MASK], truly “${truth}”` : 'The next word'
     card.append(head, ...top.map(([word, probability]) => {
       const bar = made(masked || data.alone ? 'div' : 'button', 'bar', '')
-      bar.append(made('span', '', word), made('b', '', chance(probability)))
+      bar.append(made('span', '', word), made('b', '', percent(probability)))
       bar.style.setProperty('--share', `${100 * probability}%`)
       if (masked && word === truth) bar.classList.add('right')
       if (!masked && !data.alone) { bar.title = `Write “${word}”`; bar.onclick = () => write([...written, word]) }

@@ -10,12 +10,10 @@ export default function ({ data, parentElement, setStateValue }) {
   const [back, play, next] = root.querySelectorAll('.controls button')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  if (state.told !== data.at) state.at = state.told = data.at
-  if (state.of !== data.of) {
-    state.of = data.of
-    state.steps = data.steps.map(step => ({ ...step, strips: step.strips.map(strip => ({ ...strip, values: floats(strip.values) })) }))
-  }
-  const steps = state.steps, last = steps.length - 1, table = bytes(data.signed)
+  const stop = () => { clearTimeout(state.timer); state.playing = false }
+  if (isNews(state, 'at', data.at)) { stop(); state.at = data.at }
+  const steps = data.steps.map(step => ({ ...step, strips: step.strips.map(strip => ({ ...strip, values: floats(strip.values) })) }))
+  const last = steps.length - 1, table = bytes(data.signed)
   state.at = clamp(state.at, 0, last)
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const made = (tag, name, text) => { const element = document.createElement(tag); if (name) element.className = name; element.textContent = text ?? ''; return element }
@@ -78,9 +76,8 @@ export default function ({ data, parentElement, setStateValue }) {
     play.hidden = calm; back.disabled = !state.at; next.disabled = state.at === last
     Object.assign(root.dataset, { step: state.at, title: step.title, part: step.part, limits })
   }
-  const stop = () => { clearTimeout(state.timer); state.playing = false }
   const go = at => { state.at = clamp(at, 0, last); draw() }
-  const keep = () => setStateValue('step', (state.told = state.at) + 1)
+  const keep = () => { expectEcho(state, 'at', state.at); setStateValue('step', state.at + 1) }
   state.tick = () => {
     if (!state.playing || !root.isConnected) return
     if (state.at >= last) { stop(); draw(); return keep() }

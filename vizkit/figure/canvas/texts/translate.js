@@ -6,7 +6,6 @@ const SVG = 'http:' + '//www.w3.org/2000/svg'
 const ROW = 32, TOP = 30, STEP_MS = 800, FAINT = 0.03
 const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(--cross)' }
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
-const chance = share => share > 0.9995 && share < 1 ? '> 99.9 %' : share < 0.0005 && share > 0 ? '< 0.1 %' : (100 * share).toFixed(1) + ' %'
 
 // The weights of one kind of attention, of a layer and a head, or the mean over heads.
 function weightsOf(part, head) {
@@ -19,16 +18,16 @@ export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
   const root = find('.translate'), svg = find('.arcs'), heads = find('.heads'), next = find('.next'), says = find('.says'), title = find('.next-title')
   const [back, play, forward] = root.querySelectorAll('.controls button'), undo = find('.undo')
-  const state = STORE.get(parentElement) || { pick: {} }
+  const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   const last = data.outputs.length
-  if (state.of !== data.of) {
-    clearTimeout(state.timer)
-    const parts = data.parts.map(part => ({ ...part, values: floats(part.weights) }))
-    Object.assign(state, { of: data.of, parts, playing: false, hover: null, shown: last, at: 0 })
+  state.parts = data.parts.map(part => ({ ...part, values: floats(part.weights) }))
+  const others = isNews(state, 'text', [data.source, data.outputs, data.parts])
+  if (isNews(state, 'pick', data.pick) || others) {
+    state.pick = {}
     for (const kind of Object.keys(KINDS)) {
-      const own = parts.filter(part => part.kind === kind), before = data.pick[kind] || state.pick[kind]
-      if (!own.length) { delete state.pick[kind]; continue }
+      const own = state.parts.filter(part => part.kind === kind), before = data.pick[kind]
+      if (!own.length) continue
       const layer = clamp(before?.[0] ?? own.findLastIndex(part => !part.title), 0, own.length - 1), head = before?.[1] ?? null
       state.pick[kind] = [layer, head !== null && head < own[layer].heads ? head : null]
     }
@@ -39,7 +38,10 @@ export default function ({ data, parentElement, setStateValue }) {
     const cross = matrix('cross'), peak = q => Math.max(...cross.now.subarray(q * cross.keys, (q + 1) * cross.keys))
     return cross ? 1 + [...Array(last).keys()].reduce((best, q) => peak(q) > peak(best) ? q : best, 0) : 1
   }
-  if (!state.at) state.at = clamp(data.at || clearest(), 1, last)
+  if (isNews(state, 'at', data.at) || others) {
+    clearTimeout(state.timer)
+    Object.assign(state, { playing: false, hover: null, shown: last, at: clamp(data.at || clearest(), 1, last) })
+  }
   const focus = () => state.hover || { side: 'out', index: state.at }
 
   // ---- places: source words on the left, written words on the right, row 0 of these is [BEGIN] -----------------------------------
@@ -115,7 +117,7 @@ export default function ({ data, parentElement, setStateValue }) {
     title.textContent = `Word ${step}: probabilities`
     next.replaceChildren(...output.top.map(([text, probability]) => {
       const button = document.createElement('button'), name = document.createElement('span'), worth = document.createElement('b')
-      name.textContent = text; worth.textContent = chance(probability)
+      name.textContent = text; worth.textContent = percent(probability)
       button.append(name, worth); button.style.setProperty('--share', `${100 * probability}%`)
       button.setAttribute('aria-pressed', text === output.word); button.disabled = data.alone                     // nobody goes on writing
       button.title = !data.alone ? `Write “${text}” here and let the model go on` : ''
@@ -160,7 +162,8 @@ export default function ({ data, parentElement, setStateValue }) {
     button.setAttribute('aria-pressed', state.pick[kind][0] === layer && state.pick[kind][1] === head)
     button.onclick = () => {
       state.pick[kind] = [layer, head]
-      setStateValue('pick', Object.fromEntries(Object.entries(state.pick)))
+      expectEcho(state, 'pick', state.pick)
+      setStateValue('pick', { ...state.pick })
       draw()
     }
     return button
@@ -181,7 +184,7 @@ export default function ({ data, parentElement, setStateValue }) {
     go(state.at + 1); state.timer = setTimeout(() => state.tick(), STEP_MS)
   }
   state.tick = tick
-  const keep = () => setStateValue('at', state.at)
+  const keep = () => { expectEcho(state, 'at', state.at); setStateValue('at', state.at) }
   back.onclick = () => { stop(); go(state.at - 1); keep() }
   forward.onclick = () => { stop(); go(state.at + 1); keep() }
   play.onclick = () => {

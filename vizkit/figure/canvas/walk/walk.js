@@ -12,15 +12,17 @@ export default function ({ data, parentElement, setStateValue }) {
   const [back, play, next] = parentElement.querySelectorAll('nav > button')
   for (const controls of [play.parentElement, picks]) controls.style.display = data.staged ? 'none' : ''
   const STEPS = data.steps, LAST = STEPS.length - 1
-  const state = STORE.get(parentElement) || { step: data.at[0] - 1, key: data.at[1] ? data.at[1] - 1 : undefined, t: 1, sets: 'key' }
+  const state = STORE.get(parentElement) || { t: 1, sets: 'key' }
   STORE.set(parentElement, state)
-  const of = `${data.label} ${data.head} ${data.experiment}`
-  if (state.sent !== data.query || state.of !== of) Object.assign(state, { sent: data.query, of, row: rowOf(data) })
-  const row = state.row = Object.assign(state.row, { data })
-  const scale = state.scale || (state.scale = bytes(data.colours)), signed = state.signed || (state.signed = bytes(data.signed))
+  if (isNews(state, 'step', data.at[0])) {
+    cancelAnimationFrame(state.frame); clearTimeout(state.timer)
+    Object.assign(state, { step: data.at[0] - 1, playing: false, t: 1 })
+  }
+  if (isNews(state, 'key', data.at[1])) state.key = data.at[1] ? data.at[1] - 1 : undefined
+  const row = rowOf(data), scale = bytes(data.colours), signed = bytes(data.signed)
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const shade = (table, level) => { const at = 3 * clamp(Math.round(level), 0, 255); return `rgb(${table[at]} ${table[at + 1]} ${table[at + 2]})` }
-  const chosen = () => row.position.get(state.key) ?? row.order[0]
+  const chosen = () => row.position.get(state.key) ?? row.order[0]   // of another window the largest weight
   const skipped = step => STEPS[step].skip
   const sentence = (step, j) => skipped(state.step) ? `Nothing happens here: ${step.skip}.` : filled(row.masked[j] && step.masked || step.words, factsOf(row, j))
 
@@ -141,6 +143,7 @@ export default function ({ data, parentElement, setStateValue }) {
     ;[...list.children].forEach((item, i) => {
       const button = item.firstChild
       i === state.step ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current')
+      button.lastChild.textContent = ' ' + STEPS[i].title
       button.className = skipped(i) ? 'skipped' : ''; button.title = skipped(i) || STEPS[i].title
     })
     const why = STEPS.map((each, i) => [each.skip, i + 1]).filter(([skip]) => skip)
@@ -156,8 +159,10 @@ export default function ({ data, parentElement, setStateValue }) {
     clearTimeout(state.resting)
     state.resting = setTimeout(() => {
       if (state.playing || !root.isConnected) return
-      setStateValue('step', state.step + 1)
-      setStateValue('token', (state.key ?? -1) + 1)
+      for (const [name, value, sent] of [['step', state.step + 1, 'step'], ['key', (state.key ?? -1) + 1, 'token']]) {
+        expectEcho(state, name, value)
+        setStateValue(sent, value)
+      }
     }, REST_MS)
   }
   const go = (step, playing = false) => {
@@ -218,7 +223,7 @@ export default function ({ data, parentElement, setStateValue }) {
   play.onclick = toggle
   if (list.childElementCount !== STEPS.length) list.replaceChildren(...STEPS.map((step, i) => {
     const item = document.createElement('li'), button = document.createElement('button'), name = document.createElement('span')
-    button.append(i + 1, name); name.textContent = ' ' + step.title; button.onclick = () => state.go(i); item.append(button)
+    button.append(i + 1, name); button.onclick = () => state.go(i); item.append(button)
     return item
   }))
   const sets = data.alone ? [] : [['sets', 'key', 'key'], ['sets', 'query', 'query']]
@@ -229,7 +234,6 @@ export default function ({ data, parentElement, setStateValue }) {
     button.onclick = kind === 'sets' ? () => { state.sets = value; state.tell() } : () => choose(value < 0 ? undefined : value)
     return button
   }))
-  if (state.key !== undefined && !row.position.has(state.key)) state.key = undefined   // another window: its own largest weight
   Object.assign(state, { draw, tell, go })
   photo.style.setProperty('--aspect', across / high)
   photo.setAttribute('aria-label', `${data.label}. Click a key, or use the arrow keys.`)

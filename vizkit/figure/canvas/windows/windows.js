@@ -10,10 +10,9 @@ export default function ({ data: given, parentElement, setStateValue }) {
   const data = { ...given, image: given.numbers ? null : given.image }   // where all is counted, on plain paper
   const find = name => parentElement.querySelector(name)
   const canvas = find('canvas'), nav = find('nav'), said = find('output'), hint = find('small'), legend = find('p')
-  const state = STORE.get(parentElement) || { at: data.step - 1 }
+  const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  const drawn = ['ids', 'regions', 'weights', 'image', 'token', 'numbers']
-  if (!state.data || drawn.some(part => state.data[part] !== data[part])) state.version = (state.version || 0) + 1
+  state.key = ''                                       // pictures of another message
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const block = blockOf(data)
   const { rows, columns, R, C, wr, wc, down, right, ids, regions, allowed, weights, n, across, shifted, members, windowOf, home, colour, inside, level: levelAt, chosenWindow } = block
@@ -22,7 +21,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
 
   const prepare = () => {
     const ratio = window.devicePixelRatio || 1, width = Math.round(canvas.clientWidth * ratio), style = getComputedStyle(canvas)
-    const key = [width, style.getPropertyValue('--st-text-color'), state.version, state.image?.complete].join('|')
+    const key = [width, style.getPropertyValue('--st-text-color'), state.image?.complete].join('|')
     if (state.key !== key) { state.key = key; state.made = picturesOf(block, data, state.image, width, ratio, style) }
     return state.made
   }
@@ -190,6 +189,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
     nav.querySelectorAll('button.step').forEach((button, i) => {
       if (i === step) button.setAttribute('aria-current', 'step')
       else button.removeAttribute('aria-current')
+      button.firstChild.textContent = `${i + 1} ${data.steps[i][0]}`
       button.lastChild.textContent = data.steps[i][1]
     })
     nav.querySelector('.play').textContent = state.playing ? '❚❚ Pause' : '▶ Play'
@@ -197,19 +197,20 @@ export default function ({ data: given, parentElement, setStateValue }) {
     said.replaceChildren(title, data.steps[step][1])
     legend.hidden = step < 4
   }
+  const keep = () => { expectEcho(state, 'step', state.step + 1); setStateValue('step', state.step + 1) }
   const go = (step, play = false) => {                // a far step is reached from the one before it
     const from = Math.abs(step - state.at) <= 1.001 ? state.at : step + (step > state.at ? -1 : 1)
     state.playing = play; state.step = step; state.tell()
     glide(from, step, play ? PLAY_MS : STEP_MS, () => {
       if (!play || !state.playing) return
       if (step < LAST) { state.timer = setTimeout(() => state.go(step + 1, true), HOLD_MS); return }
-      state.playing = false; state.tell(); setStateValue('step', step + 1)
+      state.playing = false; state.tell(); keep()
     })
-    if (!play) setStateValue('step', step + 1)
+    if (!play) keep()
   }
   const toggle = () => {
     if (!state.playing) return go(state.step === LAST ? 1 : state.step + 1, true)
-    clearTimeout(state.timer); state.playing = false; tell(); setStateValue('step', state.step + 1)
+    clearTimeout(state.timer); state.playing = false; tell(); keep()
   }
 
   // ---- tokens ---------------------------------------------------------------------------------------------------------------
@@ -253,15 +254,18 @@ export default function ({ data: given, parentElement, setStateValue }) {
   }
 
   if (nav.childElementCount !== data.steps.length + 1) {
-    nav.replaceChildren(...data.steps.map(([text], i) => {
+    nav.replaceChildren(...data.steps.map((_, i) => {
       const button = document.createElement('button'), title = document.createElement('b'), words = document.createElement('span')
-      button.className = 'step'; title.textContent = `${i + 1} ${text}`; button.onclick = () => state.go(i)
+      button.className = 'step'; button.onclick = () => state.go(i)
       button.append(title, words)
       return button
     }), Object.assign(document.createElement('button'), { className: 'play', onclick: () => state.toggle() }))
   }
-  Object.assign(state, { data, draw, tell, go, toggle, token: data.token })
-  if (state.step === undefined) { state.step = data.step - 1; state.at = state.step }  // a link says where to begin
+  Object.assign(state, { draw, tell, go, toggle, token: data.token })
+  if (isNews(state, 'step', data.step)) {
+    cancelAnimationFrame(state.frame); clearTimeout(state.timer)
+    Object.assign(state, { step: data.step - 1, at: data.step - 1, playing: false })
+  }
   canvas.setAttribute('aria-label', data.label)
   showBar(legend.children, data.scale, bytes(data.colours))
   tell(); describe(-1)

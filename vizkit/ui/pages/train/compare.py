@@ -29,7 +29,7 @@ def view(page: Page) -> None:
     groups = by_data(listed)
     _first_shown(groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        keep_valid("runs_data", [*groups, ALL])
+        keep_valid("runs_data", [*groups, ALL], next(iter(groups), ALL))
         group = str(
             st.selectbox(
                 "Data",

@@ -182,6 +182,18 @@ def teacher() -> None:
                 widget(name, 180)
 
 
+def teacher_of(data: str, chosen: str = "") -> str | None:
+    """Who knows the classes of these data: the chosen one where it does, else one that comes with vizkit, None where
+    none is known to."""
+    with suppress(RecipeError):
+        known = {name: classes_known(f"bundled:{name}_cnn") for name in ("insects", "digits")}
+        own, classes = known.get(data.partition(":")[0]), classes_known(chosen)
+        if chosen and (classes == own if own else classes not in known.values()):
+            return chosen
+        return f"bundled:{data.partition(':')[0]}_cnn" if own else None
+    return None
+
+
 def _choose_kind() -> None:
     """A teacher without anything to give would be refused."""
     if st.session_state[f"{KEY}teacher"] and st.session_state.get(f"{KEY}distillation") == "none":

@@ -59,7 +59,7 @@ def view(page: Page) -> None:
         _teacher(opened=True)
     left, middle, right = st.columns(3, border=True)
     with left:
-        data = data_choice.choose(fields.fit_to_data)
+        data = data_choice.choose(_fit_to_data)
         contents = data_choice.show(data, number("images"), number("data_seed"))
     with middle:
         if task == TUNED:
@@ -78,7 +78,7 @@ def view(page: Page) -> None:
     others()
     checked.show(data, number("data_seed"))
     try:
-        recipe, problem = _drafted(data, tuned=task == TUNED), ""
+        recipe, problem = _drafted(data, task), ""
     except RecipeError as error:
         recipe, problem = Recipe(), str(error)
     ready = bool(data) and (contents is not None or data.startswith("torchvision:"))
@@ -90,7 +90,7 @@ def _recipe_picker() -> tuple[str, Recipe]:
     """(the task, the named recipe). Choosing one sets every field but the pictures."""
     given = {"required": True, "key": "train_task", "bind": "query-params"}
     task = str(st.segmented_control("What is learned", [*TASKS], default=CLASSES, **given))
-    keep_valid("train_recipe", [*TASKS[task]])
+    keep_valid("train_recipe", [*TASKS[task]], next(iter(TASKS[task])))
     name = st.selectbox(
         "Recipe",
         [*TASKS[task]],
@@ -110,17 +110,26 @@ def _recipe_picker() -> tuple[str, Recipe]:
         if begun:
             fields.put("model", begun)
         if task == TEACH:
-            knows = "digits" if st.session_state.get("train_data") == "digits" else "insects"
-            fields.put("teacher", f"bundled:{knows}_cnn")
+            fields.put("teacher", model.teacher_of(_data()))
             fields.put("distillation", "soft")
     st.caption(words)
     return task, recipe
 
 
+def _data() -> str:
+    return str(st.session_state.get("train_data") or "insects")
+
+
+def _fit_to_data() -> None:
+    fields.fit_to_data()
+    if teacher := st.session_state.get(f"{fields.KEY}teacher"):
+        fields.put("teacher", model.teacher_of(_data(), teacher))
+
+
 def _begun(tuned: object) -> str:
     """The model that was chosen for it before, else the first of the other pages; and of what is built in, pictures
     that it does not know."""
-    begun, data = str(tuned or model.trained_models()[0]), str(st.session_state.get("train_data") or "insects")
+    begun, data = str(tuned or model.trained_models()[0]), _data()
     if not tuned:
         source = bundled.known(begun)
         known = source.pictures if source else ""
@@ -172,16 +181,18 @@ def others() -> None:
                     fields.widget(name, 180)
 
 
-def _drafted(data: str, *, tuned: bool) -> Recipe:
-    """The recipe that the form shows. RecipeError says what is wrong with it. `tuned`: its model is trained already."""
+def _drafted(data: str, task: str) -> Recipe:
+    """The recipe that the form shows. RecipeError says what is wrong with it."""
     values = fields.typed()
     teacher = model.folder_of(values.get("teacher") or "")
     values |= {"data": data, "model": model.folder_of(values.get("model") or ""), "teacher": teacher}
     if not teacher:
+        if task == TEACH:
+            raise RecipeError("Choose a teacher that knows the classes of these pictures.")
         values["distillation"] = "none"
     if not values["model"]:
         raise RecipeError("Choose a model.")
-    if tuned:
+    if task == TUNED:
         refuse_untrained(values["model"], model.OURS)
         values["pretrained"] = not begins_elsewhere(values["model"])
     return Recipe().but(values)
@@ -223,6 +234,8 @@ def _start_row(recipe: Recipe, problem: str, *, ready: bool, contents: data_choi
         with st.expander("The same as a command", icon=":material/terminal:"):
             named = portable(recipe)
             st.code(command(named, f"runs/{name}"), language="bash", wrap_lines=True)
+            if named.data != recipe.data:
+                st.caption(f"{plain(named.data)} stands for the pictures that you chose: write the path to yours.")
             for field in ("model", "teacher"):
                 if st.session_state.get(f"{fields.KEY}{field}") in model.opened():
                     st.caption(

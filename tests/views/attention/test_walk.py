@@ -23,7 +23,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
 from vizkit.views.attention.walk_steps import COUNT, sentence, steps
 from vizkit.views.attention.walkthrough import WalkThrough, strongest
-from vizkit.views.blocks import Canvas, Heading, Line, Proof, Said
+from vizkit.views.blocks import Canvas, Heading, Line, Proof, Said, Tiles
 from vizkit.views.subject import Subject
 
 
@@ -142,13 +142,17 @@ def test_it_opens_on_what_the_model_attends_to_most(name: str):
     assert "the weights are those of the trace to within" in proof.words
 
 
-def test_the_head_is_the_one_that_leaves_the_patch():
+def test_the_strongest_head_is_the_brightest_of_the_maps_that_are_shown():
+    """A patch's own weight is on its map, that of the class token is not."""
     parts, _ = case("vit")
     weights = torch.zeros_like(parts.weights[:2])
     position = 3
-    weights[0, position, position], weights[1, position, position + 1] = 0.9, 0.4
-    weights[0, position, 0] = 0.8  # the class token
+    weights[0, position, position + 1], weights[1, position, position] = 0.3, 0.4
+    weights[0, position, 0] = 0.7
     assert strongest(replace(parts, weights=weights), position) == 1
+    of = subject("digits_vit")
+    (maps,) = of_blocks(WalkThrough(), of, Tiles)
+    assert int(maps.chosen) == 1 + int(np.argmax([tile.places.max() for tile in maps.maps]))
 
 
 def test_steps_and_keys_are_what_was_set():

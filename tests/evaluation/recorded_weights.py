@@ -1,6 +1,6 @@
-"""`python -m tests.recorded_weights` writes which weights the results that come with vizkit are of: those that are here
-now. Run it after all of them have been measured anew with these (`python -m vizkit heads`, `deciding`, `shift`,
-`evaluate`, …), and not to silence the test."""
+"""Which weights the results that come with vizkit are of: `python -m tests.evaluation.recorded_weights` writes those
+that are here now. Run it after all of them have been measured anew with these (`python -m vizkit heads`, `deciding`,
+`shift`, `evaluate`, …), and not to silence the test."""
 
 import json
 

@@ -179,6 +179,16 @@ def test_what_outliers_take():
     assert not paid_to(attention, torch.tensor([], dtype=torch.long)).any()
 
 
+def test_a_sink_is_the_patch_that_gets_most():
+    """Of the class token nothing is counted, in windows all that look at a patch together."""
+    weights = torch.full((1, 1, 11, 11), 0.05)
+    weights[..., 0], weights[..., 4] = 0.1, 0.45
+    assert layer(replace(whole_image(1), weights=weights)).sink.tolist() == pytest.approx([0.45])
+    attention = whole_image(1)
+    expected = attention.weights[0, :, :, 1:].mean(1).amax(-1)
+    torch.testing.assert_close(layer(attention).sink, expected)
+
+
 def test_a_pool_and_channels_have_no_distance():
     pool, patches = Tokens("pool", ("pool",)), Tokens("patches", ("cls",), GRID, stride=STRIDE)
     attention = Attention("attn_pool", random_weights(1, HEADS, 1, 11), pool, patches, all_ids(1), all_ids(11))
@@ -194,7 +204,7 @@ def test_a_pool_and_channels_have_no_distance():
 
 def toy_layer(value):
     one = torch.tensor([value, 2 * value])
-    return (Layer("blocks.0", one, one + 1, one + 2, {"cls": one + 3}, one + 4, one + 5),)
+    return (Layer("blocks.0", one, one + 1, one + 2, {"cls": one + 3}, one + 4, one + 5, one + 6),)
 
 
 def test_spread_by_hand():
@@ -226,7 +236,7 @@ def test_one_image_has_no_spread_and_two_models_none_together():
     mean, deviation = spread([toy_layer(2.0)])
     assert mean[0].effective.tolist() == [4, 6]
     assert not deviation[0].effective.any()
-    other = (Layer("other", *([torch.ones(2)] * 3), {}, torch.ones(2), torch.ones(2)),)
+    other = (Layer("other", *([torch.ones(2)] * 3), {}, torch.ones(2), torch.ones(2), torch.ones(2)),)
     for images in ([], [toy_layer(1.0), other], [toy_layer(1.0), toy_layer(1.0) * 2]):
         with pytest.raises(NotApplicable):
             spread(images)

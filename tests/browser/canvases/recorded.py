@@ -1,0 +1,143 @@
+"""What views send to each canvas: as they are usually set, with one field changed, of other models and pictures."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from tests.views import contract
+from vizkit.datasets import samples
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.palette import colours
+from vizkit.hosts.packing import Packing
+from vizkit.hosts.stage import leading
+from vizkit.image import data_url
+from vizkit.traces import NotApplicable
+from vizkit.views import class_of
+from vizkit.views.blocks import Block, Canvas, Grid, Map, Tiles
+from vizkit.views.subject import Subject
+from vizkit.views.view import View
+
+Message = dict[str, Any]
+VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn", "digit 3")
+OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
+VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+    "vizkit_bias": (["relative-positions"], [SWIN, ("digits_swin", "digit 3")]),
+    "vizkit_block": (["drawn-block"], [VIT, SWIN]),
+    "vizkit_code": (["vit-from-parts"], [VIT, OTHER_DIGIT]),
+    "vizkit_compare": (["compare-predictions"], [VIT, OTHER_DIGIT]),
+    "vizkit_cut": (["cut"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_evaluated": (["data-map", "evaluation"], [VIT, SWIN]),
+    "vizkit_feature_maps": (["feature-maps"], [CNN, VIT, OTHER_DIGIT]),
+    "vizkit_flow": (["flow"], [VIT, SWIN]),
+    "vizkit_heads": (["fused-heads", "explore"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_look": (["explore", "swin-stages", "rollout", "token-norms", "steer"], [VIT, OTHER_DIGIT, SWIN, INSECT]),
+    "vizkit_matrix": (["fused-heads"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_order": (["shuffle"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_panels": (["boxes", "decoder", "matching", "encoder", "segments"], [NO_MODEL]),
+    "vizkit_points": (["data-map"], [VIT, SWIN]),
+    "vizkit_predict": (["masks"], [NO_MODEL]),
+    "vizkit_race": (["trust"], [VIT]),
+    "vizkit_slide": (["slide"], [VIT, INSECT]),
+    "vizkit_strips": (["word-steps", "words-to-patches"], [VIT, OTHER_DIGIT]),
+    "vizkit_suspects": (["data-suspects"], [VIT, SWIN]),
+    "vizkit_swipe": (["enlarge-whole"], [NO_MODEL, ("an insect", "mayfly nymph")]),
+    "vizkit_switches": (["switches"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_tiles": (["rollout", "relevance", "compare-maps", "feature-maps", "explore"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_transfer": (["enlarge"], [NO_MODEL]),
+    "vizkit_translate": (["translate"], [NO_MODEL]),
+    "vizkit_walk": (["walk-through"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_windows": (["shifted-windows"], [SWIN, ("digits_swin", "digit 7")]),
+    "vizkit_withstands": (["compare-robustness"], [VIT, OTHER_DIGIT]),
+    "vizkit_stage": (["rollout", "explore", "trust"], [VIT, OTHER_DIGIT]),
+    "vizkit_scrubber": (["rollout", "explore", "trust"], [VIT, SWIN]),
+}
+"""By canvas the views that send it something, and of which models and pictures they are drawn: the first are enough
+for a quick look."""
+SLOW = ("vizkit_evaluated", "vizkit_panels", "vizkit_transfer", "vizkit_withstands")
+AT = (0.3, 0.7)
+
+
+@cache
+def subject(model: str, picture: str, point: tuple[float, float]) -> Subject:
+    made = contract.subject(model)
+    return (
+        Subject(lambda: made.loaded, samples.picture(picture), image=picture, point=point) if made.has_model else made
+    )
+
+
+def messages(script: str, every: bool) -> list[Message]:
+    """All different ones, at the least two. `every`: of every view and model each field, else of the first view."""
+    if script == "vizkit_guess":
+        return [*guesses()]
+    views, given = VIEWS_OF[script]
+    found = {}
+    for name in views if every else views[:1]:
+        for number, (model, picture) in enumerate(given):
+            for point in [(0.5, 0.5), AT] if every or not number else [AT]:
+                of = subject(model, picture, point)
+                try:
+                    variants = [view for _, view in contract.settings(class_of(name), of, every=False)]
+                except NotApplicable:
+                    continue
+                for view in variants if every or (not number and point != AT) else variants[:1]:
+                    for message in sent(script, view, of):
+                        found.setdefault(json.dumps(message, sort_keys=True), message)
+    return [*found.values()]
+
+
+def sent(script: str, view: View, of: Subject) -> Iterator[Message]:
+    """The first message of this view as it is set; none where it has no meaning."""
+    try:
+        view = contract.checked(view, [of])
+        shown = contract.given(view, of)
+        if script in ("vizkit_stage", "vizkit_scrubber"):
+            yield from played(script, view, of)
+        else:
+            yield from first(script, view.show(shown), shown if isinstance(shown, list) else [shown])
+    except NotApplicable:
+        return
+
+
+def first(script: str, blocks: Iterator[Block], of: Sequence[Subject]) -> Iterator[Message]:
+    pack = Packing("over image")
+    for block in contract.everything(blocks):
+        if isinstance(block, Map | Tiles | Grid | Canvas):
+            for part in pack.all([block], of):
+                if part.get("script") == script:
+                    yield {**part["data"], "guide": ""} if script == "vizkit_look" else part["data"]
+                    return
+
+
+def played(script: str, view: View, of: Subject) -> Iterator[Message]:
+    book, _ = leading(view, [of], "over image")
+    if book is None:
+        return
+    asked = book["field"]
+    if script == "vizkit_scrubber":
+        yield asked
+    else:
+        yield {"book": json.dumps({**book, "field": {**asked, "value": None}}), "value": asked["value"]}
+
+
+def guesses() -> Iterator[Message]:
+    """As ui/pages/lessons/question.py makes them."""
+    for mode, picture, grid in (("look", "digit 3", (4, 4)), ("point", "digit 3", (4, 4)), ("draw", "digit 7", (8, 8))):
+        rgb = samples.picture(picture)
+        values = bytes(range(16)) if mode == "look" else b""
+        yield {
+            "image": data_url(rgb),
+            "size": rgb.shape[:2],
+            "grid": grid,
+            "mode": mode,
+            "epoch": f"{mode}|{grid}",
+            "values": text64(contract.np.frombuffer(values, contract.np.uint8)),
+            "colours": text64(colours()),
+            "opacity": (0.2, 0.8),
+            "guessed": [[0, 1]] if mode == "look" else [],
+            "best": [[1, 1]] if mode == "look" else [],
+            "marked": [[2, 2]] if mode == "point" else [],
+            "label": f"The picture in {grid[0]} × {grid[1]} patches.",
+            "hint": mode,
+            "words": "",
+        }

@@ -1,0 +1,68 @@
+"""Every view on a trained ViT without classes and a photograph: what people open, and what toys do not show."""
+
+from contextlib import suppress
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import vizkit
+from vizkit.datasets import photographs, samples
+from vizkit.figure.saved.plate import Overlay
+from vizkit.figure.saved.single import Captions
+from vizkit.figure.scales import LEAST_TIMES, MOST_TIMES, SHARES, Scale, between, colours_used, robust
+from vizkit.hosts.paper import plate
+from vizkit.traces import NotApplicable
+from vizkit.views import VIEWS, class_of
+from vizkit.views.subject import Subject
+
+PICTURE = "china"
+LEAST_COLOURS = 3.0
+SPREAD, APART = 1 / 8, 4.0
+
+
+@cache
+def model():
+    return vizkit.load("bundled:photographs_vit", device="cpu")
+
+
+def subject() -> Subject:
+    picture, point = samples.picture(PICTURE), photographs.POINTS[PICTURE]
+    return Subject(model, picture, image=PICTURE, model="ViT · photographs", point=point)
+
+
+def structured(mark: Overlay) -> bool:
+    """Whether a map has something to show: its shares are spread over an eighth of its places or more (e to their
+    entropy), and the 95th percentile is at least four times the 5th, as far as the scale of shares reaches. A head that
+    gives nearly all to one patch is one bright patch on a dark picture, and no scale may say more."""
+    values = np.abs(mark.places[np.isfinite(mark.places)]).ravel()
+    shares = values[values > 0] / (values.sum() or 1.0)
+    low, high = np.percentile(values * values.size / (values.sum() or 1.0), (5, 95)).clip(LEAST_TIMES, MOST_TIMES)
+    return float(np.exp(-(shares * np.log(shares)).sum())) >= SPREAD * values.size and high >= APART * low
+
+
+def too_plain(drawn) -> list[str]:
+    """Maps that use too few of their colours."""
+    maps = [mark for mark in drawn.marks if isinstance(mark, Overlay) and max(mark.opacities) > 0]
+    used = [(mark, colours_used(mark.scale.positions(mark.places))) for mark in maps if structured(mark)]
+    return [f"{number:.1f} of 16 colours, {mark.scale.kind}" for mark, number in used if number < LEAST_COLOURS]
+
+
+@pytest.mark.product("view")
+@pytest.mark.parametrize("view", [view for view, entry in VIEWS.items() if "models" in entry.reads])
+def test_a_view_speaks_of_a_photograph_or_says_why_not(view):
+    with suppress(NotApplicable):
+        assert too_plain(plate(class_of(view)(), [subject()], Captions("", (), (), {}))) == []
+
+
+def test_a_map_in_one_colour_is_noticed_and_a_single_bright_patch_is_none():
+    places = np.geomspace(0.001, 0.02, 64).reshape(8, 8)
+    picture = np.zeros((64, 64, 3), np.uint8)
+
+    def of(places: np.ndarray, scale: Scale) -> SimpleNamespace:
+        return SimpleNamespace(marks=[Overlay(picture, places, (0.0, 0.0, 64.0, 64.0), 0.0, 0.0, 64.0, 64.0, scale)])
+
+    assert too_plain(of(places, between(0.0, 1.0))) == ["1.0 of 16 colours, linear"]
+    assert too_plain(of(places, SHARES)) == too_plain(of(places, robust([places]))) == []
+    assert too_plain(of(np.eye(8) * [1, *[0] * 7] + 1e-6, SHARES)) == []

@@ -1,0 +1,29 @@
+"""Shares and probabilities as they are read, in one form everywhere; short.js writes the same in the browser."""
+
+from math import floor
+from typing import SupportsFloat
+
+WHOLE = 1 - 1e-6  # from here on a share is all, but for rounding
+
+
+def in_percent(share: SupportsFloat, decimals: int | None = None) -> str:
+    """0.051 as "5.1 %": two digits below 10 %, one decimal above 90 %, whole numbers between; of a share that is nearly
+    nothing or nearly all that it is. `decimals`: always so many, for accuracies that stand below one another."""
+    share = float(share)
+    if share < 0:
+        return f"−{in_percent(-share, decimals)}"
+    if decimals is not None:
+        return f"{_rounded(share, decimals):.{decimals}f} %"
+    if 0 < share < 1e-5:
+        return "< 0.001 %"
+    if 0.999 < share < WHOLE:
+        return "> 99.9 %"
+    below = sum(share < limit for limit in (0.1, 0.01, 0.001, 0.0001)) if share else 0
+    digits = below or int(0.9 < share < WHOLE)
+    text = f"{_rounded(share, digits):.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text} %"
+
+
+def _rounded(share: float, digits: int) -> float:
+    """Half of a step upwards, as browsers do it."""
+    return floor(100 * share * 10**digits + 0.5) / 10**digits
