@@ -282,14 +282,16 @@ def test_two_models_are_compared_at_one_depth_and_each_card_says_which():
 
 
 def test_one_layer_is_its_attention_and_its_mlp():
-    test = opened("patches", patches_view="Cost")
+    test = opened(
+        "patches", models="ViT · insects", patches_view="Cost", cost_size="224", cost_patch="16", cost_width="Base"
+    )
     (tile,) = (metric for metric in test.metric if metric.label == "Multiply–adds of one layer")
     assert (tile.value.replace("\\", ""), tile.delta) == ("1.45 G", "attention 0.52 G · MLP 0.92 G")
     assert "Here 4 % of the multiply–adds of one layer, attention and MLP together" in texts(test)
 
 
 def test_a_patch_size_that_does_not_divide_is_counted_on_the_nearest_size():
-    test = opened("patches", patches_view="Cost", cost_patch="15")
+    test = opened("patches", models="ViT · insects", patches_view="Cost", cost_size="224", cost_patch="15")
     assert not test.exception
     assert "225 × 225 pixels, the multiple of 15 that is nearest to 224" in texts(test)
     (tile,) = (metric for metric in test.metric if metric.label == "Patches")

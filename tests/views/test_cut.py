@@ -96,11 +96,11 @@ def test_matrices_are_those_of_the_model_and_what_is_added_has_one_scale():
 
 
 def test_another_patch_size_is_counted_on_the_same_picture():
-    """Of 112 pixels a side. N² pairs, 4·N·C² + 2·N²·C multiply–adds of attention with C = 128; of a Swin N times the
-    places of its windows."""
+    """Of 112 pixels a side. N² pairs, 4·N·C² + 2·N²·C multiply–adds of attention with C = 128, two special tokens
+    counted; of a Swin N times the places of its windows."""
     words = {size["patch"]: size["words"] for size in data_of(subject("insects_deit"))["sizes"]}
     assert list(words) == [2, 4, 7, 8, 14, 16, 28, 56, 112]
-    assert words[28] == "16 patches of 28 × 28 px: 256 pairs, 1.1 M multiply–adds"  # 1,048,576 + 65,536
+    assert words[28] == "16 patches of 28 × 28 px: 324 pairs, 1.3 M multiply–adds"  # 1,179,648 + 82,944
     swin = {size["patch"]: size["words"] for size in data_of(subject("digits_swin"))["sizes"]}
     assert swin[2].startswith("256 patches of 2 × 2 px: 4,096 pairs")  # in windows of 4 × 4
     assert swin[4].startswith("64 patches of 4 × 4 px: 1,024 pairs")

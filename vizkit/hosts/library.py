@@ -82,7 +82,9 @@ def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
     asked = controls(cls)
     if strange := next((name for name in settings if name not in asked), None):
         raise ControlError(f"{entry.title} has no setting {strange!r}; {_nearest(strange, asked)}.")
-    clicked = {name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None}
+    clicked: dict[str, Any] = {
+        name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None
+    }
     return cls(**clicked | {name: setting(cls, name, _python(value)) for name, value in settings.items()})
 
 
