@@ -46,10 +46,16 @@ def cosines_of(features: Features, asked: Point) -> Float[Tensor, " place"] | No
     chosen = id_at(features.tokens, asked)
     if chosen is None or features.tokens.grid is None:
         return None
-    first, (rows, columns) = len(features.tokens.special), features.tokens.grid
-    return similarity_to(features.values, chosen)[first : first + rows * columns]
+    return similarity_to(features.values, chosen)[len(features.tokens.special) :]
 
 
-def numbers(features: Features, asked: Point) -> dict[str, np.ndarray]:
-    cosines, grid = cosines_of(features, asked), features.tokens.grid
-    return {} if cosines is None or grid is None else {"cosine": cosines.unflatten(0, grid).numpy()}
+def numbers(
+    features: Features, asked: Point, name: str = "cosine", *, with_special: bool = False
+) -> dict[str, np.ndarray]:
+    """The cosines of all places, and of special tokens too."""
+    cosines, tokens, chosen = cosines_of(features, asked), features.tokens, id_at(features.tokens, asked)
+    if cosines is None or tokens.grid is None or chosen is None:
+        return {}
+    special = similarity_to(features.values, chosen)[: len(tokens.special)]
+    named = {"special": special.numpy(), "special_names": np.array(tokens.special, dtype=str)} if with_special else {}
+    return {name: cosines.unflatten(0, tokens.grid).numpy(), **named}

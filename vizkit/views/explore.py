@@ -55,6 +55,7 @@ class Explore(View):
         ("attention", ALIKE),
         "“Attention” shows what the query weighs in a layer. “Alike patches” shows which patches have similar vectors "
         "after that layer's block: the cosine of their vectors with that of the chosen patch.",
+        runs=True,
         key="shows",
     )
     layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
@@ -124,10 +125,15 @@ class Explore(View):
         """(what leaves the block of the layer that is shown, its name)."""
         return alike.after(of, min(self.layer or of.depth, of.depth) / of.depth)
 
+    def point(self, of: Subject) -> alike.Point:
+        """Which patch others are compared with, in fractions of what the model sees."""
+        asked = self.asked(of)
+        return of.asked if isinstance(asked, str) else asked
+
     # ---- the picture -------------------------------------------------------------------------------------------------
     def alike(self, of: Subject, trace: "Trace") -> Blocks:
         features, which = self.block(of)
-        point = of.asked if isinstance(self.asked(of), str) else self.asked(of)
+        point = self.point(of)
         yield Line(f"which patches are alike after {which}")
         yield Map(
             similarity_for_browser(features.values, features.tokens, point),
@@ -211,7 +217,8 @@ class Explore(View):
         trace, number = self.traced(of)
         recorded = layers(trace)
         if self.shows == ALIKE:
-            return alike.numbers(self.block(of)[0], of.asked)
+            others = all_numbers(trace, self.asked(of), number, None) if recorded else {}
+            return others | alike.numbers(self.block(of)[0], self.point(of), "places", with_special=bool(recorded))
         if not recorded:
             return {"places": feature_strength(trace.features[number - 1]).numpy()} if trace.features else {}
         return all_numbers(trace, self.asked(of), number, self.index(trace, number))

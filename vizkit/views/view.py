@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, fields
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
+from vizkit.from_json import LATER
+
 if TYPE_CHECKING:
     from vizkit.views.blocks import Block, Blocks
 
@@ -52,7 +54,7 @@ class View:
     `by_name`: models are meant by their names alone, `Subject.chosen`, and none is opened.
     `staged`: shown as its figure and its sentence alone, on whatever host."""
 
-    staged: bool = field(default=False, kw_only=True)
+    staged: bool = field(default=False, kw_only=True, metadata=LATER)
 
     how: ClassVar[How]
     together: ClassVar[bool] = False
