@@ -69,10 +69,11 @@ class Explore(View):
 
     how = How(
         "A bright place has a large weight: the marked query attends strongly to it in this layer. The weights of all "
-        "places, special tokens and padding sum to one. Hover to preview, click or use the arrow keys to choose a "
-        "patch; every model has a grid of its own. The dark border was cut off before the model saw the image. For a "
-        "network without attention, or whose attention has no softmax, the length of the feature vector at each place "
-        "is drawn instead.",
+        "places, special tokens and padding sum to one. With “alike patches” a bright place has a vector like that of "
+        "the marked patch after the block: after the first of what lies near, after the last of one object. Hover to "
+        "preview, click or use the arrow keys to choose a patch; every model has a grid of its own. The dark border "
+        "was cut off before the model saw the image. For a network without attention, or whose attention has no "
+        "softmax, the length of the feature vector at each place is drawn instead.",
         r"\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)",
         "why the model predicts a class. A weight says how a layer mixes its tokens; the values that it mixes, and "
         "everything after, are not in the picture (Jain & Wallace 2019).",
@@ -81,7 +82,7 @@ class Explore(View):
 
     def title(self, of: Subject) -> str:
         trace, number = self.traced(of)
-        if self.shows == ALIKE:
+        if self.shows == ALIKE and of.depth:
             return f"Patches alike after {self.block(of)[1]}"
         if not layers(trace):
             count = len(trace.features)
@@ -131,7 +132,7 @@ class Explore(View):
         return of.asked if isinstance(asked, str) else asked
 
     # ---- the picture -------------------------------------------------------------------------------------------------
-    def alike(self, of: Subject, trace: "Trace") -> Blocks:
+    def likeness(self, of: Subject, trace: "Trace") -> Blocks:
         features, which = self.block(of)
         point = self.point(of)
         yield Line(f"which patches are alike after {which}")
@@ -154,7 +155,7 @@ class Explore(View):
 
     def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
         if self.shows == ALIKE:
-            yield from self.alike(of, trace)
+            yield from self.likeness(of, trace)
             return
         recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
         if not recorded:
