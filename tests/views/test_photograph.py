@@ -49,7 +49,7 @@ def too_plain(drawn) -> list[str]:
     return [f"{number:.1f} of 16 colours, {mark.scale.kind}" for mark, number in used if number < LEAST_COLOURS]
 
 
-@pytest.mark.product("view")
+@pytest.mark.product
 @pytest.mark.parametrize("view", [view for view, entry in VIEWS.items() if "models" in entry.reads])
 def test_a_view_speaks_of_a_photograph_or_says_why_not(view):
     with suppress(NotApplicable):
