@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from inspect import signature
 from itertools import chain, combinations
@@ -380,4 +380,4 @@ def not_the_same_twice(first: Seen, of: Subject) -> list[str]:
 
 def taken_names(cls: type[View]) -> set[str]:
     """Of fields that `vizkit.show` has itself."""
-    return {part.name for part in fields(cls)} & OWN
+    return {*controls(cls)} & OWN

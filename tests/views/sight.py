@@ -329,7 +329,7 @@ def not_a_setting(found: list[Seen]) -> list[str]:
         asked = controls(one.view)
         for block in one.blocks:
             told = [field for _, field in block.tells.values()] if isinstance(block, Canvas) else []
-            fields = [name for field in told for name in ([field] if isinstance(field, str) else field)]
+            fields = [name for field in told for name in ([field] if isinstance(field, str) else filter(None, field))]
             picks = getattr(block, "picks", "") or ()
             several = not isinstance(picks, str)
             fields += picks if several else [picks]

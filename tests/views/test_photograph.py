@@ -1,5 +1,6 @@
 """Every view on a trained ViT without classes and a photograph: what people open, and what toys do not show."""
 
+from collections.abc import Hashable
 from contextlib import suppress
 from functools import cache
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import vizkit
 from vizkit.datasets import photographs, samples
 from vizkit.figure.saved.plate import Overlay
 from vizkit.figure.saved.single import Captions
-from vizkit.figure.scales import LEAST_TIMES, MOST_TIMES, SHARES, Scale, between, colours_used, robust
+from vizkit.figure.scales import LEAST_TIMES, LINEAR, MOST_TIMES, SHARES, Scale, between, colours_used, robust
 from vizkit.hosts.paper import plate
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS, class_of
@@ -19,7 +20,7 @@ from vizkit.views.subject import Subject
 
 PICTURE = "china"
 LEAST_COLOURS = 3.0
-SPREAD, APART = 1 / 8, 4.0
+SPREAD, APART = 1 / 6, 4.0
 
 
 @cache
@@ -33,9 +34,9 @@ def subject() -> Subject:
 
 
 def structured(mark: Overlay) -> bool:
-    """Whether a map has something to show: its shares are spread over an eighth of its places or more (e to their
+    """Whether a map has something to show: its shares are spread over a sixth of its places or more (e to their
     entropy), and the 95th percentile is at least four times the 5th, as far as the scale of shares reaches. A head that
-    gives nearly all to one patch is one bright patch on a dark picture, and no scale may say more."""
+    gives nearly all to a few patches is some bright patches on a dark picture, and no scale may say more."""
     values = np.abs(mark.places[np.isfinite(mark.places)]).ravel()
     shares = values[values > 0] / (values.sum() or 1.0)
     low, high = np.percentile(values * values.size / (values.sum() or 1.0), (5, 95)).clip(LEAST_TIMES, MOST_TIMES)
@@ -43,10 +44,15 @@ def structured(mark: Overlay) -> bool:
 
 
 def too_plain(drawn) -> list[str]:
-    """Maps that use too few of their colours."""
-    maps = [mark for mark in drawn.marks if isinstance(mark, Overlay) and max(mark.opacities) > 0]
-    used = [(mark, colours_used(mark.scale.positions(mark.places))) for mark in maps if structured(mark)]
-    return [f"{number:.1f} of 16 colours, {mark.scale.kind}" for mark, number in used if number < LEAST_COLOURS]
+    """Maps that use too few of their colours; those of one scale with ends of its own are compared, and judged
+    together."""
+    found = [mark for mark in drawn.marks if isinstance(mark, Overlay) and max(mark.opacities) > 0 and structured(mark)]
+    groups: dict[Hashable, list[np.ndarray]] = {}
+    for number, mark in enumerate(found):
+        together = mark.scale if mark.scale.kind == LINEAR else number
+        groups.setdefault(together, []).append(mark.scale.positions(mark.places).ravel())
+    used = [colours_used(np.concatenate(each)) for each in groups.values()]
+    return [f"{number:.1f} of 16 colours" for number in used if number < LEAST_COLOURS]
 
 
 @pytest.mark.product
@@ -63,6 +69,6 @@ def test_a_map_in_one_colour_is_noticed_and_a_single_bright_patch_is_none():
     def of(places: np.ndarray, scale: Scale) -> SimpleNamespace:
         return SimpleNamespace(marks=[Overlay(picture, places, (0.0, 0.0, 64.0, 64.0), 0.0, 0.0, 64.0, 64.0, scale)])
 
-    assert too_plain(of(places, between(0.0, 1.0))) == ["1.0 of 16 colours, linear"]
+    assert too_plain(of(places, between(0.0, 1.0))) == ["1.0 of 16 colours"]
     assert too_plain(of(places, SHARES)) == too_plain(of(places, robust([places]))) == []
     assert too_plain(of(np.eye(8) * [1, *[0] * 7] + 1e-6, SHARES)) == []
