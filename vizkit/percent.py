@@ -1,6 +1,6 @@
 """Shares and probabilities as they are read, in one form everywhere; short.js writes the same in the browser."""
 
-from math import floor
+from math import floor, isfinite
 from typing import SupportsFloat
 
 WHOLE = 1 - 1e-6  # from here on a share is all, but for rounding
@@ -10,6 +10,8 @@ def in_percent(share: SupportsFloat, decimals: int | None = None) -> str:
     """0.051 as "5.1 %": two digits below 10 %, one decimal above 90 %, whole numbers between; of a share that is nearly
     nothing or nearly all that it is. `decimals`: always so many, for accuracies that stand below one another."""
     share = float(share)
+    if not isfinite(share):
+        return "–"
     if share < 0:
         return f"−{in_percent(-share, decimals)}"
     if decimals is not None:
