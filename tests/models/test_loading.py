@@ -37,6 +37,7 @@ from vizkit.models.sources.checkpoint import read_checkpoint
 from vizkit.models.sources.creating import known
 from vizkit.models.sources.loaded import imagenet_labels
 from vizkit.models.sources.loading import TORCHVISION, bundled_names
+from vizkit.views.bundled import MODELS
 
 SMALL = "test_vit"  # 6 layers, 371,240 parameters, 160×160
 
@@ -648,10 +649,12 @@ def test_a_model_of_torchvision_sees_the_picture_as_torchvision_prepares_it(name
 
 # ---- names, sizes, labels --------------------------------------------------------------------------------------------
 def test_bundled_models_say_what_they_are():
+    labels = {"insects": insects.LABELS, "digits": tuple("0123456789"), "photographs": ()}
+    licences = {"photographs": "apache-2.0"}
     for name in bundled_names():
-        loaded = vizkit.load(f"bundled:{name}", device="cpu")
-        assert (loaded.source, loaded.licence, loaded.trained) == ("bundled with vizkit", "mit", True)
-        assert loaded.labels == (insects.LABELS if name.startswith("insects") else tuple("0123456789"))
+        loaded, pictures = vizkit.load(f"bundled:{name}", device="cpu"), MODELS[name].pictures
+        assert (loaded.source, loaded.licence) == ("bundled with vizkit", licences.get(pictures, "mit"))
+        assert (loaded.labels, loaded.trained) == (labels[pictures], True)
         assert not loaded.model.training
         assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
     assert re.search("digits_vit", refusal("bundled:../bundled/digits_vit"))

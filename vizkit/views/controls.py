@@ -216,7 +216,7 @@ def again(view: type[View], name: str, **changed: Any) -> Any:
 
 # ---- what the subjects allow -----------------------------------------------------------------------------------------
 def deepest(of: Subjects) -> int:
-    return max((subject.depth for subject in of), default=1)
+    return max((subject.depth for subject in of), default=1) or 1
 
 
 def most_heads(of: Subjects) -> int:
