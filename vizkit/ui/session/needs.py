@@ -12,7 +12,7 @@ from vizkit.heads import REGRESSION
 from vizkit.ui.plain import plain
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.chosen import add, title
-from vizkit.ui.session.model_names import KNOWN, knows
+from vizkit.ui.session.model_names import CLASSLESS, KNOWN, knows
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Need:
     """`words` say of a model that it has what is needed: "is a CNN". `has(loaded)`: whether it does. `models` have it:
-    where no chosen model has, the first is shown that knows what the picture is of, else the first."""
+    where no chosen model has, the first is shown that knows what the picture is of; of photographs, without one, the first
+    that knows more than digits."""
 
     words: str
     has: "Callable[[Loaded], bool]"
@@ -67,8 +68,8 @@ def family(name: str, what: str, *models: str) -> Need:
 
 
 MOST_MODELS = 4
-WITH_CLASSES = ("bundled:insects_vit", "bundled:digits_vit")
-VITS = ("bundled:photographs_vit", *WITH_CLASSES)
+WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
+VITS = (*WITH_CLASSES, "bundled:photographs_vit")
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("is a model", lambda loaded: True, VITS),
@@ -82,11 +83,11 @@ NEEDS = {
     "relative positions": Need(
         "has relative positions",
         partial(_positions, {"relative bias", "rotary"}),
-        ("bundled:insects_swin", "bundled:digits_swin"),
+        ("bundled:digits_swin", "bundled:insects_swin"),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
     "vit": family("vit", "a ViT", *VITS),
-    "cnn": family("cnn", "a CNN", "bundled:insects_cnn", "bundled:digits_cnn"),
+    "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),
     "tnt": family("tnt", "a TNT", "random:tnt_s_patch16_224", "tnt_s_patch16_224"),
     "dual_scale": family(
         "dual_scale", "a dual-scale ViT", "bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"
@@ -138,7 +139,8 @@ def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = T
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
     data = _data_at_hand(sources, picture)
-    models = sorted(NEEDS[need].models, key=lambda name: knows(name) != data)  # which keeps their order
+    far = KNOWN["digits"] if data == CLASSLESS else ""  # from photographs
+    models = sorted(NEEDS[need].models, key=lambda name: (knows(name) != data, knows(name) == far != ""))
     instead = next((name for name in models if _suitable([name], need)), models[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
         none = "None of your models" if sources else "No chosen model"
