@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Need:
     """`words` say of a model that it has what is needed: "is a CNN". `has(loaded)`: whether it does. `models` have it:
-    where no chosen model has, the first is shown that knows what the picture is of; of photographs, without one, the first
-    that knows more than digits."""
+    where no chosen model has, the first is shown that knows what the picture is of; where none knows a photograph, the
+    first that knows more than digits."""
 
     words: str
     has: "Callable[[Loaded], bool]"
