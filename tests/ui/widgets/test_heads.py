@@ -105,7 +105,9 @@ def test_no_label_is_likely_enough(models):
 @pytest.mark.parametrize("head", ["regression", "embedding"])
 def test_maps_of_values_are_not_scored_by_probabilities(models, head):
     test = opened(models, "relevance", f"checkpoint:{head}", relevance_view="Trust")
-    assert "None of your models gives classes; shown: ViT · digits." in texts(test)
+    stands_in = "None of your models gives classes or an embedding; shown: ViT · digits." in texts(test)
+    assert stands_in is (head == "regression")
+    assert ("for likeness to this picture's own embedding (1.000)" in texts(test)) is (head == "embedding")
 
 
 @pytest.mark.product(first=0)
@@ -135,7 +137,8 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     assert "features, not classes" in embedding["refused"]
     assert row["lines"] == []
     for head in LABELS:
-        assert f"checkpoint:{head} gives {HEADS[head].gives}: shown beside the others, not compared." in texts(test)
+        how = "beside each image stand" if head == "embedding" else "shown beside the others, not compared."
+        assert f"checkpoint:{head} gives {HEADS[head].gives}: {how}" in texts(test)
     assert "no classes in common" not in texts(test)
 
 
@@ -186,10 +189,10 @@ def test_shuffled_patches_change_answers_in_their_own_unit(models):
     assert all(re.fullmatch(r"-?[\d.e-]+", age) for age in ages)
     bars = [element.proto.body for element in test.main.get("html") if "class-bars" in element.proto.body]
     shares = [float(share) for each in bars for share in re.findall(r'class="row" title="[^"]*: ([\d.e-]+)"', each)]
-    assert len(bars) == 2  # labels have probabilities: with positions and without
+    assert len(bars) == 4  # labels have probabilities, an embedding a likeness: with positions and without
     assert shares
     assert all(0 <= share <= 1 for share in shares)
-    assert [words.count(f"largest change of a {number} ") for number in ("logit", "value", "feature")] == [0, 2, 2]
+    assert [words.count(f"largest change of a {number} ") for number in ("logit", "value", "feature")] == [0, 2, 0]
 
 
 def test_the_parts_of_a_model_end_in_its_own_head(models):
@@ -199,8 +202,7 @@ def test_the_parts_of_a_model_end_in_its_own_head(models):
 
 def test_a_temperature_is_for_a_softmax(models):
     test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Temperature")
-    assert f"gives {HEADS['sigmoid'].gives}; choose a model with a softmax" in texts(test)
-    assert "Dark knowledge" not in texts(test)
+    assert f"gives {HEADS['sigmoid'].gives}: these are the typed logits." in texts(test)
 
 
 # ---- Evaluate --------------------------------------------------------------------------------------------------------

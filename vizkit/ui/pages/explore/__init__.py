@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from vizkit.ui.session.chosen import OFFERED
+
 VIEWS = ()
 
 
 def welcome() -> None:
-    """One line for those who have never been here, on what the bare address shows."""
-    if st.session_state.get("shows") == "alike patches":
+    """One line for those who have never been here, on what the bare address shows, where there are other pages."""
+    if st.session_state.get("shows") == "alike patches" and OFFERED in st.session_state:
         from vizkit.lessons import shelf
         from vizkit.ui.shell import page_of
 
