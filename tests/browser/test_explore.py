@@ -20,27 +20,27 @@ from vizkit.analysis.remarks.attention import how_widely, of_head, of_map
 from vizkit.datasets import samples
 
 CARD = "[class*='st-key-explore'][class*='_stage']"
-HEADS = "[class*='st-key-explore0'][class*='heads'] canvas"
+HEADS = "[class*='st-key-explore0'][class*='_stage'] canvas[aria-label*='all layers and heads']"
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
 
 
 def ready(page: Page) -> None:
     """The script has ended and the cards are drawn."""
     still(page)
-    expect(page.locator(f"{CARD} canvas").first).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{CARD} .map canvas").first).to_be_visible(timeout=60_000)
     still(page)
 
 
 def said(page: Page, card: int = 0) -> str:
-    return page.locator(f"{CARD} output").nth(card).inner_text()
+    return page.locator(f"{CARD} .words output").nth(card).inner_text()
 
 
 def pixels(page: Page, card: int = 0) -> bytes:
-    return page.locator(f"{CARD} canvas").nth(card).evaluate("canvas => canvas.toDataURL()")
+    return page.locator(f"{CARD} .map canvas").nth(card).evaluate("canvas => canvas.toDataURL()")
 
 
 def click(page: Page, x: float, y: float, card: int = 0) -> None:
-    click_at(page.locator(f"{CARD} canvas").nth(card), x, y)
+    click_at(page.locator(f"{CARD} .map canvas").nth(card), x, y)
 
 
 def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
@@ -48,8 +48,10 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     ready(page)
     before = pixels(page, 0), pixels(page, 1)
     click(page, 0.3, 0.8)
-    expect(page.locator(f"{CARD} output").nth(0)).to_contain_text("row 7, column 3 of 8 × 8 attends")
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(re.compile(r"row \d+, column \d+ of \d × \d attends"))
+    expect(page.locator(f"{CARD} .words output").nth(0)).to_contain_text("row 7, column 3 of 8 × 8 attends")
+    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(
+        re.compile(r"row \d+, column \d+ of \d × \d attends")
+    )
     assert pixels(page, 0) != before[0]
     assert pixels(page, 1) != before[1]
     expect(page).to_have_url(re.compile(r"at=0\.(29|30)\d*(,|%2C)0\.(79|80)"))
@@ -64,19 +66,19 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
     was = sentence.inner_text()
     recorded = layers(vizkit.trace(vizkit.load("bundled:digits_vit"), samples.picture("digit 3")))[5]
     otherwise = of_head(recorded, 6, None)
-    box = page.locator(f"{CARD} canvas").first.bounding_box()
+    box = page.locator(f"{CARD} .map canvas").first.bounding_box()
     assert box is not None
     for row, column in ((0, 0), (3, 5), (7, 7)):
         point = (column + 0.5) / 8, (row + 0.5) / 8
         page.mouse.move(box["x"] + point[0] * box["width"], box["y"] + point[1] * box["height"])
         query = 1 + 8 * row + column
         words = of_map(recorded, point, 6, None) or otherwise or how_widely(recorded, 6, None)[query]
-        expect(page.locator(f"{CARD} output").first).to_contain_text(
+        expect(page.locator(f"{CARD} .words output").first).to_contain_text(
             f"row {row + 1}, column {column + 1} of 8 × 8 attends"
         )
         expect(sentence).to_have_text(words)
     page.mouse.move(5, 5)
-    expect(page.locator(f"{CARD} output").first).to_have_text(kept)
+    expect(page.locator(f"{CARD} .words output").first).to_have_text(kept)
     expect(sentence).to_have_text(was)
 
 
@@ -97,14 +99,14 @@ def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, ser
     page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
     ready(page)
     words = "row 4, column 4 of 7 × 7 attends"
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(words)
+    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(words)
     same = "the same point is row 8, column 8 of 14 × 14 in ViT · insects"
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(same)
-    expect(page.locator(f"{CARD} output").first).not_to_contain_text("the same point")
-    page.locator(f"{CARD} canvas").first.hover(position={"x": 3, "y": 3})
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text("the same point is row 1, column 1 of 14 × 14")
+    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
+    expect(page.locator(f"{CARD} .words output").first).not_to_contain_text("the same point")
+    page.locator(f"{CARD} .map canvas").first.hover(position={"x": 3, "y": 3})
+    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text("the same point is row 1, column 1 of 14 × 14")
     page.mouse.move(5, 5)
-    expect(page.locator(f"{CARD} output").nth(1)).to_contain_text(same)
+    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
 
 
 @pytest.mark.product(first=0)
@@ -129,7 +131,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
             else:
                 page.clock.run_for(2000)  # it would have begun after 1.2 s
                 assert page.evaluate("toured") == []
-            expect(page.locator(f"{CARD} output")).to_contain_text("row 8, column 8 of 14 × 14")
+            expect(page.locator(f"{CARD} .words output")).to_contain_text("row 8, column 8 of 14 × 14")
         context.close()
 
 
@@ -143,8 +145,8 @@ def test_the_hand_takes_over(chromium: Browser, server: str):
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
     ready(page)
     page.wait_for_function("toured.length > 1")
-    page.locator(f"{CARD} canvas").hover(position={"x": 3, "y": 3})
-    expect(page.locator(f"{CARD} output")).to_contain_text("row 1, column 1 of 14 × 14")
+    page.locator(f"{CARD} .map canvas").hover(position={"x": 3, "y": 3})
+    expect(page.locator(f"{CARD} .words output")).to_contain_text("row 1, column 1 of 14 × 14")
     count = page.evaluate("toured.length")
     page.clock.run_for(600)  # of which every step would take 220 ms
     assert page.evaluate("toured.length") == count
@@ -156,10 +158,10 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
     ready(page)
     assert said(page).startswith("row 1, column 1")
-    page.locator(f"{CARD} canvas").first.focus()
+    page.locator(f"{CARD} .map canvas").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    expect(page.locator(f"{CARD} output").first).to_contain_text("row 2, column 2 of 8 × 8 attends")
+    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 2, column 2 of 8 × 8 attends")
 
 
 @pytest.mark.product(first=0)
@@ -222,7 +224,7 @@ def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: 
     pick(page, "draw", "map only")
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("scale=linear"))
-    opens_the_same(page, chromium, f"{CARD} canvas")
+    opens_the_same(page, chromium, f"{CARD} .map canvas")
     page.goto(f"{server}/attention?{MODELS}&image=digit+3&attention_view=Explorer")
     ready_view(page)
     page.get_by_role("combobox", name="Heads").click()
@@ -249,7 +251,7 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
     expect(page.locator(f"{CARD} ol").first.locator("li")).to_have_count(5)
     page.goto(copied(page))  # a new session, which has no uploads
     expect(page.get_by_text("This link shows Foto café *1*.jpg, which is not here")).to_be_visible(timeout=LONG_MS)
-    expect(page.locator(f"{CARD} canvas")).to_have_count(0)
+    expect(page.locator(f"{CARD} .map canvas")).to_have_count(0)
     page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
     ready(page)
     expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
@@ -265,7 +267,7 @@ def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_
     page.locator(".st-key-uploads input[type=file]").set_input_files([tmp_path / name for name in files])
     expect(page.get_by_test_id("stAlert")).to_have_count(len(files))
     assert "Traceback" not in page.locator("body").inner_text()
-    expect(page.locator(f"{CARD} canvas").first).to_be_visible()  # the page stays
+    expect(page.locator(f"{CARD} .map canvas").first).to_be_visible()  # the page stays
 
 
 def test_pictures_and_numbers_are_saved(page: Page, server: str):
@@ -389,11 +391,32 @@ def test_no_layer_makes_the_page_jump(page: Page, server: str):
     assert len(tops) == 1
 
 
+def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: str):
+    """As somebody who has never been here: patches that are alike, on a photograph, and all heads beside them."""
+    page.goto(server)
+    ready(page)
+    expect(page.get_by_text("New here?")).to_be_visible()
+    output = page.locator(f"{CARD} .words output").first
+    expect(output).to_contain_text("of 18 × 18 · most similar", timeout=LONG_MS)
+    expect(page.locator(HEADS)).to_be_visible()
+    before, words = pixels(page), output.inner_text()
+    page.locator(f"{CARD} .map canvas").first.hover(position={"x": 330, "y": 200})
+    expect(output).not_to_have_text(words)
+    assert pixels(page) != before
+    page.locator(".st-key-layer_play input").focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_text("which patches are alike after block 1 of 12").first).to_be_visible(timeout=LONG_MS)
+    still(page)
+    click_at(page.locator(HEADS), 0.5, 0.5)
+    expect(page.get_by_text(re.compile(r"layer \d+ of 12 · head \d of 6")).first).to_be_visible(timeout=LONG_MS)
+
+
 def test_the_first_minute(page: Page, server: str, tmp_path: Path):
-    """As somebody who has never been here: read the call-outs, click, move the layer, bring a photograph, keep it."""
-    page.goto(server)
+    """Read the call-outs of attention, click, move the layer, bring a photograph, keep it."""
+    insects = f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph"
+    page.goto(insects)
     page.evaluate("localStorage.clear()")  # other journeys in this browser have been here
-    page.goto(server)
+    page.goto(insects)
     ready(page)
     notes = page.locator(f"{CARD} aside p")
     expect(notes).to_have_count(3)
@@ -407,7 +430,7 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     expect(notes).to_have_count(3)  # … and whenever they are called for
     click(page, 0.6, 0.3)
     expect(notes).to_have_count(0)
-    expect(page.locator(f"{CARD} output").first).to_contain_text("row 5, column 9 of 14 × 14 attends")
+    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 5, column 9 of 14 × 14 attends")
     before = pixels(page)
     page.locator(".st-key-layer_play input").focus()
     page.keyboard.press("ArrowLeft")

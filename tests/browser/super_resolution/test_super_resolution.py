@@ -14,7 +14,7 @@ PIXELS = "canvas.getContext('2d')"
 
 
 def opened(page: Page, server: str, more: str = ""):
-    page.goto(f"{server}/super_resolution?{more}")
+    page.goto(f"{server}/super_resolution?{more if 'image=' in more else f'image=mayfly+nymph&{more}'}")
     ready(page)
     canvas = page.locator(f"{MAIN} .enlarge")
     expect(canvas).to_have_attribute("data-taken", re.compile(r"\d+,\d+"))
