@@ -47,7 +47,9 @@ def right_guess(question: lesson.Question, of: Subject) -> Any:
             return answer
         rows, columns = answer.shape
         order = answer.flatten().argsort(descending=True).tolist()
-        count = 1 if question.kind == "point" else maps.holding(answer, 0.5)
+        some = answer[answer > 0]
+        whole = len(some) and bool((some == some[0]).all())  # a set, such as a window
+        count = 1 if question.kind == "point" else len(some) if whole else maps.holding(answer, 0.5)
         places = [((at % columns + 0.5) / columns, (at // columns + 0.5) / rows) for at in order[:count]]
         return places[0] if question.kind == "point" else places
     values = [expression.value(of) for _, expression in question.parts]
