@@ -101,13 +101,23 @@ def follow(image: str) -> list[str]:
     return usual
 
 
+def models_named() -> list[str]:
+    """Those that are chosen, or that the address names."""
+    sources = {model_names.title(source): source for source in model_names.bundled()}
+    of_address = [*st.query_params.get_all("models"), *st.query_params.get_all(f"{KEPT}models")]
+    return list(st.session_state.get("models") or [sources.get(name, name) for name in of_address])
+
+
 def picture_of_models() -> str:
     """Where an address names no picture: the first of the kind that the first model that it names was trained on."""
-    sources = {model_names.title(source): source for source in model_names.bundled()}
-    named = [*st.query_params.get_all("models"), *st.query_params.get_all(f"{KEPT}models")]
-    model = bundled.known(sources.get(named[0], named[0])) if named else None
-    first = (name for name in samples.names() if model is None or samples.kind_of(name) == model.pictures)
-    return next(first)
+    model = next(map(bundled.known, models_named()), None)
+    return next(name for name in samples.names() if model is None or samples.kind_of(name) == model.pictures)
+
+
+def usual_picture(image: str) -> str:
+    """Which picture an address leaves out while this one is shown: where it leaves out the models too, for they follow
+    from the picture, the first of all; else that of the models."""
+    return samples.names()[0] if models_named() in ([], bundled.usual(image)) else picture_of_models()
 
 
 def take_from_address() -> None:
@@ -124,7 +134,7 @@ def keep_in_address(reads: str) -> None:
     """What is chosen in pickers that the open view has not, under a name that no widget is bound to: a reload would
     lose it. A default is in no address."""
     image = str(st.session_state.get("image") or samples.names()[0])
-    usual = {"models": bundled.usual(image), "image": picture_of_models(), "input": INPUTS[0]}
+    usual = {"models": bundled.usual(image), "image": usual_picture(image), "input": INPUTS[0]}
     for key in KEPT_KEYS:
         value = st.session_state.get(key)
         if (

@@ -79,7 +79,10 @@ def _image_picker() -> None:
         st.session_state.pop("image", None)
     with above:
         # A default is not in the address: it follows from what is.
-        first = options.index(chosen.picture_of_models())
+        if "image" not in st.session_state and "image" not in st.query_params:
+            st.session_state["image"] = chosen.picture_of_models()
+        shown = str(st.session_state.get("image") or st.query_params["image"])
+        first = options.index(chosen.usual_picture(shown))
         name = st.selectbox("Image", options, first, key="image", bind="query-params", persist_state="session")
         strip(samples(), uploads, name, _choose)
     linked_picture.mirror(name, uploads, missing)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from vizkit.datasets import samples
 from vizkit.ui.session.chosen import OFFERED
 
 VIEWS = ()
@@ -23,7 +24,8 @@ def welcome() -> None:
 
 def opening() -> None:
     """The bare address opens on the patches that are alike; links say what they show."""
-    if "shows" not in st.session_state and {*st.query_params} <= {"at"}:
+    bare = {*st.query_params} <= {"at"} and st.session_state.get("image") == samples.names()[0]
+    if bare and "shows" not in st.session_state:
         from vizkit.views.explore import ALIKE
 
         st.session_state["shows"] = ALIKE
