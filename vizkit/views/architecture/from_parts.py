@@ -202,7 +202,8 @@ def drawn(of: Subject, made: Made) -> Picture:
 
 
 def spread(values: Tensor) -> str:
-    low, high, deviation = (float(each) for each in (values.min(), values.max(), values.std(correction=0)))
+    low, high = float(values.min()), float(values.max())
+    deviation = float(values.std()) if values.numel() > 1 else 0.0
     digits = max(0, 2 - math.floor(math.log10(max(abs(low), abs(high), 1e-9))))
     return f"from {low:.{digits}f} to {high:.{digits}f}, deviation {deviation:.{digits}f}".replace("-", "−")
 
