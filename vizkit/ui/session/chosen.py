@@ -92,12 +92,13 @@ def add(name: str) -> None:
 
 
 def follow(image: str) -> list[str]:
-    """The models that are shown of this picture where nobody has chosen any: with the picture they change too."""
+    """The models that are shown of this picture where nobody has chosen any: with the picture they change too, but
+    those that a link named."""
     usual = bundled.usual(image)
-    before = st.session_state.get(FOLLOWED)
-    if st.session_state.get("models") == before != usual and before is not None:
+    before = st.session_state.setdefault(FOLLOWED, [] if models_named() else usual)
+    if before and st.session_state.get("models") == before != usual:
         st.session_state["models"] = usual
-    st.session_state[FOLLOWED] = usual
+    st.session_state[FOLLOWED] = usual if before else []
     return usual
 
 
