@@ -93,7 +93,7 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     choose(page, "Explorer")
     matrix = page.get_by_label("The whole matrix of attention")
     matrix.hover(position={"x": 60, "y": 1})
-    expect(page.get_by_text(re.compile(r"^\[cls\] → .+: [\d.]+ %$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\[cls\] → .+: [<> \d.]+ %"))).to_be_visible()
     matrix.press("ArrowDown")  # the next row's token asks
     expect(page.get_by_text("row 2, column 1 of 8 × 8 attends")).to_be_visible()
     matrix.click(position={"x": 60, "y": 1})

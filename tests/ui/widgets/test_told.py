@@ -70,7 +70,7 @@ class Told(NamedTuple):
 
 TELL = {
     "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}, steps=False),
-    "vizkit_heads": Told("explore", "Cards", {"pick": [1, 2]}),
+    "vizkit_heads": Told("attention", "Explorer", {"pick": [1, 2, "attention"]}),
     "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999], "step": 6, "token": 3}),
     "vizkit_matrix": Told("attention", "Explorer", {"point": [0.25, 0], "query": "cls"}),
     "vizkit_windows": Told("swin", "Shift", {"step": 2, "point": [0.5, 0.25]}),
