@@ -179,11 +179,9 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.product(first=0)
-def test_a_model_without_classes_is_asked_about_its_embedding_or_a_feature():
+def test_a_model_without_classes_is_asked_about_its_embedding():
     test = opened("relevance", models=FEATURES, image="digit 3")
     assert "likeness to this picture's own embedding" in texts(test)
-    test.selectbox(key="class_a").set_value("feature 3").run()
-    assert "for feature 3" in texts(test)
     test.segmented_control(key="relevance_view").set_value("Trust").run()
     assert not test.exception
     assert "None of your models" not in texts(test)
