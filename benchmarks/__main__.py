@@ -37,9 +37,11 @@ ASKED = (
     "texts",
     "tiff",
 )  # only by name
-FOLDERS = {"faults": "testing", "mutants": "testing", "tiff": "testing"} | dict.fromkeys(
-    ("alignment", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"
-)
+FOLDERS = {
+    **dict.fromkeys(("faults", "mutants", "tiff"), "testing"),
+    **dict.fromkeys(("colours", "truth"), "maps"),
+    **dict.fromkeys(("alignment", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"),
+}
 
 
 def machine() -> str:

@@ -46,7 +46,7 @@ def turned(tmp_path_factory):
 
 # ---- before the first step -------------------------------------------------------------------------------------------
 @pytest.mark.product
-@pytest.mark.parametrize("name", sorted({*vizkit.models.bundled_names()} - {"photographs_vit"}))
+@pytest.mark.parametrize("name", sorted(vizkit.models.bundled_names()))
 def test_before_the_first_step_the_body_is_that_of_the_opened_model_to_the_bit(name):
     source = f"bundled:{name}"
     own = vizkit.load(source, device="cpu")

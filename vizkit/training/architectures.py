@@ -16,7 +16,7 @@ from torch import nn
 import vizkit.models.networks  # noqa: F401  registers ours with timm
 from vizkit.models.networks.timm_protocol import StageByStage
 from vizkit.models.sources import checkpoint
-from vizkit.models.sources.creating import create, known, norm_of
+from vizkit.models.sources.creating import create, known, norm_of, opens_at
 from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.loading import bundled_folder, load, published_weights
 from vizkit.models.sources.sizing import sketch
@@ -99,13 +99,18 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
         if recipe.pretrained:
             arguments["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
         model = create(known(name), (side, side) if side else None, name, pretrained=recipe.pretrained, **arguments)
-    if side and name not in OURS:  # timm keeps the usual size there, whatever its arguments
-        channels = model.pretrained_cfg["input_size"][0]  # type: ignore[index]
-        model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, side, side)}  # type: ignore[dict-item]
+    if side and name not in OURS:
+        _say_size(model, (side, side))
     model.pretrained_cfg = {**model.pretrained_cfg, "license": _licence(recipe, model)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
     return model
+
+
+def _say_size(model: Any, size_hw: tuple[int, int]) -> None:
+    """timm keeps the usual size there, whatever its arguments."""
+    channels = model.pretrained_cfg["input_size"][0]
+    model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, *size_hw)}
 
 
 def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ...]) -> nn.Module:
@@ -128,9 +133,11 @@ def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ..
         config = checkpoint.read_config(folder / "config.json", title)
         refuse_other_task(title, config["architecture"])
         known(config["architecture"])
-        size_hw = (side, side) if side else None
+        size_hw = (side, side) if side else opens_at(config, title)
         options = {"pretrained": True, **norm_of(config), **arguments}
         model: Any = create(f"local-dir:{folder}", size_hw, title, **options)
+        if size_hw:
+            _say_size(model, size_hw)
         kept = keeps_head(classes_in(folder), labels) and config.get("head", "softmax") == "softmax"
     if not kept:
         model.reset_classifier(len(labels))  # timm keeps the head of as many other classes

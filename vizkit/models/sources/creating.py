@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import Holding, bytes_of, measured, refuse_over_budget, refuse_unfit, sketch
 from vizkit.settings import settings
@@ -37,6 +38,18 @@ def known(name: str) -> str:
     if "." in name and name not in tags:
         raise ModelError(f"timm has no weights {name[:80]!r}; there are {', '.join(tags) or 'none'}.")
     return name
+
+
+def opens_at(config: Mapping[str, Any], title: str) -> Size | None:
+    """The input, (height, width), that a folder's config.json asks for in place of the one of its weights, which may be
+    slower; None where it asks for none."""
+    stated = config.get("opens_at")
+    if stated is None:
+        return None
+    fits = isinstance(stated, list) and len(stated) == 2 and all(type(side) is int for side in stated)
+    if not fits or not all(1 <= side <= MAX_INPUT_SIDE for side in stated):
+        raise ModelError(f"The config.json of {title} gives no possible height and width in opens_at.")
+    return stated[0], stated[1]
 
 
 def published_as(file: str, name: str) -> list[str]:

@@ -13,7 +13,7 @@ import torch
 from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.networks.sequence_models import NETWORKS
 from vizkit.models.sources import adapters, checkpoint, hub
-from vizkit.models.sources.creating import Size, by, create, known, norm_of, plan, refuse_stretched_positions
+from vizkit.models.sources.creating import Size, by, create, known, norm_of, opens_at, plan, refuse_stretched_positions
 from vizkit.models.sources.fitting import fits, fitting
 from vizkit.models.sources.following import trained_at
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
@@ -211,7 +211,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     refuse_adapters(title, holds.shapes)
     options = {"pretrained": pretrained, **norm_of(config)}
-    size_hw = size_hw or _opens_at(config, title)
+    size_hw = size_hw or opens_at(config, title)
     made = partial(create, f"local-dir:{folder}", title=title, holds=holds, ours=kind == "bundled", **options)
     try:
         model: Any = made(size_hw=size_hw)
@@ -233,16 +233,6 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         "softmax" if (folder / "recipe.json").is_file() else None
     )  # as our training makes it
     return loaded if stated is None else with_head(loaded, stated)
-
-
-def _opens_at(config: Mapping[str, Any], title: str) -> Size | None:
-    """The input, (height, width), that a folder asks for in place of the one of its weights: larger is slower."""
-    stated = config.get("opens_at")
-    if stated is None:
-        return None
-    if not (isinstance(stated, list) and len(stated) == 2 and all(type(side) is int for side in stated)):
-        raise ModelError(f"The config.json of {title} gives no height and width in opens_at.")
-    return _checked_size((stated[0], stated[1]))
 
 
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:

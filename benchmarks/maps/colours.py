@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-PAGE = Path(__file__).parents[1] / "docs" / "colours.md"
+PAGE = Path(__file__).parents[2] / "docs" / "colours.md"
 RANDOM = "random:"
 MODELS = ("bundled:photographs_vit", "bundled:insects_vit", "bundled:insects_swin", f"{RANDOM}vit_base_patch16_224")
 VIEWS = (

@@ -1,0 +1,1 @@
+"""How maps look, and how often they tell the truth."""
