@@ -198,7 +198,7 @@ test = AppTest.from_file("app.py", default_timeout=600).run().switch_page("pages
 assert not test.exception, test.exception
 assert [each.value for each in test.title] == ["Sizes"]
 found = [each.value for each in test.metric]
-assert found and set(found) <= {"14 × 14", "28 × 28"}, (found, [each.value for each in test.markdown])
+assert found and set(found) <= {"14 × 14", "18 × 18", "28 × 28"}, (found, [each.value for each in test.markdown])
 """
 
 
