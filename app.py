@@ -21,11 +21,12 @@ else:
     from vizkit.ui.session.chosen import renew_address
     from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
     from vizkit.ui.sidebar.inputs import sidebar
-    from vizkit.ui.views import read_now
+    from vizkit.ui.views import lead_to_what_replaces, read_now
     from vizkit.ui.widgets import copy_link
 
     with running():
         page = navigation()
+        lead_to_what_replaces(stem_of(page))
         renew_address()
         st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
         with heading(page.title):

@@ -8,7 +8,7 @@ from cyclopts import App, Group, Parameter
 
 from vizkit.commands.options import BESIDE, BesideSettings, Edits, Models, application, with_options
 from vizkit.commands.output import refuse_output, writing_to
-from vizkit.views import VIEWS, Entry, class_of
+from vizkit.views import FORMER, VIEWS, Entry, class_of
 
 CELL = "ROW,COLUMN from 1"
 SETTING = "setting_"  # before the name of one, where no option of the command can be called so
@@ -18,6 +18,10 @@ PICTURE = ("image", "at", "edit")
 
 def show(asked: Sequence[str] = ()) -> App:
     """The command; of the views only those among the words `asked` are imported."""
+    if asked and asked[0] in FORMER:
+        raise ValueError(
+            f"{asked[0]} is now {FORMER[asked[0]][1].name}: see vizkit show {FORMER[asked[0]][1].name} --help."
+        )
     if asked and asked[0] not in VIEWS and not asked[0].startswith("-"):
         raise ValueError(f"There is no view {asked[0][:60]!r}: see --list.")
     views = application("show", "Any view of the app, as a picture, a page or numbers.")

@@ -18,7 +18,7 @@ import numpy as np
 
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
-from vizkit.views import VIEWS, Entry, class_of, reads
+from vizkit.views import VIEWS, Entry, class_of, reads, replaced
 from vizkit.views.controls import ControlError, checked, controls, setting
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.views.trained import AT_HAND, trained
@@ -55,6 +55,7 @@ def show(
     Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
     not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
     """
+    name, settings = replaced(name, settings)
     entry = _entry(name)
     if entry.only and image is not None:
         settings = {entry.only.field: entry.only.option, **settings}

@@ -10,7 +10,8 @@ from vizkit import __version__
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
-from vizkit.views import VIEWS, class_of, name_of
+from vizkit.views import FORMER as FORMER_VIEWS
+from vizkit.views import VIEWS, class_of, name_of, replaced
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.controls import changed
 from vizkit.views.explore import Explore
@@ -94,8 +95,11 @@ def from_json(record: Any) -> Item:
     record = dict(record) if isinstance(record, dict) else {}
     kind = record.get("kind")
     name = kind.removeprefix(VIEW) if isinstance(kind, str) else ""
-    if isinstance(kind, str) and kind.startswith(VIEW) and name in VIEWS:
-        shows = read(class_of(name), _rescaled(record.pop("shows", None)), "shows")
+    if isinstance(kind, str) and kind.startswith(VIEW) and (name in VIEWS or name in FORMER_VIEWS):
+        shows = _rescaled(record.pop("shows", None))
+        if isinstance(shows, dict):
+            name, shows = replaced(name, shows)
+        shows = read(class_of(name), shows, "shows")
     elif isinstance(kind, str) and kind in FORMER:
         shows = FORMER[kind](record)
     else:

@@ -5,7 +5,7 @@ each with a module that has `view(page)`.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -25,7 +25,7 @@ from vizkit.ui.session.columns import accepted, side_by_side
 from vizkit.ui.session.needs import models_for
 from vizkit.ui.session.subjects import NamedSubject
 from vizkit.ui.widgets.known import banner
-from vizkit.views import VIEWS, Reads
+from vizkit.views import VIEWS, Former, Reads, class_of
 from vizkit.views import Entry as View
 
 
@@ -74,9 +74,6 @@ def open_page(stem: str) -> None:
     package, view = _opened(stem)
     if len(package.VIEWS) > 1:
         key, titles = f"{stem}_view", tuple(each.title for each in package.VIEWS)
-        if st.query_params.get(key) == view.formerly != "":
-            st.query_params[key] = view.title
-            st.rerun()  # a widget takes its value from the address at the beginning of a run
         title = _choose("View", key, titles, preset=hasattr(package, "opening"))
         view = package.VIEWS[titles.index(title)]
     if "picture" in reads_now(view) and linked_picture.awaited():
@@ -120,7 +117,36 @@ def _opened(stem: str) -> tuple[ModuleType | SimpleNamespace, View]:
     if opening := getattr(package, "opening", None):
         opening()
     title = st.session_state.get(key) or st.query_params.get(key)
-    return package, next((view for view in package.VIEWS if title in (view.title, view.formerly)), package.VIEWS[0])
+    return package, next((view for view in package.VIEWS if view.title == title), package.VIEWS[0])
+
+
+def lead_to_what_replaces(stem: str) -> None:
+    """An address of an earlier version opens what stands for its view now, perhaps on another page."""
+    key = f"{stem}_view"
+    if not (title := st.query_params.get(key)):
+        return
+    for now in VIEWS.values():
+        for former in now.formerly:
+            if (former.page or now.page, former.title) == (stem, title):
+                query = {name: st.query_params.get_all(name) for name in st.query_params if name != key}
+                query |= former_settings(now, former, query) | {f"{now.page}_view": [now.title]}
+                if now.page != stem:
+                    st.switch_page(f"pages/{now.page}.py", query_params=query)
+                st.query_params.from_dict(query)
+                st.rerun()  # a widget takes its value from the address at the beginning of a run
+
+
+def former_settings(now: View, former: Former, query: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Of the address of a view of an earlier version, what the new one takes, by the names in its own address."""
+    from vizkit.views.address import as_text, key_of
+    from vizkit.views.controls import controls
+
+    own, page = controls(class_of(now.name)), former.page or now.page
+    given = {key_of(now, field, own[field]): as_text(own[field], value) for field, value in former.settings.items()}
+    for old, field in former.fields.items():
+        if text := query.get(f"{page}_{old}", query.get(old)):
+            given[key_of(now, field, own[field])] = tuple(text)
+    return {key: [text] if isinstance(text, str) else [*text] for key, text in given.items()}
 
 
 def read_now(stem: str) -> Reads:

@@ -7,6 +7,7 @@
 A new view is one file with its class, and one line in `VIEWS`: of its page's folder, or here.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from vizkit.device import import_alone
@@ -28,6 +29,7 @@ from vizkit.views import (
     swin,
 )
 from vizkit.views.entry import Entry, Reads
+from vizkit.views.entry import Former as Former
 
 if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
@@ -70,6 +72,18 @@ VIEWS = {
         *data_set.VIEWS,
     )
 }
+
+FORMER = {former.name: (former, each) for each in VIEWS.values() for former in each.formerly if former.name}
+"""By their names of then, views of earlier versions with what replaces them."""
+
+
+def replaced(name: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the settings of what stands now for a view of an earlier version; of any other, as given."""
+    if name not in FORMER:
+        return name, dict(settings)
+    former, now = FORMER[name]
+    kept = {former.fields[field]: value for field, value in settings.items() if field in former.fields}
+    return now.name, {**former.settings, **kept}
 
 
 def class_of(name: str) -> "type[View]":

@@ -1,7 +1,8 @@
 """Where a view stands: its page and its place there, its name, and what it needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Reads = Literal["picture and models", "picture", "models", "nothing"]
 
@@ -15,6 +16,18 @@ class Only(NamedTuple):
     words: str
 
 
+class Former(NamedTuple):
+    """A view of an earlier version that another one replaces: its `title`, `page` and `name` of then ("" as now).
+    `fields`: its fields that the new view has under another name, or the same; whatever else it had is left out.
+    `settings`: of the new view, which show what it showed."""
+
+    title: str
+    page: str = ""
+    name: str = ""
+    fields: Mapping[str, str] = {}
+    settings: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class Entry:
     """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
@@ -22,7 +35,8 @@ class Entry:
 
     `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
     another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
-    `formerly`: an earlier title, so that old addresses still open it. `answers`: whether it shows what models answer.
+    `formerly`: what it replaces, so that old addresses, commands and reports still open. `answers`: whether it shows
+    what models answer.
     `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, else
     it reads nothing.
     """
@@ -32,7 +46,7 @@ class Entry:
     module: str
     needs: str = "model"
     fragment: bool = True
-    formerly: str = ""
+    formerly: tuple[Former, ...] = ()
     answers: bool = False
     reads: Reads = "picture and models"
     name: str = ""

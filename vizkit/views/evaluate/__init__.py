@@ -1,6 +1,6 @@
 """Models judged on labelled pictures, the results of papers, and accuracy against training-set size."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 __all__ = ["VIEWS"]
 
@@ -12,7 +12,7 @@ VIEWS = (
         "",
         fragment=False,
         reads="models",
-        formerly="Your pictures",
+        formerly=(Former("Your pictures"),),
         name="evaluation",
         page="evaluate",
     ),

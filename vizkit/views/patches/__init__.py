@@ -1,6 +1,6 @@
 """The image as the sequence that a transformer reads, and what it costs."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -31,7 +31,7 @@ VIEWS = (
         "Token norms by layer",
         "The norm of every token's vector after each layer.",
         "patches.token_norms:TokenNorms",
-        formerly="Norms",
+        formerly=(Former("Norms"),),
         name="token-norms",
         page="patches",
     ),
