@@ -27,7 +27,7 @@ PAGES = {
         ),
         ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
-    "Anatomy": [
+    "Look": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
         ("attention", "Attention", "One head step by step, and statistics of all heads."),
@@ -92,6 +92,7 @@ def heading(title: str) -> Any:
     """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
     for more."""
     st.html(STYLE)
+    st.html(f"<style>{_here(title)}</style>")
     st.logo(LOGO, size="large", icon_image=ICON)
     row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
     with row:
@@ -99,6 +100,17 @@ def heading(title: str) -> Any:
         st.caption(help_of(title), width="stretch")
         reading.at_side()
     return row
+
+
+def _here(title: str) -> str:
+    """Marks in the navigation the section of a page, which Streamlit marks in its opened list alone. Pages without a
+    section stand first, one place each."""
+    alone = len(PAGES[""])
+    at = next(index for index, pages in enumerate(PAGES.values()) if title in [name for _, name, _ in pages])
+    if not at:
+        return ""
+    section = f"[data-testid='stTopNav'] > :nth-child({alone + at}) [data-testid='stTopNavSection']"
+    return f"{section} {{ background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600 }}"
 
 
 def lead_on(stem: str) -> None:

@@ -29,6 +29,13 @@ from vizkit.views import VIEWS, Former, Reads, class_of
 from vizkit.views import Entry as View
 
 
+DRAWN = "_view_drawn"
+SHOWN = "<style></style>"
+WITHOUT_STALE = "<style>[data-testid='stMain'] [data-stale='true'] { display: none }</style>"
+"""Streamlit leaves what the last run drew standing, grey, until this run has drawn its own there: when a view is
+changed, which is right of one only (a slider's old picture), that is another view."""
+
+
 class NothingShownError(Exception):
     """No model could be shown; the reasons stand on the page already."""
 
@@ -156,6 +163,8 @@ def read_now(stem: str) -> Reads:
 
 def draw(view: View, package: str, line: str) -> None:
     """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
+    before, st.session_state[DRAWN] = st.session_state.get(DRAWN), (view.page, view.title)
+    st.html(WITHOUT_STALE if before != (view.page, view.title) else SHOWN)
     now = reads_now(view)
     if chosen.offered(now) != now or not chosen.followed():
         st.rerun()  # another choice inside the view: the sidebar has to follow
