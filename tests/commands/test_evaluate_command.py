@@ -118,7 +118,7 @@ def test_a_zip_is_judged_whole_and_a_part_when_asked(tmp_path, capsys):
     assert main(given) == 0
     assert "8 pictures of my digits." in capsys.readouterr().out
     assert main([*given, "--split", "test"]) == 0
-    assert "The test part of my digits: as chosen." in capsys.readouterr().out
+    assert "The test part of my digits: as you named." in capsys.readouterr().out
     assert main([*given, "--images", "4"]) == 0
     assert "4 of the 8 pictures of my digits, each class in proportion." in capsys.readouterr().out
 

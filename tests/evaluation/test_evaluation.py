@@ -216,7 +216,7 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     (path / "empty").mkdir()
     found = open_pictures(path)
     assert (len(found), found.split) == (13, EVERY)
-    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder, and no split was chosen."
+    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder."
     assert any("folders without pictures" in note for note in found.notes)
     assert len(open_pictures(path, "test")) < 13
     some = open_pictures(path, images=6)

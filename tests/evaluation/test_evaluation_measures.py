@@ -249,9 +249,7 @@ def test_the_sentence_says_who_is_better_or_that_nobody_knows():
     assert sure.corrected == pytest.approx(3 * 2 * 0.5**20)
     assert sure.sentence.startswith("b is better than a on pictures like these: +20.0 percentage points")
     assert not unsure.significant
-    assert unsure.sentence.startswith(
-        "These pictures do not tell c and a apart by the exact test: +1.0 percentage points"
-    )
+    assert unsure.sentence.startswith("On these images c and a do not differ significantly: +1.0 percentage points")
     same = compare({"a": right["a"], "b": right["a"].copy()})[0]
     assert (same.p, same.difference.low, same.difference.high) == (1.0, 0.0, 0.0)
     assert "exactly the same pictures" in same.sentence
@@ -272,7 +270,7 @@ def test_two_sided_and_symmetric():
 def test_the_whole_sentence_of_a_pair_and_of_several(p: float, words: str):
     pair = Pair("a", "b", 1200, 16, 4, Interval(0.01, -0.005, 0.025), p, 1.0, 1)
     said = (
-        "These pictures do not tell a and b apart by the exact test: +1.0 percentage points (95 % interval −0.5 to "
+        "On these images a and b do not differ significantly: +1.0 percentage points (95 % interval −0.5 to "
         f"+2.5); alone right on 16 and 4 of 1,200 pictures; exact McNemar {words}"
     )
     assert pair.sentence == f"{said}."
@@ -284,9 +282,7 @@ def test_as_many_right_on_other_pictures_is_not_the_same():
     first, second = np.array([True, False] * 4), np.array([False, True] * 4)
     (pair,) = compare({"a": first, "b": second})
     assert (pair.a, pair.p) == ("a", 1.0)
-    assert pair.sentence.startswith(
-        "These pictures do not tell a and b apart by the exact test: +0.0 percentage points"
-    )
+    assert pair.sentence.startswith("On these images a and b do not differ significantly: +0.0 percentage points")
     assert pair.difference.low < 0 < pair.difference.high
     (same,) = compare({"a": first, "b": first})
     assert same.difference == Interval(0.0, 0.0, 0.0)

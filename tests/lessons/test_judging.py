@@ -193,5 +193,5 @@ def test_calibration_says_where_both_look():
         "The model’s places lie below yours, by 50 % of the picture on average.",
         "On the insect: 0 of your 2 patches, 2 of the model’s.",
         "Your numbers are too low, 2 of 2 times.",
-        "As this model has it: 0 of 2 other answers.",
+        "Right for this model: 0 of 2 other answers.",
     ]

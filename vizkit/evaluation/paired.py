@@ -49,7 +49,7 @@ class Pair:
             return f"{self.a} is better than {self.b} on pictures like these: {facts}"
         if not self.only_a + self.only_b:
             return f"{self.a} and {self.b} are right on exactly the same pictures, so these show no difference."
-        return f"These pictures do not tell {self.a} and {self.b} apart by the exact test: {facts}"
+        return f"On these images {self.a} and {self.b} do not differ significantly: {facts}"
 
 
 def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:

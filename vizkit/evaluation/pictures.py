@@ -29,7 +29,7 @@ def open_pictures(
     if split or kind not in ("folder", "archive"):
         part = split or "test"
         opened = open_set(data, part, images=images, size_px=size_px, seed=seed)
-        why = "as chosen" if split else "no split was chosen"
+        why = "as you named" if split else "the default"
         return _noted(opened, f"The {part} part of {opened.name}: {why}.")
     path = Path(detail)
     listing = _listing(kind, path)
@@ -42,7 +42,7 @@ def open_pictures(
     opened = _whole(listing)
     if images is None or images >= len(opened):
         few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
-        return _noted(opened, f"All pictures of {opened.name}: it has no test folder, and no split was chosen.", *few)
+        return _noted(opened, f"All pictures of {opened.name}: it has no test folder.", *few)
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
     return _noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")

@@ -244,7 +244,7 @@ def calibration(found: Sequence[tuple[Step, Judged]], of: "Subject") -> list[str
     rest = [each for each in found if each[1].values is None]
     if rest:
         right = sum(each.right for _, each in rest)
-        said.append(f"As this model has it: {right} of {len(rest)} other answer{'s' if len(rest) > 1 else ''}.")
+        said.append(f"Right for this model: {right} of {len(rest)} other answer{'s' if len(rest) > 1 else ''}.")
     return said
 
 

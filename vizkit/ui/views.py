@@ -28,7 +28,6 @@ from vizkit.ui.widgets.known import banner
 from vizkit.views import VIEWS, Former, Reads, class_of
 from vizkit.views import Entry as View
 
-
 DRAWN = "_view_drawn"
 SHOWN = "<style></style>"
 WITHOUT_STALE = "<style>[data-testid='stMain'] [data-stale='true'] { display: none }</style>"

@@ -149,8 +149,8 @@ class FineTuned:
 
 STUDY_TABLE = Table(
     "Aquatic insects: frozen features against training from scratch",
-    "a study of 100 classes of aquatic insects whose author, year and DOI are not on record here, so that nobody can "
-    "check these numbers; the Train page offers its settings as recipes",
+    "a study of 100 classes of aquatic insects whose author, year and DOI are not on record here, so these numbers "
+    "cannot be checked; the Train page offers its settings as recipes",
     "17,107 photographs at 512², of which 8,603 / 3,366 / 5,138 to train, validate and test. Cross-entropy; the "
     "learning rate was divided by 10 after 12 epochs without a better validation accuracy.",
     "whether a difference between two pre-trained models would hold with another seed: each line is one run. The "

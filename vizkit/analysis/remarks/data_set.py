@@ -130,4 +130,4 @@ def shortcut(
         return f"{found} {tried}: a shortcut."
     if falls:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
-    return f"No shortcut found. {found} {tried}: the answers do not hang on it alone."
+    return f"No shortcut found. {found} {tried}: the answers do not depend on it alone."

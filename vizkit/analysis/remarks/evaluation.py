@@ -65,11 +65,11 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     equal = [name for name, _ in others if name not in apart]
     whole = "the other model" if len(others) == 1 else f"all {len(others)} others"
     if not equal:
-        test = f"tells {first} apart from {whole}"
+        test = f"finds {first} better than {whole}"
     elif not better:
-        test = f"does not tell {first} apart from {'the other model' if len(others) == 1 else 'any other'}"
+        test = f"finds no significant difference from {'the other model' if len(others) == 1 else 'any other'}"
     else:
-        test = f"tells {first} apart from {joined(better)}, but not from {joined(equal)}"
+        test = f"finds {first} better than {joined(better)}, but not than {joined(equal)}"
     return f"{who} {share}; the paired test {test}."
 
 

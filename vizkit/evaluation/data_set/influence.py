@@ -32,7 +32,9 @@ def taught(found: Recorded, row: int) -> Taught:
     what it was shown, and nobody but its owner knows what that was. Raises NotApplicable where the last layer is
     unknown or gives no probabilities of one class, or the model does not know the picture's label."""
     if not (found.linear and found.exclusive):
-        raise NotApplicable(f"{found.model} ends in no linear layer that was found, so nobody can be said to teach it.")
+        raise NotApplicable(
+            f"{found.model} has no linear layer at its end that was found, so what taught it cannot be computed."
+        )
     if not found.known[row]:
         raise NotApplicable(
             "The model does not know the label of this picture, so its answer is neither right nor wrong."

@@ -44,7 +44,7 @@ def answered(
     from vizkit.training.sequences.lines import Lines
 
     if model.data not in TASKS:
-        raise NotApplicable(f"What {model.name} has learned is not known here, so that nobody can say what is right.")
+        raise NotApplicable(f"What {model.name} has learned is not known here, so right and wrong are unknown.")
     pairs = open_pairs(model.data, "test", count=count)
     lines, asked, wrong, said = Lines(pairs, model.task, learns=False), list[int](), list[int](), list[Any]()
     with torch.inference_mode():

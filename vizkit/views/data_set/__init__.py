@@ -10,7 +10,7 @@ _entry = partial(Entry, page="data_set", reads="models")
 VIEWS = (
     _entry(
         "Map",
-        "Which pictures the model holds for alike, and where it errs among them.",
+        "Which images the model represents alike, and which of them it gets wrong.",
         "data_set.plane:Plane",
         name="data-map",
     ),

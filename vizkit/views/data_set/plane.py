@@ -45,7 +45,7 @@ def pages(of: Sequence[Subject], view: "Plane") -> int:
 
 
 class Plane(OfData):
-    """Which pictures the model holds for alike, and where it errs among them."""
+    """Which images the model represents alike, and which of them it gets wrong."""
 
     colour: Literal["label", "answer", "error", "confidence", "entropy"] = choice(
         "Colour", tuple(COLOURS), words=COLOURS, key="data_colour", listed=True

@@ -42,7 +42,7 @@ class Shortcuts(OfData):
     how = How(
         "The relevance maps of each label are clustered; a cluster whose pictures share a place where the model looks "
         "far more than in other labels may be a shortcut. Then that place is covered in all of them with the same "
-        "place of other pictures of the label: answers that hang on it fall, and those of the control, an equally "
+        "place of other pictures of the label: answers that depend on it change, and those of the control, an equally "
         "large place elsewhere, do not.",
         r"L = I - D^{-1/2} A\, D^{-1/2}, \quad k = \arg\max_i\,(\lambda_{i+1} - \lambda_i)",
         "shortcuts that lie anywhere in the picture, or in all pictures of a label; objects that often lie in the same "

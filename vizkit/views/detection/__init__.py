@@ -26,7 +26,7 @@ VIEWS = (
     ),
     of_scene(
         "Decoder",
-        "Boxes move and get sure from layer to layer; queries that know nothing of each other say things twice.",
+        "Boxes move and get surer from layer to layer; without self-attention queries report one object twice.",
         "detection.decoder:Decoder",
         name="decoder",
     ),

@@ -15,7 +15,7 @@ WAYS = {"together": "Queries look at each other", "alone": "Each looks at itself
 
 
 class Decoder(OfScene, View):
-    """Boxes move and get sure from layer to layer; queries that know nothing of each other say things twice."""
+    """Boxes move and get surer from layer to layer; without self-attention queries report one object twice."""
 
     layer: int | None = layer("Layer", high=depth, follows=True, plays=True, key="det_step")
     score: float = least_score()
@@ -23,7 +23,7 @@ class Decoder(OfScene, View):
 
     how = How(
         "Step through the layers: each line leads from where a query's box was after the first layer to where it is. "
-        "At the right the queries know nothing of each other; “again” marks a box of the same class as a surer one "
+        "At the right self-attention between the queries is off; “again” marks a box of the same class as a surer one "
         "that overlaps it by an IoU of 0.5 or more, unless it stands for another insect.",
         r"x \leftarrow \mathrm{LN}(x + \mathrm{MHA}(x + q,\ x + q,\ x))\quad\text{against}\quad"
         r"x \leftarrow \mathrm{LN}(x + x W_V W_O)",

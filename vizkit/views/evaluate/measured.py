@@ -116,8 +116,8 @@ def frequent(counts: np.ndarray, labels: Sequence[str]) -> tuple[dict[str, str |
 
 def by_class(found: Outcome, model: int) -> Iterator[Block]:
     helps = {
-        "Precision, %": "Of the pictures answered so, how many are.",
-        "Recall, %": "Of the pictures of this label, how many are answered so.",
+        "Precision, %": "Of the images predicted to have this label, how many have it.",
+        "Recall, %": "Of the images of this label, how many are predicted to have it.",
     }
     rows = tuple(
         {
