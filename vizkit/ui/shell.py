@@ -39,7 +39,7 @@ PAGES = {
         ),
         ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
     ],
-    "Explain": [
+    "Evidence": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
         ("relevance", "Relevance", "What is evidence for a class, and can the maps be trusted?"),
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
