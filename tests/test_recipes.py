@@ -210,7 +210,7 @@ def test_a_page_is_a_file_a_line_and_its_views(copy):
     entry = entry.strip().replace('page="patches"', 'page="sizes"')
     for file, before, after in (
         ("views/__init__.py", alone, f"{alone}        {entry},\n"),
-        ("ui/shell.py", '    "Explain": [\n', '    "Explain": [\n        ("sizes", "Sizes", "How many patches."),\n'),
+        ("ui/shell.py", '    "Evidence": [\n', '    "Evidence": [\n        ("sizes", "Sizes", "How many patches."),\n'),
     ):
         there = copy / "vizkit" / file
         text = there.read_text()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TYPES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif")
 MOST_OPENED = 8  # pictures that pages have put in
+OF_ITS_OWN = "This page has images and models of its own. Those you chose come back on the next."
 AWAY = "_uploads_away"  # uploads by id, of views before one without pictures
 
 
@@ -43,7 +44,9 @@ def sidebar(reads: str) -> None:
     if "models" in reads:
         _model_picker(whole="picture" in reads)
     st.session_state[SHOWN] = {key: st.session_state.get(key) for key in ("models", "image")}
-    if reads != "nothing":
+    if reads == "nothing":
+        st.caption(OF_ITS_OWN)  # the sidebar stays where it is, and nothing beside it moves
+    else:
         device.line()
 
 
