@@ -9,9 +9,11 @@ Torch and timm are imported inside the functions: `--help` answers at once.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 from cyclopts import App, CycloptsError
@@ -80,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     TYPED.set(given)
     try:
-        command_line(given)(given)
+        command_line(given)(_points(given))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -96,6 +98,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, MemoryError) as error:  # our own errors are ValueErrors, each one sentence
         return _say(str(error) or "the memory does not suffice.")
     return 0
+
+
+def _points(words: list[str]) -> list[str]:
+    """With a point that was typed as two numbers, `--at 0.4 0.4`, as one word, as `--at 0.4,0.4` is."""
+    at = next((index for index, pair in enumerate(pairwise(words)) if pair[0] == "--at"), len(words))
+    two = words[at + 1 : at + 3]
+    if len(two) == 2 and all(re.fullmatch(r"[-+.\de]+", word) for word in two):
+        return [*words[: at + 1], ",".join(two), *words[at + 3 :]]
+    return words
 
 
 def _say(sentence: str) -> int:

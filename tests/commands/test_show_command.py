@@ -135,6 +135,15 @@ def test_what_is_not_there_is_a_sentence(show, given, sentence):
     assert printed.err.count("\n") == 1
 
 
+def test_a_point_is_typed_as_one_word_or_as_two(show, tmp_path):
+    said = []
+    for at in (["0.3,0.6"], ["0.3", "0.6"], ["0.9", "0.6"]):
+        code, _ = show("--query", "patch", "--at", *at)
+        assert code == 0
+        said.append(numbers(tmp_path / "out.npz")[1]["places"].tolist())
+    assert said[0] == said[1] != said[2]
+
+
 @pytest.mark.parametrize("at", ["middle", "0.5", "1,2,3"])
 def test_what_is_no_point_is_refused(show, at):
     code, printed = show("--at", at)

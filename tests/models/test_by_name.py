@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+import vizkit
 from vizkit.from_json import ReportError
 from vizkit.models import ModelError
 from vizkit.models.by_name import named
@@ -90,3 +91,14 @@ def test_nor_does_a_replay(folder):
         item = Item(class_of("rollout")(), f"{scheme}{folder / 'mine'}", "mine", "digit 3")
         with pytest.raises((ModelError, ReportError)):
             inputs_for(Report("", (Entry(item),)), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"), [("digits_vit", "10 classes"), ("photographs_vit", "features, not classes")]
+)
+def test_a_model_is_told_in_one_line(name: str, answers: str):
+    """A class may have any number of modules, which nobody asked for."""
+    said = repr(vizkit.load(f"bundled:{name}", device="cpu"))
+    assert len(said.splitlines()) == 1
+    assert len(said) < 200
+    assert all(words in said for words in (name, answers, "pixels"))

@@ -93,6 +93,12 @@ class Loaded:
         if self.head is None:
             self.head, self.head_guessed = guessed_head(self.outputs, self.labels)
 
+    def __repr__(self) -> str:
+        """In one line: what it is, not its modules."""
+        size = f"{self.parameters / 1e6:,.1f} M parameters, {' × '.join(map(str, self.preprocessing.size_hw))} pixels"
+        answers = f"{len(self.labels):,} classes" if self.labels else self.head.gives
+        return f"Loaded({self.name!r}, {type(self.model).__name__}: {size}, {answers}, on {self.device})"
+
     @property
     def parameters(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
