@@ -1,8 +1,11 @@
-"""How many colours the maps of every view use, of 16, before and after the scales of figure/scales.py: docs/colours.md.
+"""How many colours the maps of every view use, of 16, before and after the scales of figure/scales.py, and what each
+view costs at first sight: docs/colours.md.
 
 Before: from 0 to a map's own largest value, computed from the same values in the same run."""
 
 import statistics
+import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +50,18 @@ the largest model, whose maps it ranks for minutes.
 |---|---|---|---|---|---|---|---|---|
 """
 
+EFFORT = """
+## What the first sight of a view costs
+
+Of every view that reads an image and a model, on {model} and the photograph {picture}: seconds from its settings to
+its blocks, everything that is computed in them included, with the model open and nothing known of the picture; and
+what it saves at first sight, as a picture and as numbers. Views that take others' place for a model that they do not
+fit are left out.
+
+| view | computed, s | .png, kB | .npz, kB |
+|---|---|---|---|
+"""
+
 
 def run() -> None:
     import vizkit
@@ -64,7 +79,38 @@ def run() -> None:
         made = [line(view, source, each) for view, each in found.items() if each]
         print(*made, sep="\n", flush=True)
         lines += made
-    PAGE.write_text(HEAD.format(count=len(chosen)) + "\n".join(sorted(lines)) + "\n", encoding="utf-8")
+    text = HEAD.format(count=len(chosen)) + "\n".join(sorted(lines)) + "\n"
+    costs = EFFORT.format(model=MODELS[0], picture=chosen[0]) + "\n".join(efforts(MODELS[0], chosen[0])) + "\n"
+    PAGE.write_text(text + costs, encoding="utf-8")
+
+
+def efforts(source: str, picture: str) -> Iterator[str]:
+    """A line for every view, as it opens; the model's first trace, which all need, has been made before."""
+    import vizkit
+    from vizkit.datasets import photographs
+    from vizkit.traces import NotApplicable
+    from vizkit.views import VIEWS, class_of
+
+    loaded, rgb = vizkit.load(source, device="cpu"), photographs.picture(picture)
+    vizkit.show("explore", loaded, rgb)
+    for name, entry in sorted(VIEWS.items()):
+        if entry.reads != "picture and models" or class_of(name).together:
+            continue
+        begin = time.perf_counter()
+        try:
+            showing = vizkit.show(name, loaded, rgb)
+        except NotApplicable:
+            continue
+        computed_s = time.perf_counter() - begin
+        with tempfile.TemporaryDirectory() as folder:
+            sizes_kb = []
+            for suffix in ("png", "npz"):
+                path = Path(folder) / f"view.{suffix}"
+                showing.save(path)
+                sizes_kb.append(path.stat().st_size / 1000)
+        line = f"| {name} | {computed_s:.2f} | {sizes_kb[0]:,.0f} | {sizes_kb[1]:,.0f} |"
+        print(line, flush=True)
+        yield line
 
 
 def counted(view: str, of) -> Iterator[tuple[float, float, bool]]:
