@@ -15,9 +15,14 @@ import vizkit
 from tests.browser.conftest import serving, watched
 from tests.browser.steps import LONG_MS, click_at, fits, go_to, pick, still
 from tests.browser.steps import ready as ready_view
-from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.remarks.attention import how_widely, of_head, of_map
 from vizkit.datasets import samples
+from vizkit.geometry import into_box
+from vizkit.image import RGB, seen_box
+from vizkit.models import Loaded
+from vizkit.percent import in_percent
+from vizkit.ui.session.chosen import CENTRE
 
 CARD = "[class*='st-key-explore'][class*='_stage']"
 HEADS = "[class*='st-key-explore0'][class*='_stage'] canvas[aria-label*='all layers and heads']"
@@ -29,6 +34,12 @@ def ready(page: Page) -> None:
     still(page)
     expect(page.locator(f"{CARD} .map canvas").first).to_be_visible(timeout=60_000)
     still(page)
+
+
+def point_in(loaded: Loaded, rgb: RGB) -> tuple[float, float]:
+    """The middle of an image, in fractions of what the model sees of it."""
+    height, width = rgb.shape[:2]
+    return into_box(CENTRE, seen_box((height, width), loaded.preprocessing), (height, width))
 
 
 def said(page: Page, card: int = 0) -> str:
@@ -340,20 +351,20 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
         page.set_viewport_size({"width": width, "height": height})
         still(page)
         boxes = [box for part in ("canvas", "aside p", "aside button", ".words > p") for box in parts(page, part)]
-        assert len(boxes) == 6
+        assert len(boxes) == 7  # the map, the heads beside it, three notes, their button, the label of the colours
         assert all(apart(*pair) for pair in itertools.combinations(boxes, 2)), (width, boxes)
     page.set_viewport_size(size)
     expect(notes.nth(2)).to_have_text("3Hover over another patch, or play the layers above.")
     expect(page.get_by_text("On average this patch attends 17 pixels far in layer 1, 35 in layer 6.")).to_be_visible()
-    most = page.locator(f"{CARD} .words > p span").last
-    before = most.inner_text()
+    loaded, rgb = vizkit.load("bundled:insects_vit"), samples.picture("flower")
+    point, recorded = point_in(loaded, rgb), layers(vizkit.trace(loaded, rgb))
+    before, after = (in_percent(attention_map(recorded[at], point).places.max()) for at in (5, 4))
+    assert after != before
     expect(notes.nth(1)).to_have_text(f"2Brightest: {before} of its attention")
     page.locator(".st-key-layer_play input").focus()
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_text("layer 5 of 6").first).to_be_visible(timeout=LONG_MS)
     still(page)
-    after = most.inner_text()
-    assert after != before
     expect(notes.nth(1)).to_have_text(f"2Brightest: {after} of its attention")
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph&layer=1")  # its neighbour at the right
     ready(page)

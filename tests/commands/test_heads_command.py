@@ -3,6 +3,8 @@
 import json
 
 import pytest
+import timm
+from timm.models import save_for_hf
 
 from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
@@ -24,6 +26,16 @@ def test_a_table_and_all_numbers(tmp_path, capsys):
     header, *rows = (tmp_path / "heads.csv").read_text().splitlines()
     assert header.startswith("layer,head,mean lost,mean half,mean flipped,mean estimate,distance,")
     assert len(rows) == 24
+
+
+@pytest.mark.product(first=0)
+def test_a_model_without_classes_loses_likeness(tmp_path, capsys):
+    save_for_hf(timm.create_model("test_vit", num_classes=0), str(tmp_path / "run"), safe_serialization=True)
+    assert main(["heads", str(tmp_path / "run"), *FEW[2:]]) == 0
+    told = capsys.readouterr().out
+    assert told.split()[:3] == ["head", "likeness", "lost"]
+    assert "rank correlation" not in told
+    assert "nan" not in told
 
 
 @pytest.mark.parametrize("more", [["--images", "0"], ["-o", "heads.txt"], ["--data", "no/folder"]])

@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_the_page_has_comments_drawings_and_a_canvas(saved):
     assert page.count("<article>") == len(ALL)
     assert page.count("type='application/json'") == 3  # Explore alone has a canvas
     assert '"start":{"layer":5,"head":"2","point":' in page
-    assert "comment Explore(layer=2" in page
+    assert all(f"comment {escape(str(shows))}" in page for _, shows in ALL)
 
 
 @pytest.mark.product(first=0)

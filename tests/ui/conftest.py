@@ -22,6 +22,7 @@ from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
+from vizkit.ui.session.chosen import KEPT
 
 ROOT = Path(__file__).parents[2]
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
@@ -53,7 +54,8 @@ def waiting() -> Iterator[None]:
 def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
     """As a visitor who follows a link: this page alone is drawn. Without another picture, or a lesson, that of an
     insect, whose classes two small models know."""
-    query = query if {"image", "models", "lesson"} & {*query} else {"image": samples.INSECTS[0], **query}
+    named = {"image", "models", "lesson", f"{KEPT}image", f"{KEPT}models"}
+    query = query if named & {*query} else {"image": samples.INSECTS[0], **query}
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for name, value in query.items():
         test.query_params[name] = value

@@ -96,15 +96,16 @@ def test_a_click_on_a_thumbnail_makes_the_image_the_sidebars():
 
 # ---- models ----------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
-def test_a_model_of_features_and_one_that_is_missing_say_so():
+def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_so():
     test = predictions(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
     assert not test.exception
-    cells = rows_of(test)["digit 3"]["cells"]
-    assert len(cells) == 2
-    assert "features, not classes" in cells[0]["refused"]
-    assert test.warning
+    likest, classes = (cell["bars"] for cell in rows_of(test)["digit 3"]["cells"])
+    assert {name for name, *_ in likest} == {*DIGITS} - {"digit 3"}
+    assert classes[0][0] == "3"
+    assert f"{FEATURES} gives features, not classes: beside each image stand those" in texts(test)
+    assert [each.value.partition(";")[0] for each in test.warning] == ["There is no bundled model 'nothing'"]
     test.segmented_control(key="compare_view").set_value("Robustness").run()
-    assert "features, not classes" in texts(test)
+    assert f"{FEATURES}: the likeness of the changed pictures to the picture itself" in texts(at_rest(test))
 
 
 def test_the_whole_image_in_place_of_the_crop():

@@ -7,7 +7,7 @@ import timm
 import torch
 from torch import nn
 
-from vizkit.models.sources.following import count, followed, heads_of, square, window_of
+from vizkit.models.sources.following import count, followed, heads_of, square, trained_at, window_of
 from vizkit.models.sources.hub import ModelError
 
 Shapes = dict[str, tuple[int, ...]]
@@ -142,6 +142,21 @@ def test_a_norm_after_the_mean_that_is_gone_is_said_to_be():
     """Of an architecture that has one, of a file that reads its class token."""
     file = shapes_of(made(VIT))
     assert found_in(VIT, file, global_pool="avg") == {"num_classes": 1000, "global_pool": "token", "fc_norm": False}
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(
+    "name",
+    ["vit_parts_tiny", "xcit_nano_12_p16_224", "hiera_tiny_224", "tiny_vit_5m_224", "crossvit_9_240", "volo_d1_224"],
+)
+def test_a_model_that_does_not_say_what_its_patches_are_is_of_its_own_size(name: str):
+    model = made(name)
+    assert trained_at(model, shapes_of(model)) is None
+
+
+def test_the_size_of_a_table_of_positions_is_that_of_the_image():
+    assert trained_at(made(VIT), shapes_of(made(VIT, img_size=(96, 96)))) == (96, 96)
+    assert trained_at(made(VIT), shapes_of(made(VIT))) is None
 
 
 def test_numbers_in_names():

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+import vizkit
 from tests.views.contract import counted, everything, model, subject
+from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Chart, Columns, Later, Line, Link, Map, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Map, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.intervene import heads as heads_view
+from vizkit.views.intervene import heads_known
 from vizkit.views.intervene.deciding import DecidingParts
 from vizkit.views.intervene.direct import Direct
 from vizkit.views.intervene.heads import Heads
@@ -229,6 +233,24 @@ def test_another_model_is_measured_when_it_is_asked_for():
     assert isinstance(later, Later)
     assert later.button == "Measure on 200 pictures"
     assert list(later.show({})) == []
+
+
+def test_a_model_without_classes_loses_likeness(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(heads_known, "IMAGES", 2)
+    monkeypatch.setattr("vizkit.evaluation.inside.heads.REFERENCES", 2)
+    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    assert heads_view.known([of])[0] == "distance"
+    (*_, later) = Heads(what="lost").show(of)
+    assert isinstance(later, Later)
+    later.jobs[0].work(lambda *_: None)
+    blocks = list(flat(later.show({})))
+    assert "without it the likeness to this picture's own embedding falls from 1 by" in said(blocks)
+    assert "heads can go" not in said(blocks)
+    assert "nats" not in said(blocks)
+    ((table,),) = [tuple(block.make()) for block in blocks if isinstance(block, Folded)]
+    assert "mean lost" in table.rows[0]
+    assert "mean flipped" not in table.rows[0]
 
 
 def test_a_bundled_model_with_itself_and_with_another_one():

@@ -33,7 +33,8 @@ def table(atlas: HeadAtlas) -> dict[str, Sequence[float]]:
     }
     for ablation, importance in atlas.importance.items():
         columns |= {f"{ablation} {name}": getattr(importance, name) for name in LOSSES}
-    return columns | {name: values for name, values in atlas.behaviours.items() if not all(map(math.isnan, values))}
+    columns |= atlas.behaviours
+    return {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
 
 
 def as_json(atlas: HeadAtlas, **more: Any) -> str:

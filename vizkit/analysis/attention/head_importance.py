@@ -1,6 +1,7 @@
 """What is said of heads that were taken away one by one: means with intervals, an order, and how well a gradient
 foresees it (Michel et al. 2019, arXiv 1905.10650)."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ EXAMPLES = 6
 class HeadImportance(NamedTuple):
     """Of every head by (layer, head) from 0: the mean of what log p of the answer loses without it, in nats, `half` of
     its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate;
-    `examples`: the pictures that lose the most, by their numbers, the first first."""
+    `examples`: the pictures that lose the most, by their numbers, the first first. Of a model without classes `lost` is
+    the fall of a cosine, and what follows from classes is NaN."""
 
     names: tuple[tuple[int, int], ...]
     images: int
@@ -23,6 +25,10 @@ class HeadImportance(NamedTuple):
     flipped: tuple[float, ...]
     estimate: tuple[float, ...]
     examples: tuple[tuple[int, ...], ...]
+
+    @property
+    def of_likeness(self) -> bool:
+        return all(map(math.isnan, self.flipped))
 
     @property
     def correlation(self) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import joined, percent, value_of
-from vizkit.heads import SOFTMAX, Head
+from vizkit.heads import ITSELF_IN_WORDS, SOFTMAX, Head
 
 LITTLE = 0.02
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
@@ -67,16 +67,27 @@ def of_deciding(differences: Mapping[str, tuple[float, float]]) -> str:
     return f"{words}; not {joined(rest)}." if rest else f"{words}."
 
 
-def of_heads(names: Sequence[tuple[int, int]], lost: Sequence[float], half: Sequence[float], correlation: float) -> str:
+def of_heads(
+    names: Sequence[tuple[int, int]],
+    lost: Sequence[float],
+    half: Sequence[float],
+    correlation: float,
+    likeness: bool = False,
+) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
-    correlation of a gradient's estimate with them."""
+    correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
     best = max(range(len(lost)), key=lost.__getitem__)
     idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
     layer, head = names[best]
     faint = ", which may be next to nothing" if lost[best] < 2 * half[best] else ""
+    loses = (
+        f"the likeness to {ITSELF_IN_WORDS} falls from 1 by {lost[best]:.3f} ± {half[best]:.3f}"
+        if likeness
+        else f"the answer loses {lost[best]:.2f} ± {half[best]:.2f} nats"
+    )
     words = (
-        f"Head {head + 1} of layer {layer + 1} matters most: without it the answer loses {lost[best]:.2f} ± "
-        f"{half[best]:.2f} nats{faint}. {idle} of {len(lost)} heads cannot be told from no loss at all"
+        f"Head {head + 1} of layer {layer + 1} matters most: without it {loses}{faint}. {idle} of {len(lost)} heads "
+        "cannot be told from no loss at all"
     )
     alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
     words += f"{alike if correlation == correlation else ''}."

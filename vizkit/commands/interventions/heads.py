@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 KINDS: "dict[str, tuple[Ablation, ...]]" = {"mean": ("mean",), "zero": ("zero",), "both": ("mean", "zero")}
-COLUMNS = ("head", "nats lost", "flipped", "estimate", "patches far", "entropy")
+COLUMNS = ("flipped", "estimate", "patches far", "entropy")
 
 
 def heads(
@@ -66,8 +66,11 @@ def measured(
     import vizkit
     from vizkit.analysis.attention.head_atlas import HeadAtlas
     from vizkit.evaluation.inside import heads
+    from vizkit.traces import NotApplicable
 
     loaded = vizkit.load(model, device=device)
+    if prune and not loaded.classifies:
+        raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}: no answers stay or go. Leave out --prune.")
     names = heads.names_of(heads.places_of(loaded))
     importance, pruning = {}, {}
     with progress("%", total=100 * (1 + len(kinds) * (1 + prune)), quiet=not is_first()) as bar:
@@ -94,19 +97,19 @@ def table(atlas: "HeadAtlas") -> str:
         [
             "{}.{}".format(*(place + 1 for place in result.names[i])),
             f"{result.lost[i]:.3f} ± {result.half[i]:.3f}",
-            f"{result.flipped[i]:.1%}",
-            f"{result.estimate[i]:.3f}",
+            "–" if result.of_likeness else f"{result.flipped[i]:.1%}",
+            "–" if result.of_likeness else f"{result.estimate[i]:.3f}",
             f"{atlas.behaviours['distance'][i]:.2f}",
             f"{atlas.behaviours['entropy'][i]:.2f}",
         ]
         for i in result.order[:SHOWN]
     ]
     gives = {"mean": "its mean", "zero": "nothing"}[kind]
-    about = (
-        f"{result.images} pictures, a head gives {gives}; rank correlation with the gradient's estimate "
-        f"{result.correlation:.2f}"
-    )
-    return "\n".join([aligned([COLUMNS, *rows], left=0), *_pruned(atlas, kind), about])
+    about = f"{result.images} pictures, a head gives {gives}"
+    if not result.of_likeness:
+        about += f"; rank correlation with the gradient's estimate {result.correlation:.2f}"
+    columns = ["head", "likeness lost" if result.of_likeness else "nats lost", *COLUMNS]
+    return "\n".join([aligned([columns, *rows], left=0), *_pruned(atlas, kind), about])
 
 
 def _pruned(atlas: "HeadAtlas", kind: str) -> list[str]:

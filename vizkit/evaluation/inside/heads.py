@@ -22,9 +22,10 @@ from vizkit.evaluation.inside.few_pictures import few_pictures
 from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.kept import Kept
 from vizkit.explanations.passes import Answers
+from vizkit.heads import EMBEDDING
 from vizkit.models import Loaded, attention_places
 from vizkit.models.many import Many
-from vizkit.models.probes.importance.heads import Means, head_importance, removed
+from vizkit.models.probes.importance.heads import Means, head_importance, likeness_lost, removed
 from vizkit.models.probes.importance.means import head_means
 from vizkit.models.recording.editing import Editing, Place, Plan
 from vizkit.traces import NotApplicable, Trace
@@ -76,7 +77,8 @@ def means(rows: pyarrow.Table) -> dict[str, tuple[float, ...]]:
 
 # ---- what is lost without each ---------------------------------------------------------------------------------------
 class Importance:
-    """See `head_importance`, of the model's own answers. EditError for attention that cannot be edited."""
+    """See `head_importance`, of the model's own answers, and `likeness_lost`, of a model without classes. EditError for
+    attention that cannot be edited."""
 
     fields = [pyarrow.field(name, NUMBERS) for name in IMPORTANCE]  # noqa: RUF012
 
@@ -85,9 +87,12 @@ class Importance:
         self.means = means_of(loaded, data, self.places, seed) if ablation == "mean" else ()
 
     def of(self, seen: Seen) -> Columns:
-        with torch.no_grad():
-            answers = self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
-        found = head_importance(self.loaded, seen.pixels, answers, self.places, means=self.means)
+        if self.loaded.head is EMBEDDING:
+            found = likeness_lost(self.loaded, seen.pixels, self.places, means=self.means)
+        else:
+            with torch.no_grad():
+                answers = self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
+            found = head_importance(self.loaded, seen.pixels, answers, self.places, means=self.means)
         return {name: lists(getattr(found, name)) for name in IMPORTANCE}
 
 
@@ -108,8 +113,8 @@ def summed(rows: pyarrow.Table, names: Names) -> HeadImportance:
 
 
 def places_of(loaded: Loaded) -> tuple[Place, ...]:
-    """The attention layers of a model with answers. Raises NotApplicable."""
-    if not loaded.classifies:
+    """The attention layers of a model whose answer, or whose embedding, a head may change. Raises NotApplicable."""
+    if not loaded.classifies and loaded.head is not EMBEDDING:
         raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}: there is no answer to lose.")
     preprocessing = loaded.preprocessing
     blank = torch.zeros(1, preprocessing.channels, *preprocessing.size_hw, device=loaded.device)

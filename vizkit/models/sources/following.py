@@ -77,7 +77,7 @@ def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, 
     """The image size, where the table of positions is that of a square image; as it is also that of others, this is
     supposed, not said."""
     patch = patch_of(model, args)
-    table, own = shapes.get("pos_embed", ()), getattr(model, "pos_embed", None)
+    table, own = shapes.get("pos_embed", ()), model.state_dict().get("pos_embed")
     if own is not None and tuple(own.shape) == table and "patch_size" not in args:
         return {}
     relative = next((s for name, s in shapes.items() if name.endswith("relative_position_bias_table")), ())
@@ -98,10 +98,10 @@ def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, 
 
 def trained_at(model: nn.Module, shapes: Shapes) -> tuple[int, int] | None:
     """(height, width) of the images that the table of positions was made for, where that is another size than the
-    model's and they were square; else None."""
-    if not hasattr(model, "patch_embed"):
-        return None
-    return positions(model, shapes, {}).get("img_size")
+    model's and they were square; else None, as of a model that does not say what its patches are."""
+    cut = getattr(model, "patch_embed", None)
+    says = hasattr(cut, "patch_size") and hasattr(cut, "img_size")
+    return positions(model, shapes, {}).get("img_size") if says else None
 
 
 def square(places: int, special: tuple[int, ...], patch: tuple[int, int] = (1, 1)) -> tuple[int, int] | None:

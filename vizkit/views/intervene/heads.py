@@ -17,6 +17,7 @@ from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
+from vizkit.heads import LIKENESS_IN_WORDS
 from vizkit.image import RGB, unprepare
 from vizkit.models import families
 from vizkit.traces import NotApplicable
@@ -46,6 +47,7 @@ from vizkit.views.intervene.heads_known import (
     WITHOUT,
     data_for,
     first_kind,
+    known_of,
     measured,
     measured_here,
     names_of,
@@ -92,13 +94,16 @@ WHATS = {
 }
 
 
+LIKENESS_LOST = What("what the answer loses", f"fall of the {LIKENESS_IN_WORDS} without the head", "cosine")
+
+
 def known(of: Sequence[Subject]) -> list[str]:
     """What can be shown of all these models."""
     names = [*WHATS]
     for each in of:
         atlas = shipped(each.loaded.name)
         names = [name for name in names if atlas is None or values_of(atlas, name, first_kind(atlas)) is not None]
-        names = [name for name in names if each.loaded.classifies or name not in IMPORTANCE]
+        names = known_of(each.loaded, names)
     return names
 
 
@@ -155,7 +160,8 @@ class Heads(View):
     how = How(
         "A cell is a head; click it for the pictures where it matters most. Taken away, a head gives its mean over "
         "other pictures, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
-        "surer. The estimate needs one backward pass for all heads instead of one pass for each.",
+        "surer. A model without classes loses likeness: the cosine of each image's embedding with its own. The "
+        "estimate needs one backward pass for all heads instead of one pass for each.",
         r"I_h = \mathbb{E}_x\left[\log p(x) - \log p(x; \xi_h = 0)\right], \quad "
         r"\hat I_h = \mathbb{E}_x \left| \frac{\partial \log p}{\partial \xi_h} \right|",
         "pairs of heads that do the same: either can go, not both. Where patches look says nothing of the class token, "
@@ -164,10 +170,14 @@ class Heads(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Heads: {WHATS[self.of_heads(of)].line}"
+        return f"Heads: {self.shown(of).line}"
 
     def of_heads(self, of: Subject) -> str:
         return self.what or known([of])[0]
+
+    def shown(self, of: Subject) -> What:
+        what = self.of_heads(of)
+        return WHATS[what] if of.loaded.classifies or what != "lost" else LIKENESS_LOST
 
     def kind(self, of: Subject) -> str:
         return self.without or kinds([of])[0]
@@ -194,8 +204,8 @@ class Heads(View):
         what, kind = self.of_heads(of), self.kind(of)
         values = values_of(atlas, what, kind)
         if values is None:
-            raise NotApplicable(f"{of.name} has no {WHATS[what].name}.")
-        shown, index = WHATS[what], self.chosen(atlas, values)
+            raise NotApplicable(f"{of.name} has no {self.shown(of).name}.")
+        shown, index = self.shown(of), self.chosen(atlas, values)
         figure = head_grid(
             grid_of(atlas.names, values),
             signed=what == "lost",
@@ -244,7 +254,7 @@ class Heads(View):
         result, importance = atlas.pruning.get(kind), atlas.importance.get(kind)
         if result is not None:
             yield from self.curves(result)
-        elif importance is not None and shipped(of.loaded.name) is None:
+        elif importance is not None and of.loaded.classifies and shipped(of.loaded.name) is None:
             yield Heading("How many heads can go")
             key = OfModel(("heads", kind, PRUNING, importance.images))
             work = partial(pruned, of, importance, kind)
@@ -272,7 +282,8 @@ class Heads(View):
 def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) -> str:
     importance = atlas.importance.get(kind)
     if what in IMPORTANCE and importance is not None:
-        return of_heads(atlas.names, importance.lost, importance.half, importance.correlation)
+        lost = importance.lost, importance.half, importance.correlation, importance.of_likeness
+        return of_heads(atlas.names, *lost)
     correlation = None
     if importance is not None:
         pairs = [pair for pair in zip(values, importance.lost, strict=True) if not math.isnan(pair[0])]

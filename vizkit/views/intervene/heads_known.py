@@ -1,7 +1,7 @@
 """What is known of the heads of a model: shipped with vizkit, or measured here, stopped and gone on with."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from vizkit.analysis.attention.head_atlas import HeadAtlas, from_json
 from vizkit.analysis.attention.head_importance import HeadImportance
 from vizkit.analysis.attention.pruning import Pruning
 from vizkit.explanations.parts import RunError
+from vizkit.heads import EMBEDDING, LIKENESS
 from vizkit.models import EditError
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
@@ -18,6 +19,7 @@ from vizkit.views.subject import OfModel, Subject
 if TYPE_CHECKING:
     from vizkit.evaluation.inside.heads import Ablation
     from vizkit.explanations.kept import Kept
+    from vizkit.models import Loaded
 
 IMAGES = 200
 BEHAVIOURS, PRUNING = "behaviours", "pruning"
@@ -50,6 +52,15 @@ def values_of(atlas: HeadAtlas, what: str, kind: str) -> tuple[float, ...] | Non
         return None if importance is None else getattr(importance, what)
     values = atlas.behaviours.get(what)
     return None if values is None or all(map(math.isnan, values)) else values
+
+
+def known_of(loaded: "Loaded", names: Iterable[str]) -> list[str]:
+    """Which of these numbers a model has: one without classes loses likeness and nothing else, which takes a pass for
+    each head and comes last."""
+    if loaded.classifies:
+        return [*names]
+    losses = ["lost"] if loaded.head in (EMBEDDING, LIKENESS) else []
+    return [*(name for name in names if name not in IMPORTANCE), *losses]
 
 
 def data_for(of: Subject) -> str:

@@ -1,11 +1,13 @@
 """Importance of heads against edits of single pictures, and the estimate against small differences."""
 
 import numpy as np
+import pytest
 import torch
 
 import vizkit
 from vizkit.models import attention_places, pixels_of, trace
-from vizkit.models.probes.importance.heads import head_importance
+from vizkit.models.probes.importance.heads import head_importance, likeness_lost
+from vizkit.models.probes.importance.means import head_means
 from vizkit.models.recording.editing import Editing, Plan
 
 
@@ -54,3 +56,40 @@ def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
                 ends.append(loaded.model(pixels).log_softmax(-1)[torch.arange(3), targets])
         slope = ((ends[1] - ends[0]) / (2 * step)).abs()
         torch.testing.assert_close(result.estimate[:, column], slope, atol=2e-3, rtol=2e-2)
+
+
+@pytest.mark.parametrize("ablation", ["zero", "mean"])
+def test_a_model_without_classes_loses_likeness(ablation: str) -> None:
+    """Plain torch: what a head writes into the output projection is nothing, or its mean over two other images."""
+    loaded, (layer, head) = (
+        vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0}),
+        (1, 1),
+    )
+    pixels, others = torch.randn(2, 5, 3, *loaded.preprocessing.size_hw).split([3, 2], 1)
+    pixels, others = pixels[0], others[0]
+    places = attention_places(loaded, pixels[:1])
+    means = head_means(loaded, [others], places) if ablation == "mean" else ()
+    result = likeness_lost(loaded, pixels, places, means=means)
+    attention = loaded.model.blocks[layer].attn
+    channels = slice(head * attention.head_dim, (head + 1) * attention.head_dim)
+    heard: list[torch.Tensor] = []
+    with torch.no_grad():
+        hears = attention.proj.register_forward_pre_hook(lambda _, given: heard.append(given[0]))
+        loaded.model(others)
+        hears.remove()
+        instead = heard[0][..., channels].mean(0) if ablation == "mean" else 0
+
+        def removed(_: object, given: tuple[torch.Tensor]) -> torch.Tensor:
+            changed = given[0].clone()
+            changed[..., channels] = instead
+            return changed
+
+        own = loaded.model(pixels)
+        attention.proj.register_forward_pre_hook(removed)
+        without = loaded.model(pixels)
+    cosine = (own * without).sum(-1) / own.norm(dim=-1) / without.norm(dim=-1)
+    column = result.names.index((layer, head))
+    assert float((1 - cosine).min()) > 1e-5, "the head does something"
+    torch.testing.assert_close(result.lost[:, column], 1 - cosine, atol=1e-6, rtol=1e-3)
+    assert bool(result.flipped.isnan().all())
+    assert bool(result.estimate.isnan().all())

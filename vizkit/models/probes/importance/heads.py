@@ -2,15 +2,18 @@
 
 Michel et al. 2019 (arXiv 1905.10650): with ξ_h a factor of what head h adds, the measured importance is what the loss
 gains at ξ_h = 0 (§ 3), the estimate |∂L/∂ξ_h| at 1, from one backward pass for all heads (§ 4.1, eq. 5). With `means`
-the head gives its mean instead of nothing, and ξ_h leads from the mean to what it gives.
+the head gives its mean instead of nothing, and ξ_h leads from the mean to what it gives. A model without classes loses
+likeness: the cosine of its embedding with that of the unchanged model, which is 1 and has no slope there.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
 from vizkit.models.recording.editing import Editing, Place, Plan
 from vizkit.models.recording.edits import Edit
@@ -48,27 +51,62 @@ def head_importance(
     """Of a batch of images. `places`: the model's layers (`models.attention_places`); `done` hears the share that is
     done, 0 to 1, and may raise to stop. `means`: what a head gives instead (`means.head_means`); nothing without them.
     EditError for a model whose attention cannot be edited."""
-    names = tuple((layer, head) for layer, place in enumerate(places) for head in range(place.heads))
     places, pixels = tuple(places), pixels.to(loaded.device)
-
     rows, targets = torch.arange(len(targets)), targets.to(loaded.device)
-
-    def log_p(plan: Plan) -> Float[Tensor, "image label"]:
-        with Editing(plan):
-            return loaded.logits_of(loaded.model(pixels), len(pixels)).log_softmax(-1)
-
     scales = tuple(torch.ones(len(pixels), place.heads, device=loaded.device, requires_grad=True) for place in places)
     with torch.enable_grad():
-        answered = log_p(Plan((), places, scales, means))[rows, targets]
+        answered = _outputs(loaded, pixels, Plan((), places, scales, means)).log_softmax(-1)[rows, targets]
         gradients = torch.autograd.grad(answered.sum(), scales)
     plain = answered.detach()
     lost, flipped = [], []
+    for outputs in _without_each(loaded, pixels, places, done, means):
+        lost.append(plain - outputs.log_softmax(-1)[rows, targets])
+        flipped.append((outputs.argmax(-1) != targets).float())
+    estimate = torch.cat(gradients, 1).abs().cpu()
+    flips = torch.stack(flipped, 1).cpu()
+    return Importance(_names(places), plain.cpu(), torch.stack(lost, 1).cpu(), flips, estimate)
+
+
+@torch.no_grad()
+def likeness_lost(
+    loaded: Loaded,
+    pixels: Float[Tensor, "image channel height width"],
+    places: Sequence[Place],
+    done: Callable[[float], None] = lambda _: None,
+    means: Means = (),
+) -> Importance:
+    """The same of a model without classes: `lost` is what is missing from 1, 0 to 2, in the cosine of each image's
+    embedding with its own of the unchanged model, which is `plain`; what follows from classes is NaN."""
+    places, pixels = tuple(places), pixels.to(loaded.device)
+    own = _outputs(loaded, pixels, Plan((), places, means=means))
+    fallen = [1 - cosine_similarity(own, each) for each in _without_each(loaded, pixels, places, done, means)]
+    lost = torch.stack(fallen, 1).cpu()
+    unknown = torch.full_like(lost, math.nan)
+    return Importance(_names(places), torch.ones(len(pixels)), lost, unknown, unknown)
+
+
+def _names(places: Sequence[Place]) -> tuple[tuple[int, int], ...]:
+    return tuple((layer, head) for layer, place in enumerate(places) for head in range(place.heads))
+
+
+def _outputs(
+    loaded: Loaded, pixels: Float[Tensor, "image channel height width"], plan: Plan
+) -> Float[Tensor, "image output"]:
+    with Editing(plan):
+        return loaded.logits_of(loaded.model(pixels), len(pixels))
+
+
+@torch.no_grad()
+def _without_each(
+    loaded: Loaded,
+    pixels: Float[Tensor, "image channel height width"],
+    places: tuple[Place, ...],
+    done: Callable[[float], None],
+    means: Means,
+) -> Iterator[Float[Tensor, "image output"]]:
+    """Outputs with each head taken away alone, in the order of `_names`."""
+    names = _names(places)
     for number, (layer, head) in enumerate(names):
         done(number / len(names))
-        with torch.no_grad():
-            without = log_p(Plan((removed(layer, head, means),), places, means=means))
-        lost.append(plain - without[rows, targets])
-        flipped.append((without.argmax(-1) != targets).float())
+        yield _outputs(loaded, pixels, Plan((removed(layer, head, means),), places, means=means))
     done(1.0)
-    estimate = torch.cat(gradients, 1).abs().cpu()
-    return Importance(names, plain.cpu(), torch.stack(lost, 1).cpu(), torch.stack(flipped, 1).cpu(), estimate)
