@@ -17,7 +17,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.scoring import subject_of
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Columns, Later, Line, Link, Map, Said, Tiles
-from vizkit.views.erasing import RANDOM_ORDERS
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.rollout import Rollout
 from vizkit.views.rollout_parts import called, in_layer, row_in, within_image
 from vizkit.views.subject import Subject

@@ -37,7 +37,7 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import changed, choice, layer, number, query, scale, switch
-from vizkit.views.erasing import erasing, followed
+from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.rollout_parts import (
     all_rows,
     called,

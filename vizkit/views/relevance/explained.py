@@ -11,8 +11,8 @@ from vizkit.scoring import Question, subject_of, truth_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Job
 from vizkit.views.controls import several
-from vizkit.views.erasing import RANDOM_ORDERS
 from vizkit.views.relevance.decision import Decision
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:

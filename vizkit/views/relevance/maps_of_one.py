@@ -16,8 +16,8 @@ from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.figure.scales import Scale, of_evidence
 from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import scale
-from vizkit.views.erasing import erasing, followed
 from vizkit.views.relevance.decision import in_words
+from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 

@@ -21,7 +21,7 @@ from vizkit.image import RGB, data_url, unprepare
 from vizkit.percent import in_percent
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
 from vizkit.views.controls import choice, number, several
-from vizkit.views.erasing import RANDOM_ORDERS
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.relevance.explained import STEPS, TITLES, Explained, now
 from vizkit.views.relevance.scores_table import as_csv, best_first, caveats, scores_table
 from vizkit.views.rules import one_of, whole
