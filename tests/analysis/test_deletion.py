@@ -7,7 +7,7 @@ import torch
 
 from tests.toys import CELLS, linear, picture
 from vizkit.analysis.attribution.subject import Stopped, Subject, filled
-from vizkit.analysis.trust.deletion import Curves, area, curves, order_of, random_curves
+from vizkit.analysis.trust.deletion import Curves, area, curves, erased, order_of, random_curves
 from vizkit.analysis.trust.road import Road, imputed, road
 
 # Four cells in a row of one pixel each; the picture's mean is 2.5, and the logit is log 2 · (3 x₁ + x₂ − x₄) + 0.
@@ -30,6 +30,17 @@ def test_curves_by_hand():
     assert found.share.tolist() == [0, 0.25, 0.5, 0.75, 1]
     expected = (share(14) / 2 + share(9.5) + 2 * share(9) + share(7.5) / 2) / 4
     assert found.deletion_area == pytest.approx(expected, abs=1e-6)
+
+
+def test_erasing_the_brightest_is_one_step_of_the_curves():
+    toy = linear(FACTORS, ROW)
+    (along,), chance = curves(toy, [HEAT], (1, 4), steps=4), random_curves(toy, (1, 4), 3, steps=4)
+    for step in (1, 2):
+        found = erased(toy, HEAT, (1, 4), step / 4, 3)
+        expected = (float(curve[step]) for curve in (along.share, along.deletion, chance.deletion))
+        assert (found.share, found.brightest, found.random) == pytest.approx(tuple(expected))
+        assert found.whole == pytest.approx(float(along.deletion[0]))
+    assert erased(toy, HEAT, (1, 4), 0.01).share == 0.25  # one at least
 
 
 def test_area_is_the_formula():

@@ -160,3 +160,12 @@ def saved_again(test: AppTest, key: str, count: int) -> None:
     test.switch_page("pages/report.py").run()
     fine(test)
     assert [area.label for area in test.text_area] == ["Comment"] * count
+
+
+def until_done(test: AppTest, name: str) -> AppTest:
+    """Run the page again, as its progress does in a browser, until the work beside it has ended."""
+    end = time.monotonic() + 300
+    while test.session_state[f"_task_{name}"].running and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not test.session_state[f"_task_{name}"].running
+    return test.run()

@@ -16,7 +16,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, sent_to, texts
+from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, sent_to, texts, until_done
 from tests.ui.test_rollout_page import DEIT
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
@@ -46,15 +46,6 @@ FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
 @pytest.fixture(autouse=True)
 def quick(few_steps):
     """What is asked of a race here does not depend on how finely it is run."""
-
-
-def until_done(test: AppTest, name: str) -> AppTest:
-    """Run the page again, as its progress does in a browser, until the work beside it has ended."""
-    end = time.monotonic() + 300
-    while test.session_state[f"_task_{name}"].running and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not test.session_state[f"_task_{name}"].running
-    return test.run()
 
 
 def maps(test: AppTest) -> list[dict]:
@@ -202,7 +193,7 @@ def test_the_large_map_is_about_the_class_until_another_is_clicked():
     rest = small(test)
     assert names(rest)[rest["chosen"]] == "Generic relevance"
     test = opened("relevance", models=VIT, image="digit 3", relevance_method="Rollout")
-    assert (large(test)["name"], large(test)["unit"]) == ("Rollout", "%")
+    assert (large(test)["name"], large(test)["scale"]["unit"]) == ("Rollout", "%")
 
 
 @pytest.mark.product(first=0)
@@ -222,7 +213,7 @@ def test_a_click_makes_the_map_of_any_model_large():
 @pytest.mark.product(first=0)
 def test_the_most_faithful_stands_first():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
-    until_done(test, "relevance_later2")
+    until_done(test, "relevance_later3")
     assert not test.exception
     gains = [float(tile["name"].split()[-1].replace("−", "-")) for tile in small(test)["maps"]]
     assert len(gains) == 8
@@ -246,7 +237,7 @@ def test_one_scale_for_all_maps_without_a_sign_in_all_models():
 @pytest.mark.product(first=0)
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
-    until_done(test, "relevance_later2")
+    until_done(test, "relevance_later3")
     assert not test.exception
     tile = by_name(test)["Patch ablation"]
     assert (tile["rows"], tile["scale"]["signed"]) == (8, True)

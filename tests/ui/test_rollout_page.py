@@ -1,12 +1,13 @@
 """The Rollout page as Streamlit runs it: what reaches the browser is what the analysis computes."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts
+from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts, until_done
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.ui.sidebar import inputs
 
@@ -59,6 +60,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
         raise AssertionError("a model ran because a control moved")
 
     monkeypatch.setattr("vizkit.models.trace", ran)
+    monkeypatch.setattr("vizkit.analysis.trust.deletion.erased", ran)
     test.slider(key="rollout_discard").set_value(0.5)
     test.slider(key="rollout_residual").set_value(0.25)
     test.slider(key="rollout_start").set_value(2)
@@ -74,6 +76,18 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     assert [tile["name"] for tile in growth["maps"]] == ["2", "3", "4", "5", "6"]
     assert growth["chosen"] == 2
     assert [tile["high"] for tile in growth["maps"]] == pytest.approx([float(one.grid.max()) for one in grown])
+    (asking,) = (button for button in test.button if button.label.startswith("Blur its brightest 10 %"))
+    monkeypatch.undo()
+    until_done(asking.click().run(), asking.key.removeprefix("start_"))
+    assert "For 3, blurring the brightest 9 % " in texts(test)
+
+
+@pytest.mark.product(first=0)
+def test_the_map_that_opens_is_checked_by_the_answer_without_its_brightest_places():
+    test = opened("rollout", models="bundled:photographs_vit", image="cat")
+    until_done(test, "rollout0_bundled:photographs_vit_later2")
+    said = re.search(r"Blurring the brightest 10 % lowers the likeness from 1\.000 to 0\.\d{3}, a random", texts(test))
+    assert said
 
 
 def test_a_distilled_model_has_its_rows_beside_each_other():

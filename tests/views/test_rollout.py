@@ -8,11 +8,16 @@ import vizkit
 from tests.views.contract import subject
 from vizkit.analysis.attribution.layer_product import Mass, stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
-from vizkit.analysis.attribution.rollout import rollout_products, same_place
+from vizkit.analysis.attribution.rollout import rollout, rollout_products, same_place
+from vizkit.analysis.attribution.subject import cells_of
+from vizkit.analysis.remarks import maps
+from vizkit.analysis.trust.deletion import erased
 from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES
+from vizkit.scoring import subject_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Columns, Line, Link, Map, Tiles
+from vizkit.views.blocks import Columns, Later, Line, Link, Map, Said, Tiles
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.rollout import Rollout
 from vizkit.views.rollout_parts import called, in_layer, row_in, within_image
 from vizkit.views.subject import Subject
@@ -86,3 +91,26 @@ def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
     (over,) = (block for block in link.view.show(of) if isinstance(block, Map))
     assert (link.view, over.ringed) == (Rollout(start=2), ())
     assert "sink" not in over.said
+
+
+@pytest.mark.parametrize(("model", "image"), [("insects_vit", "mayfly nymph"), ("photographs_vit", "cat")])
+def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model: str, image: str):
+    loaded = vizkit.load(f"bundled:{model}", device="cpu")
+    of = Subject(lambda: loaded, samples.picture(image), image=image)
+    (check,) = (block for block in Rollout().show(of) if isinstance(block, Later))
+    (said,) = check.now()
+    assert isinstance(said, Said)
+    (found,) = (of.find(job.key) for job in check.jobs)
+    assert maps.without_brightest(found, of.loaded.head) in said.text.replace("Blurring", "blurring")
+    asked, cells = subject_of(of.loaded, of.rgb, of.loaded.head.target(of.seen.logits)), cells_of(of.seen)
+    end = erased(asked, rollout(of.seen), cells, orders=RANDOM_ORDERS)
+    assert (found.whole, found.brightest, found.random) == pytest.approx((end.whole, end.brightest, end.random))
+    assert found.brightest < found.random
+
+
+@pytest.mark.parametrize("changed", [{"depth": 3}, {"discard": 0.5}, {"query": (2, 5)}, {"start": 2}])
+def test_another_map_is_checked_when_it_is_asked_for_alone(changed: dict):
+    of = subject("digits_vit")
+    (check,) = (block for block in Rollout(**changed).show(of) if isinstance(block, Later))
+    assert (bool(check.button), check.only_asked, [*check.now()]) == (True, True, [])
+    assert all(of.find(job.key) is None for job in check.jobs)

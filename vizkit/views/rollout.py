@@ -1,9 +1,9 @@
 """Rollout: which patches contribute to one token when all layers are multiplied."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
@@ -13,13 +13,31 @@ from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
 from vizkit.analysis.attribution.sinks import Sink, sinks
 from vizkit.analysis.remarks import places
+from vizkit.analysis.remarks.maps import without_brightest
+from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.attention.product import square
 from vizkit.figure.scales import DOUBLINGS, of_shares
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
-from vizkit.views.blocks import Blocks, Columns, Line, Link, Map, Numbers, Part, Picture, Proof, Tile, Tiles, first_said
-from vizkit.views.controls import choice, layer, number, query, scale, switch
+from vizkit.views.blocks import (
+    Blocks,
+    Columns,
+    Later,
+    Line,
+    Link,
+    Map,
+    Numbers,
+    Part,
+    Picture,
+    Proof,
+    Said,
+    Tile,
+    Tiles,
+    first_said,
+)
+from vizkit.views.controls import changed, choice, layer, number, query, scale, switch
+from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.rollout_parts import (
     all_rows,
     called,
@@ -140,6 +158,8 @@ class Rollout(View):
         marked = row_in(here, there)
         matrices = self.multiplied(of, layers, marked, depth, start)
         yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
+        if followed(of):
+            yield self.checked(of, row, asked, depth, usual=depth == deepest)
         if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
             yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
         product = self.factor(row, marked) if matrices else ""
@@ -180,6 +200,22 @@ class Rollout(View):
     def rows(self, of: Subject, asked: object, start: int) -> list[Row]:
         """The row after every layer from `start` on."""
         return of.made(rollout_by_layer, of.whole(), asked, self.fusion, self.discard, start - 1, self.residual)  # pyright: ignore[reportArgumentType]
+
+    def checked(self, of: Subject, row: Row, asked: object, depth: int, *, usual: bool) -> Later:
+        """What is left of the answer without the brightest places of the map: at once of the usual one, of others when
+        it is asked for, for a slider runs no model."""
+        usual = usual and not {*changed(self)} - {"depth", "scale", "full"}
+        key = ("rollout", asked, self.fusion, self.discard, self.residual, self.start, depth)
+        target = of.loaded.head.target(of.whole().logits)
+        job = erasing(of, key, lambda: row.grid, target)
+        button = "" if usual else "Blur its brightest 10 %, and ask again"
+
+        def said(done: Mapping[Hashable, Any]) -> Blocks:
+            if job.key in done:
+                words = without_brightest(done[job.key], of.loaded.head)
+                yield Said(f"For {of.loaded.label(target)}, {words}." if of.loaded.classifies else f"{begun(words)}.")
+
+        return Later(of, (job,), said, button, only_asked=not usual)
 
     def sunk(self, of: Subject, row: Row, start: int, depth: int) -> list[Sink]:
         """Places of the product that shine because they are sinks in one of its layers."""

@@ -3,6 +3,8 @@
 import torch
 
 from vizkit.analysis.remarks import compute, maps, patches
+from vizkit.analysis.trust.deletion import Erased
+from vizkit.heads import LIKENESS, SOFTMAX, Head
 
 
 def test_tokens():
@@ -108,13 +110,7 @@ def test_what_is_worth_its_cost():
     assert compute.worth(costs, {"a": 0.9}, "parameters") is None
 
 
-def test_maps_that_agree():
-    left, right, both = (torch.tensor([row]) for row in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5]))
-    assert maps.agreement({"A": left, "B": both}) == ("A and B mark the same places with 50 % of their evidence.")
-    assert maps.agreement({"A": left, "B": left, "C": right}) == (
-        "Most alike are A and B, 100 % of whose evidence is on the same places; least A and C, 0 %."
-    )
-    assert maps.agreement({"A": left}) is None
+def test_the_best_map():
     gains = {"A": 0.4, "B": 0.05, "C": -0.2}
     ahead = "A knows best which places the model needs: 0.40 better than a random order."
     assert maps.best_map(gains, 0.05) == f"{ahead} B and C are no better than chance."
@@ -122,7 +118,22 @@ def test_maps_that_agree():
     none = "Not one of the 2 maps is better than a random order on this picture."
     assert maps.best_map({"B": 0.05, "C": -0.2}, 0.05) == none
     assert maps.best_map({}, 0.05) is None
-    assert maps.agreement({"A": left, "B": -left}) is None  # no positive evidence
+
+
+def test_what_is_left_without_the_brightest():
+    def words(whole: float, brightest: float, random: float, head: Head = SOFTMAX) -> str:
+        return maps.without_brightest(Erased(32 / 324, whole, brightest, random), head)
+
+    assert words(0.972, 0.038, 0.974) == (
+        "blurring the brightest 10 % lowers its probability from 97.2 % to 3.8 %, a random 10 % to 97.4 %"
+    )
+    assert words(0.5, 0.6, 0.25).startswith("blurring the brightest 10 % raises its probability from 50 % to 60 %,")
+    assert words(1.0, 0.83, 0.99, LIKENESS) == (
+        "blurring the brightest 10 % lowers the likeness from 1.000 to 0.830, a random 10 % to 0.990"
+    )
+    assert (
+        words(0.5, 0.5, 0.4) == "blurring the brightest 10 % leaves its probability at 50 %; a random 10 % gives 40 %"
+    )
 
 
 def test_the_stream_grows():

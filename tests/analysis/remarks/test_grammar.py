@@ -47,6 +47,7 @@ from vizkit.analysis.remarks import (
 )
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.analysis.trust.deletion import Erased
 from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
 from vizkit.heads import LIKENESS, SOFTMAX
@@ -555,9 +556,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         maps.of_models(dict(zip(LABELS, several, strict=False)), "on the insect, which covers 6 % of the image", images)
         for several, images in product(product(SHARES, SHARES, SHARES), (1, 8))
     ),
-    maps.agreement: lambda: (
-        maps.agreement({name: row_of(p, 4).view(2, 2) for name, p in zip(LABELS, several, strict=False)})
-        for several in product(SHARES, SHARES, SHARES)
+    maps.without_brightest: lambda: (
+        f"{remark.begun(maps.without_brightest(Erased(0.1, *three), head))}."
+        for three, head in product(product(SHARES, SHARES, SHARES), (SOFTMAX, LIKENESS))
     ),
     sequences.rows: lambda: (
         sequences.rows(Masked(torch.eye(count), torch.eye(count), torch.full((count,), p)))

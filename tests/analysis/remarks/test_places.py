@@ -1,7 +1,5 @@
 """Where a map lies, by hand."""
 
-import math
-
 import pytest
 import torch
 
@@ -50,12 +48,12 @@ def test_a_map_on_few_places():
     """Of 20 places half of the weight may lie on three."""
     three, four = torch.full((4, 5), 0.5 / 17), torch.full((4, 5), 0.5 / 16)
     three[0, :3], four[0, :4] = 0.51 / 3, 0.5 / 4
-    assert places.concentrated(three, "the map") == "Half of the map lies on 3 places of 20."
+    assert places.concentrated(three, "the map") == "Half of the map lies on 3 of 20 places."
     assert places.concentrated(four, "the map") is None
     assert places.concentrated(0 * four, "the map") is None
     assert places.spread(four, "the map") == ("The map is spread widely: half of it lies on 4 of 20 places, 20 %.")
     assert places.spread(0 * four, "the map") is None
-    assert places.where(torch.eye(20)[:1].view(4, 5), None, "it") == "Half of it lies on 1 place of 20."
+    assert places.where(torch.eye(20)[:1].view(4, 5), None, "it") == "Half of it lies on 1 of 20 places."
 
 
 def test_from_which_layer_on():
@@ -67,14 +65,6 @@ def test_from_which_layer_on():
     assert said(0.6, 0.7) == f"In all layers the class token takes at least 60 % {of}"
     assert said(0.4, 0.7) == f"In the last layer the class token takes 70 % {of}"
     assert said(0.7, 0.49) is None
-
-
-def test_how_far_two_maps_are_apart():
-    assert places.distance(row(1, 0), row(0, 1)) == 1
-    assert places.distance(row(2, 2), row(1, 1)) == 0
-    assert places.distance(row(1, 1, 0, 0), row(1, 0)) == 0  # the finer is averaged
-    assert places.distance(row(2, 0, 0, 0), row(1, 0)) == places.distance(row(1, 0), row(0, 2, 0, 0)) == 0
-    assert math.isnan(places.distance(row(0, 0), row(1, 0)))
 
 
 def test_an_object_that_covers_half_of_the_image():
@@ -112,7 +102,7 @@ def test_half_of_the_layers_and_of_the_weight_exactly():
     assert said == ("From layer 2 on it takes more than 99 % from the insect, which covers 20 % of the image.")
     half = torch.full((4, 5), 1.0)
     half[0, 0] = 19.0
-    assert places.concentrated(half, "it") == "Half of it lies on 1 place of 20."
+    assert places.concentrated(half, "it") == "Half of it lies on 1 of 20 places."
 
 
 def test_the_numbers_behind_the_words():

@@ -12,7 +12,7 @@ from tests.test_heads import folder
 from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import names, raced, small
-from vizkit.heads import HEADS
+from vizkit.heads import HEADS, LIKENESS_IN_WORDS
 from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
@@ -82,7 +82,7 @@ def test_relevance_says_what_is_explained(models):
     likeliest = int(logits["sigmoid"].argmax())
     assert f"for {LABELS['sigmoid'][likeliest]} ({in_percent(float(logits['sigmoid'][likeliest].sigmoid()))})" in words
     assert f"for age ({float(logits['regression'][0]):.4g})" in words
-    assert f"for this picture's own embedding (length {float(logits['embedding'].norm()):.4g})" in words
+    assert f"for {LIKENESS_IN_WORDS} (1.000)" in words  # the picture's own
     for index in range(3):
         assert {"Rollout", "Generic relevance", "Grad-CAM"} <= set(names(small(test, index)))
     labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
@@ -170,10 +170,10 @@ def test_the_csv_keeps_values_apart_from_probabilities(models):
 @pytest.mark.product(first=0)
 def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     test = at_rest(opened(models, "compare", *every(models), compare_view="Robustness", compare_draws="1"))
-    for head in ("regression", "embedding"):
-        assert f"gives {HEADS[head].gives}, so there is no probability to follow" in texts(test)
+    assert f"gives {HEADS['regression'].gives}, so there is no probability to follow" in texts(test)
     table = test.dataframe[0].value.set_index("")
-    assert list(table) == ["checkpoint:sigmoid"]
+    assert list(table) == ["checkpoint:sigmoid", "checkpoint:embedding"]
+    assert table.loc["Unchanged", "checkpoint:embedding"] == "1.000"  # the likeness to itself
     of = subject(models, "checkpoint:sigmoid")
     one = Withstood(of, answers(1, of, lambda done, total: None))
     assert one.shares("noise")[0] == pytest.approx(one.logits["noise"][0].sigmoid()[:, one.target].numpy(), abs=1e-6)

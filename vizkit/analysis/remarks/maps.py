@@ -1,14 +1,10 @@
-"""Maps of several methods or models beside one another: which are most alike, and which stands apart."""
+"""Maps of several methods or models: which knows best what the model needs, and what is left of the answer."""
 
-import itertools
-import math
 from collections.abc import Mapping
 
-from jaxtyping import Float
-from torch import Tensor
-
-from vizkit.analysis.remarks.places import distance
 from vizkit.analysis.remarks.remark import joined, percent
+from vizkit.analysis.trust.deletion import Erased
+from vizkit.heads import Head
 
 
 def best_map(gains: Mapping[str, float], margin: float) -> str | None:
@@ -27,6 +23,17 @@ def best_map(gains: Mapping[str, float], margin: float) -> str | None:
     return f"{ahead} {joined(none)} {verb} no better than chance."
 
 
+def without_brightest(erased: Erased, head: Head) -> str:
+    """What erasing the places that a map marks most does to the answer, beside as many at random: a clause."""
+    share = percent(erased.share)
+    whole, left, random = map(head.text, (erased.whole, erased.brightest, erased.random))
+    answer = f"{'its' if head.probable else 'the'} {head.quantity}"
+    if whole == left:
+        return f"blurring the brightest {share} leaves {answer} at {whole}; a random {share} gives {random}"
+    does = "lowers" if erased.brightest < erased.whole else "raises"
+    return f"blurring the brightest {share} {does} {answer} from {whole} to {left}, a random {share} to {random}"
+
+
 def of_models(shares: Mapping[str, float], where: str, images: int) -> str | None:
     """Which model has most of its map on some places (`where`: "on the insect, which covers 6 % of the image"), and
     which least: the mean over pictures."""
@@ -37,19 +44,3 @@ def of_models(shares: Mapping[str, float], where: str, images: int) -> str | Non
     words = f"{over}{most} has {percent(shares[most])} of its map {where}"
     rest = f"; {least} {'' if len(shares) == 2 else 'least, '}{percent(shares[least])}" if most != least else ""
     return f"{words}{rest}."
-
-
-def agreement(maps: Mapping[str, Float[Tensor, "row column"]]) -> str | None:
-    """How much of the positive evidence lies on the same places in each pair: the most and the least. None for less
-    than two maps with any."""
-    pairs = {pair: 1 - distance(*(maps[name] for name in pair)) for pair in itertools.combinations(maps, 2)}
-    pairs = {pair: same for pair, same in pairs.items() if not math.isnan(same)}
-    if not pairs:
-        return None
-    most, least = max(pairs, key=lambda pair: pairs[pair]), min(pairs, key=lambda pair: pairs[pair])
-    if most == least:
-        return f"{most[0]} and {most[1]} mark the same places with {percent(pairs[most])} of their evidence."
-    return (
-        f"Most alike are {most[0]} and {most[1]}, {percent(pairs[most])} of whose evidence is on the same "
-        f"places; least {least[0]} and {least[1]}, {percent(pairs[least])}."
-    )

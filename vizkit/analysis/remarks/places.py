@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -52,21 +51,20 @@ def lies_on(share: float, area: float, subject: str, what: str = "insect") -> st
     return None
 
 
-def concentrated(places: Float[Tensor, "row column"], subject: str) -> str | None:
+def concentrated(places: Float[Tensor, "row column"], subject: str, nouns: str = "places") -> str | None:
     """On how few places half of the weight lies; None where that is more than `FEW` of them."""
     half, count = int(half_of(places.flatten())), places.numel()
     if not 0 < half <= math.floor(FEW * count):
         return None
-    which = "1 place" if half == 1 else f"{half} places"
-    return f"Half of {subject} lies on {which} of {count}."
+    return f"Half of {subject} lies on {half} of {count} {nouns}."
 
 
-def spread(places: Float[Tensor, "row column"], subject: str) -> str | None:
+def spread(places: Float[Tensor, "row column"], subject: str, nouns: str = "places") -> str | None:
     """The same where nothing stands out; None of an empty map."""
     half, count = int(half_of(places.flatten())), places.numel()
     if not half:
         return None
-    return f"{begun(subject)} is spread widely: half of it lies on {half} of {count} places, {percent(half / count)}."
+    return f"{begun(subject)} is spread widely: half of it lies on {half} of {count} {nouns}, {percent(half / count)}."
 
 
 def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
@@ -91,10 +89,15 @@ def swallowed(
     )
 
 
-def where(places: Float[Tensor, "row column"], covered: Float[Tensor, "row column"] | None, subject: str) -> str | None:
+def where(
+    places: Float[Tensor, "row column"],
+    covered: Float[Tensor, "row column"] | None,
+    subject: str,
+    nouns: str = "places",
+) -> str | None:
     """The first of both that stands out. `covered`: of a drawn insect, None where no outline is known."""
     drawn = None if covered is None else on_object(places, covered, subject)
-    return drawn or concentrated(places, subject)
+    return drawn or concentrated(places, subject, nouns)
 
 
 def from_layer_on(shares: list[float], area: float, who: str, what: str = "insect") -> str | None:
@@ -116,18 +119,6 @@ def from_layer_on(shares: list[float], area: float, who: str, what: str = "insec
     if (not first or first < len(shares) - 1) and much[0].isdigit():  # "at least more than 99 %" would say it twice
         much = f"at least {much}"
     return f"{when} {who} takes {much} from the {what}, which covers {percent(area)} of the image."
-
-
-def distance(first: Float[Tensor, "row column"], second: Float[Tensor, "row2 column2"]) -> float:
-    """How much of two maps lies on different places, 0 to 1: half of |p − q| summed, each divided by its sum. The finer
-    map is averaged onto the coarser grid; negative values count as nothing. NaN where a map is empty."""
-    rows, columns = (min(sides) for sides in zip(first.shape, second.shape, strict=True))
-    maps = [
-        F.interpolate(each.clamp(min=0).float()[None, None], (rows, columns), mode="area")[0, 0]
-        for each in (first, second)
-    ]
-    p, q = (each / each.sum() for each in maps)
-    return float(torch.abs(p - q).sum() / 2)
 
 
 # ---- rows of attention ----------------------------------------------------------------------------------------------

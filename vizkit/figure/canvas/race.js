@@ -1,6 +1,6 @@
 // A race of maps: each takes the places of the picture away, or puts them back, in its own order, and the class's probability
-// is followed. Left what the model sees at this step, right the curves with a mark there; to point at a picture lights its
-// curve, a click keeps it, and a click on the curves goes to that step. A grey lane is a random order.
+// is followed. Large what the model sees at this step of the lane that is lit, beside it the curves with a mark there, below
+// all lanes; to point at one lights it, a click keeps it, and a click on the curves goes to that step. Grey: a random order.
 
 const RACES = new WeakMap()
 const LEFT = 44, RIGHT = 14, TOP = 10, BOTTOM = 40                              // of the curves, in CSS pixels
@@ -8,6 +8,7 @@ const LEFT = 44, RIGHT = 14, TOP = 10, BOTTOM = 40                              
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector('section'), lanes = root.querySelector('.lanes')
   const chart = root.querySelector('.curves canvas'), title = root.querySelector('.curves > b')
+  const large = { canvas: root.querySelector('.large canvas'), name: root.querySelector('.large b') }
   const state = RACES.get(parentElement) || { tiles: [], hover: null }
   RACES.set(parentElement, state)
   state.data = data
@@ -30,7 +31,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     lanes.append(figure)
     state.tiles.push({ figure, name: figure.querySelector('b'), canvas: figure.querySelector('canvas'), bar: figure.querySelector('u'), said: figure.querySelector('span') })
   }
-  root.style.setProperty('--across', data.lanes.length > 8 ? 5 : Math.ceil(data.lanes.length / 2))
+  root.style.setProperty('--across', Math.ceil(data.lanes.length / Math.ceil(data.lanes.length / 9)))
+  const text = value => state.data.probable ? percent(value) : number(value)
   const names = data.lanes.map(lane => lane.name), litOf = () => names.indexOf(names.includes(state.hover) ? state.hover : data.lit)
   data.lanes.forEach((lane, index) => {
     const tile = state.tiles[index], keep = () => setTriggerValue('lit', lane.name === state.data.lit ? '' : lane.name)
@@ -64,10 +66,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
 
   // ---- the curves -----------------------------------------------------------------------------------------------------
-  const plot = lit => {
+  const plot = (lit, main) => {
     const ratio = window.devicePixelRatio || 1, width = chart.clientWidth, style = getComputedStyle(chart), { share, at } = state.data
     if (!width) return
-    const HEIGHT = clamp(0.75 * width, 240, 360)
+    const HEIGHT = clamp(0.75 * width, 240, 400)
     chart.style.height = HEIGHT + 'px'
     chart.width = Math.round(width * ratio); chart.height = Math.round(HEIGHT * ratio)
     const pen = chart.getContext('2d'), ink = style.getPropertyValue('--st-text-color') || '#888'
@@ -84,7 +86,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.fillStyle = ink
     for (const part of [0, 0.25, 0.5, 0.75, 1]) {
       line([[LEFT, y(part)], [width - RIGHT, y(part)]], ink, 1, [], part ? 0.12 : 0.45)
-      pen.textAlign = 'right'; pen.fillText(100 * part + ' %', LEFT - 6, y(part))
+      pen.textAlign = 'right'; pen.fillText(data.probable ? 100 * part + ' %' : part, LEFT - 6, y(part))
       pen.textAlign = part === 1 ? 'right' : part ? 'center' : 'left'
       pen.fillText(100 * part + ' %', part === 1 ? width - 2 : x(part), y(0) + 13)
     }
@@ -92,7 +94,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.fillText(state.data.axis, x(0.5), HEIGHT - 8)
     line([[x(share[at]), y(1)], [x(share[at]), y(0)]], ink, 1.5, [], 0.6)
     const order = state.curves.map((_, lane) => lane).reverse()
-    const main = lit >= 0 ? lit : 0                                       // without a choice the best
     for (const lane of [...order.filter(each => each !== main), main]) {
       const { colour, random, dotted } = state.data.lanes[lane], thick = lane === main, points = [...state.curves[lane]].map((value, i) => [x(share[i]), y(value)])
       line(points, colour, thick ? 3.5 : random ? 2.5 : 1.6, random ? [7, 5] : dotted ? [2, 4] : [], thick || random ? 1 : lit >= 0 ? 0.25 : 0.6)
@@ -108,12 +109,17 @@ export default function ({ data, parentElement, setTriggerValue }) {
     every.forEach((lane, index) => {
       const tile = state.tiles[index], value = state.curves[index][at]
       erase(tile, state.order[index], gone)
-      tile.canvas.setAttribute('aria-label', `${lane.title}: ${percent(value)}. ${state.data.label}`)
+      tile.canvas.setAttribute('aria-label', `${lane.title}: ${text(value)}. ${state.data.label}`)
       tile.bar.style.width = 100 * value + '%'
-      tile.said.textContent = percent(value)
+      tile.said.textContent = text(value)
       tile.figure.toggleAttribute('data-lit', index === lit)
     })
-    plot(lit)
+    const main = Math.max(lit, 0)                                         // without a choice the best
+    erase(large, state.order[main], gone)
+    large.name.textContent = `${every[main].title}: ${text(state.curves[main][at])}`
+    large.name.style.color = state.tiles[main].name.style.color
+    large.canvas.setAttribute('aria-label', `${large.name.textContent}. ${state.data.label}`)
+    plot(lit, main)
   }
   title.textContent = data.title
   chart.setAttribute('aria-label', `${data.title}. ${data.label}`)

@@ -39,8 +39,8 @@ _CUT = (
     "<canvas role='application' tabindex='0'></canvas><output></output></section>\n"
 )
 _RACE = (
-    "<section><div class='race'><div class='lanes'></div><div class='curves'><b></b>"
-    "<canvas tabindex='0' role='img'></canvas></div></div></section>\n"
+    "<section><div class='race'><div class='large'><b></b><canvas role='img'></canvas></div><div class='curves'><b></b>"
+    "<canvas tabindex='0' role='img'></canvas></div><div class='lanes'></div></div></section>\n"
 )
 _SLIDE = (
     "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"

@@ -22,11 +22,12 @@ def removal_curves(
     colours: Sequence[str] = CLASSES,
     at: float | None = None,
     y: str = "probability of the class",
+    percent: bool = True,
 ) -> "go.Figure":
     """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
 
-    Every line has the length of `share`, 0 to 1 of the places; values, called `y`, are 0 to 1. `at`: a place on the
-    axis that is marked. `colours`: of each line; where one is there again, that line is dotted.
+    Every line has the length of `share`, 0 to 1 of the places; values, called `y`, are 0 to 1, read in `percent`. `at`:
+    a place on the axis that is marked. `colours`: of each line; where one is there again, that line is dotted.
     """
     import plotly.graph_objects as go
 
@@ -43,7 +44,7 @@ def removal_curves(
         )
     figure = laid_out(drawn, x, y, title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(tickformat=".0%" if percent else "", range=[0, 1])
     if at is not None:
         rule(figure, at, "dot")
     return figure

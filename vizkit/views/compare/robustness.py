@@ -201,7 +201,7 @@ class Withstood:
         return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
 
     def text(self, share: float) -> str:
-        return f"{share:.0%}" if self.of.loaded.head.probable else self.of.loaded.head.text(share)
+        return self.of.loaded.head.text(share)
 
     def sent(self, kind: str) -> dict[str, Any]:
         """As the script reads it; answers are those to the picture that is drawn."""

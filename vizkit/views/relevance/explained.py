@@ -12,6 +12,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Job
 from vizkit.views.controls import several
 from vizkit.views.relevance.decision import Decision
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 TITLES = {name: method.title for name, method in METHODS.items()}
 SLOW = tuple(name for name, method in METHODS.items() if method.slow)
 STEPS = 20  # in which places are taken away and put back
-RANDOM_ORDERS = 2
 RACE: "tuple[Measure, ...]" = ("truth", "deletion")
 Found = Mapping[str, "Explanation"]
 Progress = Callable[[int, int], None]

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from vizkit.analysis.attribution.explaining import Explanation
+from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.remarks import places
-from vizkit.analysis.remarks.maps import agreement, best_map
+from vizkit.analysis.remarks.maps import best_map, without_brightest
+from vizkit.analysis.trust.deletion import Erased
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
@@ -16,6 +17,7 @@ from vizkit.figure.scales import Scale, of_evidence
 from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import scale
 from vizkit.views.relevance.decision import in_words
+from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 
@@ -30,7 +32,7 @@ class Coloured(Explained):
 
     def race(self, of: Subject, methods: Sequence[str]) -> dict[str, Job]:
         """What measures how much better than chance these maps are; nothing where that has no meaning."""
-        return {} if of.changes.model or not of.loaded.head.bounded else self.measured(of, methods)
+        return self.measured(of, methods) if followed(of) else {}
 
 
 def gains_of(scores: Mapping[str, Score]) -> tuple[dict[str, float], str]:
@@ -54,6 +56,10 @@ class OfOne:
         """Before what is said of this model."""
         return f"{self.of.name}: " if len(self.among) > 1 else ""
 
+    @property
+    def asked(self) -> tuple[int, int | None]:
+        return self.view.asked(self.of)
+
     # ---- the large one -----------------------------------------------------------------------------------------------
     def large(self) -> Blocks:
         if self.method in SLOW:
@@ -65,21 +71,29 @@ class OfOne:
     def _large(self, found: Explanation | str) -> Blocks:
         if isinstance(found, str):
             yield Line(found)
-            return
-        method, (layer, place) = METHODS[self.method], self.view.place(self.of, self.method)
+        elif followed(self.of):
+            job = erasing(self.of, self.view.key(self.of, self.method), lambda: on_patches(found), *self.asked)
+            yield Later(self.of, (job,), lambda done: self._checked(found, done.get(job.key)))
+        else:
+            yield from self._checked(found)
+
+    def _checked(self, found: Explanation, erased: Erased | None = None) -> Blocks:
+        """The map below where its evidence is, and what is left of the answer without it."""
+        method, heat, of = METHODS[self.method], on_patches(found), self.of
+        layer, place = self.view.place(of, self.method)
+        covered, what = of.covered(tuple(heat.shape)), f"the evidence for {self.view.what(of)}"
+        nouns = "patches" if of.layers and tuple(heat.shape) == found.cells else "places"
+        lies = first_said(places.where(heat, covered, what, nouns), places.spread(heat, what, nouns)).removesuffix(".")
+        yield Said(f"{'; '.join(filter(None, (lies, erased and without_brightest(erased, of.loaded.head))))}.")
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
-        unit = method.measures(self.of.loaded.head.number)
-        covered, what = self.of.covered((found.heat.shape[0], found.heat.shape[1])), f"the evidence of {method.title}"
-        yield Said(first_said(places.where(found.heat, covered, what), places.spread(found.heat, what)))
-        yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
-        words = [method.asks, method.caveat, method.differs, *found.notes]
-        yield Line(f"{' '.join(filter(None, words))} {method.source}.")
+        yield self._drawn((named,), {self.method: found}, (method.measures(of.loaded.head.number),), LARGE_PX)
+        yield Line(f"{' '.join((method.asks, method.caveat, *found.notes))} {method.source}.")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def small(self) -> Blocks:
         """In the order in which they are to be believed, once that is known."""
         of, view = self.of, self.view
-        what = in_words(of.loaded, of.seen.logits, *view.asked(of))
+        what = in_words(of.loaded, of.seen.logits, *self.asked)
         yield Heading(f"{self.named}{what}") if self.named else Line(what)
         fast, _ = view.fast(of)
         slow = {name: view.slow_job(of, name) for name in view.slow}
@@ -99,18 +113,13 @@ class OfOne:
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
         best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
-        alike = self.alike(maps)
-        yield Said(best if best else alike)
+        if race:
+            yield Said(best or "")
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))
-        yield from [Line(alike)] if best and alike else []
-
-    def alike(self, maps: Found) -> str:
-        same = agreement({TITLES[name]: each.heat for name, each in maps.items()})
-        return same or ""
 
     def _drawn(
         self, names: Sequence[str], maps: Found, notes: Sequence[str], tile_px: int, *, pick: bool = False

@@ -21,7 +21,8 @@ from vizkit.image import RGB, data_url, unprepare
 from vizkit.percent import in_percent
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
 from vizkit.views.controls import choice, number, several
-from vizkit.views.relevance.explained import RANDOM_ORDERS, STEPS, TITLES, Explained, now
+from vizkit.views.relevance.erasing import RANDOM_ORDERS
+from vizkit.views.relevance.explained import STEPS, TITLES, Explained, now
 from vizkit.views.relevance.scores_table import as_csv, best_first, caveats, scores_table
 from vizkit.views.rules import one_of, whole
 from vizkit.views.subject import Subject
@@ -76,8 +77,9 @@ class Race:
 
     def __init__(self, view: Racing, of: Subject, methods: Sequence[str], more: str = "") -> None:
         self.view, self.of, self.methods, self.more = view, of, tuple(methods), more
-        self.what = f"for {view.what(of)}"
         head = of.loaded.head
+        self.what = f"for {view.what(of)}"
+        self.text = head.text
         self.quantity = "probability of the class" if head.probable else head.quantity
         self.measured = begun(f"probability {self.what}" if head.probable else view.what(of))
         slow = [view.slow_job(of, name) for name in methods if METHODS[name].slow]
@@ -161,11 +163,11 @@ class Race:
         """What the map that stands out has come to, beside chance."""
         share = shares(curves[CHANCE])
         at, main = self.step(share), self.view.lit if self.view.lit in curves else next(iter(curves))
-        left = in_percent(float(self.values(curves[main])[at]))
-        chance = in_percent(float(self.values(curves[CHANCE])[at]))
+        left, chance = (self.text(float(self.values(curves[name])[at])) for name in (main, CHANCE))
         order = "a random order" if main == CHANCE else f"the order of {TITLES[main]}"
         beside = "" if main == CHANCE else f", in a random order {chance}"
-        return f"{in_percent(float(share[at]))} of the places {self.view.test} in {order}: {left} {self.what}{beside}."
+        what = f" {self.what}" if self.of.loaded.classifies else ""
+        return f"{in_percent(float(share[at]))} of the places {self.view.test} in {order}: {left}{what}{beside}."
 
     def orders(self, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """When each place is erased, by map; of the random orders the first."""
@@ -207,6 +209,7 @@ class Race:
             "at": self.step(share),
             "values": list(range(0, 101, 100 // STEPS)),
             "cells": cells_of(of.seen),
+            "probable": of.loaded.head.probable,
             "whole": urls[0],
             "ground": urls[1],
             "back": view.test == BACK,
@@ -232,7 +235,7 @@ class Race:
         shown = []
         for name, score in curves.items():
             erased = (orders[name].numpy() < gone) == (self.view.test == AWAY)
-            words = f"{self.titled(name, score if ranked else None)}: {in_percent(float(self.values(score)[at]))}"
+            words = f"{self.titled(name, score if ranked else None)}: {self.text(float(self.values(score)[at]))}"
             shown.append((Picture(np.where(erased[index][..., None], ground, whole), words, words),))
         blank = (Line(""),)
         for row in range(0, len(shown), BESIDE):
@@ -248,6 +251,7 @@ class Race:
                 colours=[colour_of(name) for name in curves],
                 at=float(share[at]),
                 y=self.quantity,
+                percent=self.of.loaded.head.probable,
             ),
             f"{self.measured} by map",
         )
