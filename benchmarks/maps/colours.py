@@ -17,8 +17,6 @@ VIEWS = (
     "rollout",
     "relevance",
     "compare-maps",
-    "fused-heads",
-    "entropy",
     "walk-through",
     "head-statistics",
     "similarity-in-depth",

@@ -39,6 +39,6 @@ function rowOf(data) {
 
 // What the words of a step leave open, of one key.
 const factsOf = (row, j) => ({ key: row.name(row.ids[j]), score: number(row.scores[j]), scaled: number(row.scaled[j]), biased: number(row.biased[j]),
-  bias: row.bias ? number(row.bias[j]) : '', weight: percent(row.weights[j]), rank: String(row.order.indexOf(j) + 1) })
+  bias: row.bias ? number(row.bias[j]) : '', power: number(Math.exp(row.biased[j] - row.most)), sum: number(row.sum), weight: percent(row.weights[j]), rank: String(row.order.indexOf(j) + 1) })
 const filled = (words, facts) => words.replace(/\{(\w+)\}/g, (whole, name) => facts[name] ?? whole)
 const usual = row => Math.abs(row.data.scale * Math.sqrt(row.d) - 1) < 1e-3
