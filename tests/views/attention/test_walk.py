@@ -114,7 +114,7 @@ def test_the_words_are_those_of_these_numbers():
     key, bias = torch.zeros(keys, 1), torch.zeros(queries, keys)
     key[0], key[1], bias[:, 0], bias[:, 1] = 3, 1, 1, -100
     head = replace(head_of(parts, 0), query=torch.full((queries, 1), 2.0), key=key, scale=0.5, bias=bias)
-    row = Row(parts, head, 0, 0)
+    row = Row(parts, head, 5, 0)
     said = [sentence(row, step, 0) for step in steps(row)[2:7]]
     assert keys == 16
     assert said[0].endswith("add up to the score 6.000.")
@@ -123,6 +123,7 @@ def test_the_words_are_those_of_these_numbers():
     assert said[3].endswith("this key gets 80 %, rank 1.")
     assert sentence(row, steps(row)[4], 1).startswith("This key is masked, so that its weight becomes 0.")
     assert symbols(row, 0) == ("q · k = 6.000 → × 0.500 = 3.000 → + b = 4.000 → exp(s − max) = 1.000, ÷ Σ 1.256 = 80 %")
+    assert Row(parts, head, 0, 0).place_of(0) == 2  # not itself, and the second is masked
     assert (row.place_of(0), row.place_of(4), row.place_of(99)) == (0, 3, 0)
 
 

@@ -49,7 +49,7 @@ class WalkThrough(View):
     """One query in one head: its map, its row of the matrix, all heads beside it, and every step with its numbers."""
 
     layer: int | None = layer(
-        "Layer", "By default that of the map with the highest contrast.", key="layer", inside=True
+        "Layer", "By default that of the map with the highest contrast.", key="layer", inside=True, runs=True
     )
     head: str = choice(
         "Head",
@@ -59,6 +59,7 @@ class WalkThrough(View):
         default=CONTRAST,
         key="walk_head",
         inside=True,
+        runs=True,
     )
     query: str | tuple[int, int] = query(
         "Query",
@@ -93,7 +94,7 @@ class WalkThrough(View):
         0,
         last_key,
         0,
-        "Whose numbers are shown, by the number of its token; 0: the largest weight.",
+        "Whose numbers are shown, by the number of its token; 0: the largest weight on another one.",
         key="walk_key",
         inside=True,
     )

@@ -22,7 +22,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const row = rowOf(data), scale = bytes(data.colours), signed = bytes(data.signed)
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const shade = (table, level) => { const at = 3 * clamp(Math.round(level), 0, 255); return `rgb(${table[at]} ${table[at + 1]} ${table[at + 2]})` }
-  const chosen = () => row.position.get(state.key) ?? row.order[0]   // of another window the largest weight
+  const chosen = () => row.position.get(state.key) ?? row.first   // of another window the largest weight
   const skipped = step => STEPS[step].skip
   const sentence = (step, j) => skipped(state.step) ? `Nothing happens here: ${step.skip}.` : filled(row.masked[j] && step.masked || step.words, factsOf(row, j))
 
