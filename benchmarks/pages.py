@@ -149,10 +149,7 @@ def four_models(page, address: str) -> None:
 def anatomy(page, address: str, model: str) -> None:
     """Sliders that the server answers: no model runs for the first, one layer is taken apart for the second. Those that
     the browser turns are in `played`."""
-    for path, widget in (
-        ("patches?patches_view=Token+norms+by+layer", "block"),
-        ("attention?attention_view=Explorer", "layer"),
-    ):
+    for path, widget in (("patches?patches_view=Token+norms+by+layer", "block"),):
         page.goto(f"{address}/{path}&models={model}&image=china")
         page.locator(ANY_CANVAS).first.wait_for(timeout=120_000)
         page.wait_for_timeout(3000)

@@ -20,8 +20,6 @@ VIEWS = (
     "rollout",
     "relevance",
     "compare-maps",
-    "fused-heads",
-    "entropy",
     "walk-through",
     "head-statistics",
     "similarity-in-depth",

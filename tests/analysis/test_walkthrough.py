@@ -15,12 +15,9 @@ from vizkit.analysis.attention.value_weighted import transformed, value_weighted
 from vizkit.analysis.attention.walkthrough import (
     SENTENCE,
     SENTENCE_WEIGHTS,
-    causal,
-    causal_mask,
     entropy,
     largest_difference,
     layer_output,
-    of_words,
     saturation,
     single_head,
     softmax,
@@ -129,21 +126,6 @@ def test_the_golden_sentence():
     assert [float(weights[i, j]) for i, j in ((0, 0), (1, 1), (2, 4), (3, 0), (5, 2))] == pytest.approx(
         [0.268, 0.278, 0.218, 0.210, 0.203]
     )
-
-
-def test_the_causal_mask():
-    assert causal_mask(3).tolist() == [[0, float("-inf"), float("-inf")], [0, 0, float("-inf")], [0, 0, 0]]
-    weights = torch.tensor(SENTENCE_WEIGHTS)
-    found = causal(weights)
-    for i in range(6):
-        for j in range(6):
-            expected = 0 if j > i else float(weights[i, j] / weights[i, : i + 1].sum())
-            assert float(found[i, j]) == pytest.approx(expected, abs=1e-6)
-            assert j <= i or found[i, j] == 0  # exactly
-    assert found[0].tolist() == [1, 0, 0, 0, 0, 0]
-    assert found[1, :2].tolist() == pytest.approx([0.124 / 0.402, 0.278 / 0.402], abs=1e-5)
-    torch.testing.assert_close(found.sum(-1), torch.ones(6))
-    torch.testing.assert_close(causal(weights.expand(2, 6, 6))[1], found)
 
 
 def test_the_heads_are_projected_side_by_side():
@@ -445,10 +427,3 @@ def test_nothing_is_left_behind():
         assert not _get_current_function_mode_stack()
         assert torch.equal(loaded.model(pixels), before)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.model.modules())
-
-
-def test_weights_of_words_follow_the_rule():
-    """Of "a b A" the first word scores 1, −¼ and 1 − 2 · ¼ = ½."""
-    powers = torch.tensor([1.0, -0.25, 0.5]).exp()
-    torch.testing.assert_close(of_words(["a", "b", "A"])[0], powers / powers.sum())
-    assert of_words([word.lower() for word in SENTENCE]).tolist() == torch.tensor(SENTENCE_WEIGHTS).tolist()

@@ -59,10 +59,12 @@ def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
 
 
-def test_attention_from_one_head_to_the_mask(page: Page, server: str):
+def test_attention_from_one_head_to_statistics(page: Page, server: str):
     page.goto(f"{server}/attention?attention_view=Walk-through&{MODELS}&layer=2&walk_query=patch")
     ready(page)
     walk = page.locator(f"{MAIN} .walk")
+    expect(walk).to_have_attribute("data-step", "5")  # softmax
+    walk.get_by_role("button", name="1", exact=True).click()
     expect(walk).to_have_attribute("data-step", "0")
     for step in range(1, 10):
         walk.get_by_role("button", name="Next").click()
@@ -90,21 +92,17 @@ def test_attention_from_one_head_to_the_mask(page: Page, server: str):
     walk.get_by_role("button", name="click sets the query").click()
     click(page, "The walk", 0.9, 0.1)
     expect(walk.get_by_text("query: row 1, column 8")).to_be_visible()
-    choose(page, "Explorer")
-    matrix = page.get_by_label("The whole matrix of attention")
+    matrix = page.get_by_label("The matrix of this head")
     matrix.hover(position={"x": 60, "y": 1})
     expect(page.get_by_text(re.compile(r"^\[cls\] → .+: [<> \d.]+ %"))).to_be_visible()
     matrix.press("ArrowDown")  # the next row's token asks
-    expect(page.get_by_text("row 2, column 1 of 8 × 8 attends")).to_be_visible()
+    expect(walk.get_by_text("query: row 2, column 1")).to_be_visible()
     matrix.click(position={"x": 60, "y": 1})
-    expect(page.get_by_text("[cls] attends")).to_be_visible()
+    expect(walk.get_by_text("query: [cls]")).to_be_visible()
     page.get_by_label("in all layers and heads").press("ArrowRight")
-    page.wait_for_url("**fusion=1**")
-    expect(page.get_by_text("layer 3 of 6 · head 1 of 4")).to_be_visible()
+    expect(page.get_by_text(re.compile("^layer 3 of 6 · head . of 4 · query"))).to_be_visible()
     choose(page, "Statistics")
     expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
-    choose(page, "Masked")
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)
 
 
 @pytest.mark.product(first=0)

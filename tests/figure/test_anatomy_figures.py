@@ -87,10 +87,10 @@ def test_charts_hold_their_numbers():
     assert heat.layout.yaxis.autorange == "reversed"  # row 0 on top
     dots = dots_by_depth([np.array([1.0, 2.0]), np.array([3.0])], "pixels", spread=[np.zeros(2), np.ones(1)])
     assert list(dots.data[0].y) == [1, 2, 3]
-    assert list(dots.data[0].customdata) == ["layer 1, head 1", "layer 1, head 2", "layer 2, head 1"]
+    assert list(dots.data[0].customdata) == [[1, 1], [1, 2], [2, 1]]
     assert list(dots.data[0].error_y.array) == [0, 0, 1]
-    ring = dots_by_depth([np.array([1.0, 2.0]), np.array([3.0])], "pixels", marked="layer 2, head 1").data[-1]
-    assert (ring.x, ring.y, ring.customdata) == ((2.0,), (3.0,), ("layer 2, head 1",))
+    ring = dots_by_depth([np.array([1.0, 2.0]), np.array([3.0])], "pixels", marked=(2, 1)).data[-1]
+    assert (ring.x, ring.y, ring.customdata) == ((2.0,), (3.0,), ([2, 1],))
     lines = curves({"a": (np.array([1, 2]), np.array([3, 4]))}, "x", "y", log=True)
     assert (lines.layout.xaxis.type, list(lines.data[0].y)) == ("log", [3, 4])
     assert list(bars(["one", "two"], [0.2, 0.8], "share").data[0].x) == [0.2, 0.8]

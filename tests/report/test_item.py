@@ -7,8 +7,8 @@ import pytest
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
-from vizkit.views.attention.entropy import Entropy
-from vizkit.views.attention.explorer import Explorer
+from vizkit.views.attention.statistics import Statistics
+from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
@@ -19,7 +19,7 @@ SHOWS = [
     Explore(layer=3, head=2, query="patch", scale="linear"),
     Explore(layer=1, query="cls"),
     Explore(layer=2),
-    Explorer(2, "cls", "max", True),
+    WalkThrough(2, query="cls", by_values=True),
     Rollout((2, 3), "max", 4, 0.5, 0.25, 2, "linear"),
     Rollout("cls+dist"),
     Maps("3", "5", method="grad_cam", scale="linear"),
@@ -48,7 +48,7 @@ def test_an_item_comes_back_as_it_was(shows):
 
 
 @pytest.mark.parametrize(
-    ("view", "former"), [(Explore(layer=2), "shared"), (Rollout(), "from lowest"), (Entropy(), "0 to 1")]
+    ("view", "former"), [(Explore(layer=2), "shared"), (Rollout(), "from lowest"), (Statistics(), "0 to 1")]
 )
 def test_colours_of_an_earlier_report_are_those_of_now(view, former):
     record = json.loads(json.dumps(to_json(item(view))))
@@ -151,7 +151,7 @@ def test_a_name_never_becomes_a_path(name):
         (
             "fused heads",
             {"query": "cls", "layer": 2, "fusion": "max", "by_values": True},
-            Explorer(2, "cls", "max", True),
+            WalkThrough(2, query="cls", by_values=True),
         ),
     ],
 )

@@ -23,7 +23,7 @@ from vizkit.report.item import Item, Other, from_json, stem_of, to_json
 from vizkit.report.making import made
 from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
-from vizkit.views.attention.explorer import Explorer
+from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.convolution.feature_maps import FeatureMaps
 from vizkit.views.convolution.filters import Filters
 from vizkit.views.convolution.slide import Slide
@@ -47,7 +47,7 @@ ALL = [
     (CNN, Filters(2, 4, "this picture")),
     (CNN, Slide("blur", size=5)),
     ("", Boxes(scene=1, query=3)),
-    (VIT, Explorer(5, "patch", "min", True)),
+    (VIT, WalkThrough(5, query="patch", by_values=True)),
 ]
 FEW = 3
 

@@ -123,7 +123,7 @@ CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
     **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost"),
     **views("positions", [VIT, BAD], "Learned", "Relative", "Shuffle"),
-    **views("attention", [VIT, BAD], "Walk-through", "Explorer", "Statistics"),
+    **views("attention", [VIT, BAD], "Head by head", "Statistics"),
     **views(
         "swin", [SWIN, VIT], "Stages", "Shift", "Window", "Reach", "Merging", "Cost", "Beside a ViT", "Switched off"
     ),

@@ -222,14 +222,14 @@ VIEWS = [
         for view in ("Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost")
     ),
     *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
-    *(("attention", "attention_view", view) for view in ("Walk-through", "Explorer", "Statistics", "Masked")),
+    *(("attention", "attention_view", view) for view in ("Head by head", "Statistics")),
 ]
-NEEDS_NO_MODEL = {"Cost", "Sinusoids", "Masked"}
+NEEDS_NO_MODEL = {"Cost", "Sinusoids"}
 ANOTHER = {  # views that have no meaning for a kind of model say so and show a bundled one of another kind
     VIT: {"Relative"},
     DEIT: {"Relative"},
     SWIN: {"Learned"},
-    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Walk-through", "Explorer", "Statistics"},
+    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Head by head", "Statistics"},
 }
 
 

@@ -182,20 +182,20 @@ def dots_by_depth(
     top: float | None = None,
     depth: int = 0,
     height: int = HEIGHT,
-    marked: str = "",
+    marked: tuple[int, int] | None = None,
     legend: bool = True,
 ) -> "go.Figure":
     """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread. `top` and
-    `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its name, such as
-    "layer 2, head 1"; that of `marked` has a ring."""
+    `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its layer and its
+    head, from 1; that of `marked` has a ring."""
     import plotly.graph_objects as go
 
     layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
     head = np.concatenate([np.arange(len(v)) + 1 for v in values])
     jitter = np.concatenate([np.linspace(-0.2, 0.2, len(v)) if len(v) > 1 else np.zeros(1) for v in values])
     error = None if spread is None else {"array": np.concatenate(spread), "thickness": 1, "width": 0}
-    names = [f"layer {at}, {what} {number}" for at, number in zip(layer, head, strict=True)]
-    hover = "%{customdata}: %{y:.3g}<extra></extra>"
+    own = list(zip(layer.tolist(), head.tolist(), strict=True))
+    hover = f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>"
     dots = go.Scatter(
         x=layer + jitter,
         y=np.concatenate(values),
@@ -203,13 +203,13 @@ def dots_by_depth(
         # Without the ends of the scale, which one of the two pages would swallow.
         marker={"color": head, "colorscale": ramp(SCALE, 0.25, 0.8), "size": 8},
         error_y=error,
-        customdata=names,
+        customdata=own,
         showlegend=False,
         hovertemplate=hover,
     )
     drawn = [dots, *(_one_dot_for_each(int(head.max(initial=0)), what) if legend else ())]
-    if marked in names:
-        at = names.index(marked)
+    if marked in own:
+        at = own.index(marked)
         place = {"x": [layer[at] + jitter[at]], "y": [np.concatenate(values)[at]], "customdata": [marked]}
         ring = {"symbol": "circle-open", "size": 16, "line": {"width": 2}, "color": OTHERS}
         drawn.append(go.Scatter(mode="markers", marker=ring, showlegend=False, hovertemplate=hover, **place))

@@ -14,10 +14,10 @@ from vizkit.views.view import View
 
 
 def slides(view: View, of: Sequence[Subject]) -> list[View]:
-    """The view at every step, in order; none of a view that names no such field."""
+    """The view at every step, in order, its figure and its sentence alone; none of a view that names no such field."""
     if not view.slides:
         return []
-    return [replace(view, **{view.slides: value}) for value in controls(view)[view.slides].steps(of)]
+    return [replace(view, **{view.slides: value}, staged=True) for value in controls(view)[view.slides].steps(of)]
 
 
 def zipped(plates: Iterable[Plate]) -> bytes:

@@ -12,7 +12,7 @@ from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import digest_of
 from vizkit.views import FORMER as FORMER_VIEWS
 from vizkit.views import VIEWS, class_of, name_of, replaced
-from vizkit.views.attention.explorer import Explorer
+from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.controls import changed
 from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
@@ -140,7 +140,7 @@ class _Attention:
     by_values: bool = field(default=False, metadata=LATER)
 
 
-def _attention(record: dict[str, Any]) -> Explore | Explorer:
+def _attention(record: dict[str, Any]) -> Explore | WalkThrough:
     fused, was = record["kind"] == "fused heads", read(_Attention, record.pop("shows", None), "shows")
     if not isinstance(was.query, str):
         at = parse_qs(urlsplit(str(record.get("link", ""))).query).get("at", [""])[0].split(",")
@@ -148,7 +148,7 @@ def _attention(record: dict[str, Any]) -> Explore | Explorer:
             record.setdefault("at", [float(share) for share in at])
     query = was.query if isinstance(was.query, str) else "patch"
     if fused:
-        return Explorer(layer=was.layer or 1, query=query, fusion=was.fusion, by_values=was.by_values)
+        return WalkThrough(layer=was.layer or 1, query=query, by_values=was.by_values)
     head = None if was.head is None else was.head + 1
     return Explore(layer=was.layer, head=head, query=query)
 

@@ -61,7 +61,8 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
     """What the picture itself has set, else the address; it is kept there without a widget."""
     value = default
     with contextlib.suppress(ControlError):
-        known = st.session_state[key] if key in st.session_state else from_text(control, st.query_params.get(key, ""))
+        known = st.session_state.get(key, st.query_params.get(key, ""))
+        known = from_text(control, known) if isinstance(known, str) else known  # widgets of heads hold texts
         value = default if known is None else read(known)
     if value == default:
         drop(key)

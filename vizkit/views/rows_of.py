@@ -1,5 +1,6 @@
 """What canvases of maps are given of a trace: a layer's weights, how strong features are, how alike vectors are."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,15 @@ def stage_for_browser(features: "Features") -> Rows:
     """One stage of a network without attention: the strength of its features as the only row there is."""
     row = feature_strength(features).numpy().reshape(1, -1)
     return Rows(row, features.tokens.grid, scale=robust([row]), kind="features")
+
+
+def entropy_for_browser(entropy: "Tensor", of_all: "Sequence[Sequence[Tensor | None]]") -> Rows:
+    """The entropy of every patch's attention in one head (row, column), as the only row there is, in the colours of all
+    heads; a place that does not ask has 0."""
+    finite = [each[each.isfinite()].numpy() for heads in of_all for each in heads if each is not None]
+    values = entropy.nan_to_num(0.0).numpy().reshape(1, -1)
+    rows, columns = entropy.shape
+    return Rows(values, (rows, columns), bounds=(0.0, 1.0), scale=robust(finite), kind="features")
 
 
 def similarity_for_browser(table: "Tensor", tokens: "Tokens", query: "Query", most: int = MAX_MATRIX) -> Rows:

@@ -231,8 +231,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         attention.with_depth(trace_of(recorded(p), recorded(q)), (0.1, 0.1)) for p, q in product(SHARES, SHARES)
     ),
     attention.evenness: lambda: (
-        attention.evenness([torch.full((count,), p), torch.full((3,), q), torch.zeros(0)], number)
-        for p, q, count, number in product(SHARES, SHARES, (0, 1, 8), (1, 2))
+        attention.evenness(torch.tensor([[p, q], [torch.nan, q]]), number, 0)
+        for p, q, number in product(SHARES, SHARES, (1, 2))
     ),
     attention.extremes: lambda: (
         attention.extremes((statistics(near, far), statistics(far, far)))
@@ -254,7 +254,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for p in SHARES
         for trained in (True, False)
     ),
-    attention.masked: lambda: (attention.masked(torch.stack([row_of(1 - p, 4)] * 4)) for p in SHARES),
     compute.by_part: lambda: (
         compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
     ),

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, at_rest, fine, opened, saved_again, sent, texts
+from tests.ui.conftest import SWIN, VIT, at_rest, fine, opened, saved_again, sent_to, texts
 from vizkit.datasets import samples
 from vizkit.hosts.paper import numbers
 from vizkit.models import load
 from vizkit.traces import NotApplicable
 from vizkit.ui.session.needs import NEEDS
 from vizkit.views import VIEWS, Entry
-from vizkit.views.attention.explorer import Explorer
+from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.subject import Subject
 
 
@@ -54,8 +54,8 @@ def shown(test: AppTest) -> list:
 @pytest.mark.product
 @pytest.mark.parametrize("weighted", ["true", "false"])
 @pytest.mark.parametrize("model", [VIT, SWIN])
-def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
-    """Its places are a row of what the canvas was given, whose query the file names."""
+def test_the_matrix_is_saved_as_it_is_shown(model: str, weighted: str):
+    """From the address of an earlier version; its map is the row of the matrix that is framed."""
     test = opened(
         "attention",
         attention_view="Explorer",
@@ -65,18 +65,20 @@ def test_the_explorer_saves_the_map_that_it_shows(model: str, weighted: str):
         fusion="max",
         value_weighted=weighted,
     )
-    test.button(key="report_fused-heads0").click().run()
-    (fused,) = shown(test)
-    assert fused == Explorer(2, "patch", "max", weighted == "true")
+    test.button(key="report_walk-through0").click().run()
+    (view,) = shown(test)
+    assert view == WalkThrough(2, query="patch", by_values=weighted == "true")
     loaded = load(model)
-    places = numbers(fused.show(Subject(lambda: loaded, samples.picture("digit 3"))))["places"]
-    content = sent(test, "fused-heads0")
-    rows, ids = (
-        np.frombuffer(base64.b64decode(content[name]), kind) for name, kind in (("weights", "<u2"), ("key_ids", "<i4"))
+    found = numbers(view.show(Subject(lambda: loaded, samples.picture("digit 3"))))
+    (content,) = sent_to(test, "vizkit_matrix")
+    rows, keys, queries = (
+        np.frombuffer(base64.b64decode(content[name]), kind)
+        for name, kind in (("weights", "<u2"), ("key_ids", "<i4"), ("query_ids", "<i4"))
     )
-    keys = ids[ids >= 0] - len(content["key_special"])
-    row = places.ravel()[keys[keys >= 0]]
-    every = rows.reshape(content["queries"], content["keys"])[:, ids >= 0][:, keys >= 0] * content["step"]
-    off = np.abs(every - row).max(1)
-    assert (off <= content["step"]).sum() == 1
-    assert np.count_nonzero(places) == np.count_nonzero(row)
+    every = rows.reshape(content["queries"], content["keys"]) * content["step"]
+    assert np.abs(every - found["matrix"]).max() <= content["step"]
+    places = keys >= len(content["key_special"])
+    row = found["matrix"][queries.tolist().index(content["marked"])]
+    at = keys[places] - len(content["key_special"])
+    np.testing.assert_allclose(found["places"].ravel()[at], row[places], atol=1e-6)
+    assert np.count_nonzero(found["places"]) == np.count_nonzero(row[places])

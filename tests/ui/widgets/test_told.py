@@ -70,9 +70,9 @@ class Told(NamedTuple):
 
 TELL = {
     "vizkit_look": Told("explore", "Cards", {"point": [0.25, 0]}, steps=False),
-    "vizkit_heads": Told("attention", "Explorer", {"pick": [1, 2, "attention"]}),
-    "vizkit_walk": Told("attention", "Walk-through", {"point": [0.25, 0.9999], "step": 6, "token": 3}),
-    "vizkit_matrix": Told("attention", "Explorer", {"point": [0.25, 0], "query": "cls"}),
+    "vizkit_heads": Told("attention", "Head by head", {"pick": [1, 2, "attention"]}),
+    "vizkit_walk": Told("attention", "Head by head", {"point": [0.25, 0.9999], "step": 6, "token": 3}),
+    "vizkit_matrix": Told("attention", "Head by head", {"point": [0.25, 0], "query": "cls"}),
     "vizkit_windows": Told("swin", "Shift", {"step": 2, "point": [0.5, 0.25]}),
     "vizkit_slide": Told("convolution", "Slide", {"place": [3, 4], "numbers": "1 0 -1 2 0 -2 1 0 -1", "stride": 1}),
     "vizkit_feature_maps": Told("convolution", "Feature maps", {"channel": 1, "unit": [1, 1]}),

@@ -1,23 +1,117 @@
 """Views of Attention by hand."""
 
+import math
+
 import numpy as np
 import pytest
+import torch
 
 from tests.views.contract import subject
+from vizkit.analysis.attention.statistics import entropy_by_place
+from vizkit.analysis.remarks.attention import SINK
 from vizkit.hosts.paper import numbers
-from vizkit.views import subject as subjects
-from vizkit.views.attention.entropy import Entropy
-from vizkit.views.blocks import Columns, Line
+from vizkit.traces import NotApplicable
+from vizkit.views import VIEWS, replaced
+from vizkit.views.attention.statistics import Statistics, farthest
+from vizkit.views.attention.walkthrough import WalkThrough
+from vizkit.views.blocks import Canvas, Chart, Line, Map
+from vizkit.views.settled import flat
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
-def test_entropy_is_of_every_patch_also_where_the_weights_of_each_head_are_too_many(name, monkeypatch):
-    """There only the row of the cursor is traced for other views: all other patches would be dark."""
-    monkeypatch.setattr(subjects, "FULL_TRACE_BYTES", 0)
+def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str):
     of = subject(name)
-    blocks = list(Entropy().show(of))
-    assert any("entropy of the mean of" in block.text for block in blocks if isinstance(block, Line))
-    assert not any(isinstance(block, Columns) for block in blocks)  # no chart of heads
+    blocks = flat(Statistics(layer=2, head=3).show(of))
+    (entropy,) = (each for each in flat(Statistics(shows="entropy", layer=2, head=3).show(of)) if isinstance(each, Map))
+    assert any(isinstance(each, Line) and each.text.startswith("layer 2, head 3 ·") for each in blocks)
+    for chart in (each for each in blocks if isinstance(each, Chart)):
+        assert chart.picks == ("layer", "head")
+        assert list(chart.figure.data[-1].customdata[0]) == [2, 3]
+    expected = entropy_by_place(of.layers[1], 2)
+    assert expected is not None
+    np.testing.assert_allclose(entropy.rows.values[0], expected.flatten(), atol=1e-6)
+    assert entropy.said.startswith("Head 3 of layer 2: ")
+
+
+def test_the_most_global_head_is_no_sink_where_another_one_is_there():
+    of = subject("digits_vit")
+    mean = of.made(subject_statistics, of.seen)
+    at, head = farthest(mean)
+    for each in mean:
+        each.sink[:] = 0.0
+    mean[at - 1].sink[head - 1] = 1.0
+    assert farthest(mean) != (at, head)
+    assert farthest(mean, at)[0] == at
+    for each in mean:
+        each.sink[:] = 1.0
+    assert farthest(mean) == (at, head)
+    (line,) = (each for each in Statistics().map(of, at, head, sink=1.0) if isinstance(each, Line))
+    assert SINK < 1
+    assert line.text.startswith(f"layer {at}, head {head}, the most global, which gives 100 % of its attention to one")
+
+
+def subject_statistics(trace):
+    from vizkit.analysis.attention.statistics import by_layer
+
+    return by_layer(trace)
+
+
+def test_the_matrix_has_the_map_in_the_row_that_is_framed():
+    of = subject("digits_vit")
+    view = WalkThrough(layer=3, head="2", query=(1, 4))
+    blocks = flat(view.show(of))
+    (matrix,) = (each for each in blocks if isinstance(each, Canvas) and each.script == "vizkit_matrix")
     found = numbers(blocks)
-    assert len(found) == of.depth
-    assert all(np.isfinite(each).all() and (each > 0).all() for each in found.values())
+    assert matrix.data["marked"] == 1 + 8 + 4
+    weights = of.layers[2].weights[0, 1]
+    np.testing.assert_allclose(found["matrix"], weights, atol=1e-6)
+    np.testing.assert_allclose(found["places"].ravel(), weights[matrix.data["marked"], 1:], atol=1e-6)
+    (heads,) = (each for each in blocks if isinstance(each, Canvas) and each.script == "vizkit_heads")
+    assert (heads.data["layer"], heads.data["head"]) == (2, 1)
+    assert heads.data["layers"][2]["tops"][1] == pytest.approx(float(found["places"].max()), abs=1e-6)
+
+
+def test_weighted_by_values_every_weight_is_a_length():
+    """‖α f(x)‖ by hand, of one query and key."""
+    of = subject("digits_vit")
+    view = WalkThrough(layer=3, head="2", query=(1, 4), by_values=True)
+    _, row = view.row(of)
+    width, key = row.head.value.shape[-1], 7
+    brought = row.parts.out_weight[:, width : 2 * width] @ row.head.value[key]
+    expected = float(row.weights[key] * brought.norm())
+    assert numbers(view.show(of))["matrix"][row.position, key] == pytest.approx(expected, rel=1e-4)
+    with pytest.raises(NotApplicable, match="the length of a value has no meaning"):
+        list(WalkThrough(by_values=True, unscaled=True).show(of))
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "settings"),
+    [
+        (
+            "fused-heads",
+            {"layer": 5, "query": "cls", "fusion": "max", "by_values": True},
+            "walk-through",
+            {"layer": 5, "query": "cls", "by_values": True},
+        ),
+        ("fused-heads", {}, "walk-through", {"layer": 2, "query": "patch"}),
+        (
+            "entropy",
+            {"layer": 5, "head": 2},
+            "head-statistics",
+            {"layer": 5, "head": 2, "shows": "entropy"},
+        ),
+        ("causal-mask", {"decoder": False}, "masks", {}),
+    ],
+)
+def test_views_of_earlier_versions_lead_to_what_replaces_them(name, was, now, settings):
+    assert replaced(name, was) == (now, settings)
+    assert {"Walk-through", "Explorer", "Entropy", "Masked"} == {
+        former.title for entry in ("walk-through", "head-statistics", "masks") for former in VIEWS[entry].formerly
+    }
+
+
+def test_special_tokens_have_a_matrix_too():
+    of = subject("digits_vit")
+    _, row = WalkThrough(query="cls").row(of)
+    assert (row.query_id, row.asked) == (0, "cls")
+    assert math.isclose(float(torch.as_tensor(row.weights).sum()), 1, abs_tol=1e-5)

@@ -12,18 +12,21 @@ import torch
 import vizkit
 from tests.analysis.test_walkthrough import LOADERS
 from tests.views.contract import model, subject
-from vizkit.analysis.attention.attention_map import attention_map, layers, most_attended
+from vizkit.analysis.attention.attention_map import attention_map, find_query, layers, most_attended
+from vizkit.analysis.attention.contrast import highest_contrast
 from vizkit.figure.saved.plate import Overlay, Words
 from vizkit.figure.saved.single import WIDTH, Captions
 from vizkit.geometry import id_at, name_of
 from vizkit.hosts.paper import plate
+from vizkit.hosts.slides import slides
 from vizkit.models import families
 from vizkit.models.probes.parts import attention_parts
 from vizkit.traces import NotApplicable
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
-from vizkit.views.attention.walk_steps import COUNT, sentence, steps
-from vizkit.views.attention.walkthrough import WalkThrough, strongest
-from vizkit.views.blocks import Canvas, Heading, Line, Proof, Said, Tiles
+from vizkit.views.attention.walk_steps import COUNT, sentence, steps, symbols
+from vizkit.views.attention.walkthrough import SOFTMAX, WalkThrough, strongest
+from vizkit.views.blocks import Canvas, Heading, Line, Proof, Said
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
 
 
@@ -111,7 +114,7 @@ def test_the_words_are_those_of_these_numbers():
     key, bias = torch.zeros(keys, 1), torch.zeros(queries, keys)
     key[0], key[1], bias[:, 0], bias[:, 1] = 3, 1, 1, -100
     head = replace(head_of(parts, 0), query=torch.full((queries, 1), 2.0), key=key, scale=0.5, bias=bias)
-    row = Row(parts, head, 0, 0)
+    row = Row(parts, head, 5, 0)
     said = [sentence(row, step, 0) for step in steps(row)[2:7]]
     assert keys == 16
     assert said[0].endswith("add up to the score 6.000.")
@@ -119,17 +122,38 @@ def test_the_words_are_those_of_these_numbers():
     assert said[2].startswith("For this pair the position adds 1.000: 3.000 becomes 4.000. 1 of 16 keys are masked")
     assert said[3].endswith("this key gets 80 %, rank 1.")
     assert sentence(row, steps(row)[4], 1).startswith("This key is masked, so that its weight becomes 0.")
+    assert symbols(row, 0) == ("q · k = 6.000 → × 0.500 = 3.000 → + b = 4.000 → exp(s − max) = 1.000, ÷ Σ 1.256 = 80 %")
+    assert Row(parts, head, 0, 0).place_of(0) == 2  # not itself, and the second is masked
     assert (row.place_of(0), row.place_of(4), row.place_of(99)) == (0, 3, 0)
 
 
 def of_blocks(view: WalkThrough, of: Subject, kind: type) -> list:
-    return [block for block in view.show(of) if isinstance(block, kind)]
+    return [block for block in flat(view.show(of)) if isinstance(block, kind)]
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
-def test_it_opens_on_what_the_model_attends_to_most(name: str):
+def test_it_opens_on_the_softmax_of_the_map_with_the_highest_contrast(name: str):
     of = subject(name)
-    (canvas,) = of_blocks(WalkThrough(), of, Canvas)
+    start = highest_contrast(of.whole())
+    assert start is not None
+    (canvas, *_) = of_blocks(WalkThrough(), of, Canvas)
+    recorded = of.layers[start.layer - 1]
+    query = name_of(recorded.query, find_query(recorded, start.query)[0])
+    assert canvas.data["at"] == (SOFTMAX, 0)
+    assert (canvas.data["layer"], canvas.data["head"], canvas.data["query_name"]) == (
+        start.layer - 1,
+        start.head - 1,
+        query,
+    )
+    other = of_blocks(WalkThrough(query="patch"), of, Canvas)[0].data  # another patch, in the same layer and head
+    assert (other["layer"], other["head"]) == (start.layer - 1, start.head - 1)
+    assert other["query_name"] != query
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
+def test_most_attended_is_what_the_last_layer_attends_to(name: str):
+    of = subject(name)
+    (canvas, *_) = of_blocks(WalkThrough(head="strongest", query="most attended"), of, Canvas)
     last = of.layers[-1]
     token = id_at(last.query, most_attended(of.whole()) or (0, 0)) or 0
     assert canvas.data["query_name"] == name_of(last.query, token)
@@ -151,25 +175,27 @@ def test_the_strongest_head_is_the_brightest_of_the_maps_that_are_shown():
     weights[0, position, 0] = 0.7
     assert strongest(replace(parts, weights=weights), position) == 1
     of = subject("digits_vit")
-    (maps,) = of_blocks(WalkThrough(), of, Tiles)
-    assert int(maps.chosen) == 1 + int(np.argmax([tile.places.max() for tile in maps.maps]))
+    heads = of_blocks(WalkThrough(head="strongest"), of, Canvas)[1].data
+    assert heads["head"] == int(np.argmax(heads["layers"][heads["layer"]]["tops"]))
 
 
 def test_steps_and_keys_are_what_was_set():
     of = subject("digits_vit")
-    (canvas,) = of_blocks(WalkThrough(step=6, key=12, head="2", query=(0, 3)), of, Canvas)
+    (canvas, *_) = of_blocks(WalkThrough(step=6, key=12, head="2", query=(0, 3)), of, Canvas)
     assert (canvas.data["at"], canvas.data["head"], canvas.data["query_name"]) == ((6, 12), 1, "row 1, column 4")
-    heading, said = canvas.still[:2]
+    heading, said, line = canvas.still[:3]
     assert isinstance(heading, Heading)
     assert isinstance(said, Said)
     assert heading.text == "Step 6 of 10, Softmax: w = exp(s) ÷ Σ exp(s)"
+    assert isinstance(line, Line)
+    assert line.text.startswith("q · k = ")
     assert any(isinstance(block, Line) and "experiment" in block.text for block in WalkThrough(unscaled=True).show(of))
 
 
 def test_a_slide_lies():
     """The numbers stand at the right of the picture; other sheets are one column."""
     of = subject("digits_vit")
-    slide = plate(WalkThrough(step=2), [of], Captions("", [], [], {}))
+    slide = plate(slides(WalkThrough(), [of])[1], [of], Captions("", [], [], {}))
     (chart,) = (mark for mark in slide.marks if isinstance(mark, Words) and mark.text == "channel")
     (photo,) = (mark for mark in slide.marks if isinstance(mark, Overlay) and mark.marked)
     assert slide.width == 2 * WIDTH
@@ -185,8 +211,8 @@ def test_ten_slides(tmp_path):
         pictures = {archive.read(name) for name in names}
     assert len(names) == len(pictures) == 2 * COUNT
     assert names[:2] == ["slide_01.png", "slide_01.svg"]
-    with pytest.raises(ValueError, match="Entropy has no steps that could be slides: save a picture"):
-        vizkit.show("entropy", model("digits_swin"), "sample:digit 3").save(tmp_path / "none.zip")
+    with pytest.raises(ValueError, match="Statistics has no steps that could be slides: save a picture"):
+        vizkit.show("head-statistics", model("digits_swin"), "sample:digit 3").save(tmp_path / "none.zip")
 
 
 def test_a_changed_layer_is_not_taken_apart():

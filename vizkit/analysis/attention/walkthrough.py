@@ -4,7 +4,6 @@ Vaswani et al. 2017 (arXiv 1706.03762), eq. 1 and § 3.2: Attention(Q, K, V) = s
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -111,27 +110,3 @@ def layer_output(
 def largest_difference(mine: Float[Tensor, "*any"], theirs: Float[Tensor, "*any"]) -> float:
     """Between numbers that should be equal; infinite where one is not a number."""
     return float((mine - theirs).abs().nan_to_num(nan=math.inf).max())
-
-
-def of_words(words: Sequence[str]) -> Float[Tensor, "query key"]:
-    """Weights between the words of a sentence: those of SENTENCE as printed; of another by a rule in place of a model,
-    whose scores are 1 for the same word, less ¼ for every step from one word to the other."""
-    same = [word.upper() for word in words]
-    if tuple(same) == SENTENCE:
-        return torch.tensor(SENTENCE_WEIGHTS)
-    places = torch.arange(len(words))
-    alike = torch.tensor([[one == other for other in same] for one in same]).float()
-    return softmax(alike - (places[:, None] - places).abs() / 4)
-
-
-def causal_mask(count: int) -> Float[Tensor, "query key"]:
-    """0 on and below the diagonal, −∞ above it: a token sees itself and what came before."""
-    return torch.full((count, count), float("-inf")).triu(1)
-
-
-def causal(weights: Float[Tensor, "*head query key"]) -> Float[Tensor, "*head query key"]:
-    """The weights after the causal mask: softmax(log w + M). Above the diagonal exactly 0, rows renormalised.
-
-    log w are the scores up to a constant for each row, which softmax ignores.
-    """
-    return softmax(weights.log() + causal_mask(weights.shape[-1]).to(weights.device))

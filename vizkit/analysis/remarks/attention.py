@@ -196,19 +196,15 @@ def extremes(statistics: tuple[Layer, ...]) -> str | None:
     )
 
 
-def evenness(by_layer: Sequence[Float[Tensor, " _patch"]], number: int) -> str | None:
-    """How evenly the patches attend after layer `number`, beside the layer in which they do so least. `by_layer`: the
-    entropies of the patches, 0 to 1, none where a layer's queries have no place."""
-    means = {at: float(each.mean()) for at, each in enumerate(by_layer, 1) if len(each)}
-    if number not in means:
-        return None
-    sharpest = min(means, key=lambda at: means[at])
-    here = f"In layer {number} a patch's attention has {percent(means[number])} of the largest entropy on average"
-    beside = (
-        "the least of all layers" if sharpest == number else f"least in layer {sharpest}, {percent(means[sharpest])}"
+def evenness(entropy: Float[Tensor, "row column"], layer: int, head: int) -> str:
+    """How evenly the patches attend in one head, `layer` from 1, `head` from 0; `entropy`: 0 to 1, NaN of places that
+    do not ask."""
+    patches = entropy[entropy.isfinite()]
+    least, most = (percent(float(end)) for end in (patches.min(), patches.max()))
+    return (
+        f"Head {head + 1} of layer {layer}: a patch's attention has {percent(float(patches.mean()))} of the largest "
+        f"entropy on average, from {least} to {most}."
     )
-    only = "" if len(means) == 1 else f"; {beside}"
-    return f"{here}{only}."
 
 
 def evenest(statistics: tuple[Layer, ...]) -> str | None:
@@ -261,17 +257,6 @@ def most_alike(trace: Trace) -> str | None:
         return None
     return (
         f"Most alike are heads {pair[0]} and {pair[1]} of layer {layer}: the cosine of their weights is {cosine:.2f}."
-    )
-
-
-def masked(weights: Float[Tensor, "query key"]) -> str | None:
-    """What a causal mask takes away: the share of the weights, whose rows sum to one, on later keys."""
-    share = float(weights.triu(1).sum(-1).mean())
-    if share <= 0:
-        return None
-    return (
-        f"{begun(percent(share))} of the weight lies on later words; the mask shares it out among the "
-        "earlier ones, and the first word attends to itself alone."
     )
 
 

@@ -1,5 +1,5 @@
 // A matrix of weights with named axes: a row for each query, a column for each key, the row of the map framed. A click on a
-// row makes its token the query; on the axes stand the rows of the picture that the tokens come from.
+// row makes its token the query; on the axes stand the rows of the image that the tokens come from.
 
 const STORE = new WeakMap()
 const LEFT = 44, BELOW = 34, LEGIBLE = 13              // in CSS pixels
@@ -34,7 +34,7 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.drawImage(state.picture ||= picture(), LEFT, 0, wide, tall)
     pen.fillStyle = ink; pen.textAlign = 'center'; pen.textBaseline = 'middle'
     const write = (text, x, y) => { pen.font = `11px ${style.getPropertyValue('--st-font') || 'sans-serif'}`; pen.fillText(text, x, y) }
-    const ticks = (ids, special, grid, step, put) => {  // the rows of the picture, where each has room for its number
+    const ticks = (ids, special, grid, step, put) => {  // the rows of the image, where each has room for its number
       for (let from = 0, to; from < ids.length; from = to) {
         const row = cell(ids[from], special, grid)?.[0]
         for (to = from + 1; to < ids.length && cell(ids[to], special, grid)?.[0] === row;) to++
@@ -45,8 +45,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const rule = (...ends) => { pen.beginPath(); pen.moveTo(ends[0], ends[1]); pen.lineTo(ends[2], ends[3]); pen.stroke() }
     ticks(state.asks, query_special, query_grid, tall / queries, (row, from, to) => { write(row, LEFT - 14, (from + to) / 2); rule(LEFT - 6, to, LEFT, to) })
     ticks(state.keys, key_special, key_grid, wide / keys, (row, from, to) => { write(row, LEFT + (from + to) / 2, tall + 10); rule(LEFT + to, tall, LEFT + to, tall + 6) })
-    write(`key, by the picture’s row`, LEFT + wide / 2, tall + 26)
-    pen.save(); pen.translate(7, tall / 2); pen.rotate(-Math.PI / 2); write(`query, by the picture’s row`, 0, 0); pen.restore()
+    write(`key, by the image’s row`, LEFT + wide / 2, tall + 26)
+    pen.save(); pen.translate(7, tall / 2); pen.rotate(-Math.PI / 2); write(`query, by the image’s row`, 0, 0); pen.restore()
     pen.globalAlpha = 1
     const at = state.asks.indexOf(data.marked), high = tall / queries, y = at * high
     const frame = (colour, line, grow) => { pen.strokeStyle = colour; pen.lineWidth = line; pen.strokeRect(LEFT, y - grow, wide, high + 2 * grow) }

@@ -28,11 +28,11 @@ _WINDOWS = _HERE / "windows"
 _SCALED = (SHORT, _HERE / "scales.js")
 _WALK = _HERE / "walk"
 _WALK_HTML = (
-    "<div class='walk'><nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'>"
-    "</small><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
-    "<small class='chosen'></small><div class='picks'></div></figure><section><output aria-live='polite'></output>"
-    "<canvas class='numbers' tabindex='0' role='application'></canvas><small class='from'></small>"
-    "<p><span></span><i></i><span></span></p></section></div></div>"
+    "<div class='walk'><div class='inside'><figure><canvas class='photo' tabindex='0' role='application'></canvas>"
+    "<div class='symbols'></div><small class='chosen'></small><div class='picks'></div></figure><section>"
+    "<nav><button>◀</button><button></button><button>▶</button><ol></ol></nav><small class='why'></small>"
+    "<output aria-live='polite'></output><canvas class='numbers' tabindex='0' role='application'></canvas>"
+    "<small class='from'></small><p><span></span><i></i><span></span></p></section></div></div>"
 )
 _CUT = (
     "<section><label>Patch size <input type='range'><span></span></label>"

@@ -1,22 +1,23 @@
-"""One head step by step, statistics of all heads, and the mask of a decoder."""
+"""One head as a map, as a matrix and step by step among all heads; and statistics of all heads."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
-        "Walk-through",
-        "One query in one head, step by step, in the model's own numbers.",
+        "Head by head",
+        "One query in one head: its map, its row of the matrix, and every step to it in the model's own numbers.",
         "attention.walkthrough:WalkThrough",
         "transformer",
+        formerly=(
+            Former("Walk-through"),
+            Former(
+                "Explorer",
+                name="fused-heads",
+                fields={"layer": "layer", "query": "query", "by_values": "by_values"},
+                settings={"layer": 2, "query": "patch"},
+            ),
+        ),
         name="walk-through",
-        page="attention",
-    ),
-    Entry(
-        "Explorer",
-        "A head of a layer, or all of them fused, as a map and as the whole matrix.",
-        "attention.explorer:Explorer",
-        "transformer",
-        name="fused-heads",
         page="attention",
     ),
     Entry(
@@ -24,24 +25,15 @@ VIEWS = (
         "How far and how evenly every head attends, and to which tokens.",
         "attention.statistics:Statistics",
         "transformer",
+        formerly=(
+            Former(
+                "Entropy",
+                name="entropy",
+                fields={"layer": "layer", "head": "head"},
+                settings={"shows": "entropy"},
+            ),
+        ),
         name="head-statistics",
-        page="attention",
-    ),
-    Entry(
-        "Masked",
-        "The causal mask of a decoder.",
-        "attention.masked:Masked",
-        "",
-        reads="nothing",
-        name="causal-mask",
-        page="attention",
-    ),
-    Entry(
-        "Entropy",
-        "How evenly every patch spreads its attention, layer by layer.",
-        "attention.entropy:Entropy",
-        "transformer",
-        name="entropy",
         page="attention",
     ),
 )

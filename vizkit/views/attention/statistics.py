@@ -1,32 +1,32 @@
-"""Statistics: every head measured, over this picture or several."""
+"""Statistics: every head measured, over this image or several."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
 
-from vizkit.analysis.attention.statistics import Layer, by_layer, spread
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.analysis.attention.statistics import Layer, by_layer, entropy_by_place, spread
 from vizkit.analysis.remarks import attention
+from vizkit.analysis.remarks.remark import percent
 from vizkit.datasets import samples
 from vizkit.figure.charts import dots_by_depth
 from vizkit.image import RGB
 from vizkit.models import Keep
 from vizkit.models import trace as traced
 from vizkit.models.probes.budget import weights_bytes
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, Trace
 from vizkit.views.blocks import Blocks, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
-from vizkit.views.controls import choice
+from vizkit.views.controls import choice, head, layer
 from vizkit.views.explore import sentences
-from vizkit.views.rows_of import layer_for_browser
+from vizkit.views.rows_of import entropy_for_browser, layer_for_browser
 from vizkit.views.subject import FULL_TRACE_BYTES, Subject
 from vizkit.views.view import How, View
 
 HERE, SAMPLES = "this image", "the samples"
-GLOBAL = "most global"
 HIGH_PX, LEGEND_PX = 270, 40  # of a chart
 Pick = Callable[[Layer], Tensor | None]
 Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
@@ -37,12 +37,6 @@ def sets(of: Sequence[Subject]) -> list[str]:
     """What can be measured: this picture, those that were brought, the samples."""
     brought = [f"your {len(each.uploads)} images" for each in of[:1] if len(each.uploads) > 1]
     return [HERE, *brought, SAMPLES]
-
-
-def heads(of: Sequence[Subject]) -> list[str]:
-    """As the dots of the charts are called."""
-    layers = [(at, head) for each in of for at, layer in enumerate(each.layers, 1) for head in range(layer.heads)]
-    return [GLOBAL, *dict.fromkeys(f"layer {at}, head {head + 1}" for at, head in layers)]
 
 
 class Statistics(View):
@@ -56,19 +50,29 @@ class Statistics(View):
         key="statistics_over",
         runs=True,
     )
-    shown: str = choice(
-        "Head", heads, "Whose attention is drawn on the picture: click a dot.", default=GLOBAL, inside=True
+    shows: Literal["attention", "entropy"] = choice(
+        "Map",
+        ("attention", "entropy"),
+        "Of the marked head: what the patch under the cursor attends to, or how evenly every patch spreads its "
+        "attention.",
+        key="statistics_map",
     )
+    layer: int | None = layer(
+        "Layer", "Of the head that is marked, by default the most global one.", inside=True, key="layer"
+    )
+    head: int | None = head("Head", "The one that is marked, by default the most global one.", inside=True, key="head")
 
     how = How(
         "A dot is a head. Distance: from a patch to what it attends to, on average and in pixels; trained ViTs mix "
         "local and global heads in the first layers, the last are global, and a Swin stays inside its window. "
-        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better. Click a "
-        "dot to see what its head attends to.",
+        "Entropy: 0 is attention to one token, 1 equal attention to all. Neither large nor small is better. A click on "
+        "a dot marks its head, whose map is shown; in a map of entropy a bright patch attends to many places about "
+        "evenly, a dark one to few.",
         r"\bar d_h = \tfrac1N \sum_i \sum_j w_{ij}\lVert p_i - p_j\rVert_2, \quad "
         r"H = -\tfrac1N\sum_i\sum_j A_{ij}\log A_{ij}",
         "what the model does with what it attends to.",
-        "Dosovitskiy et al. 2020, fig. 7 right; weights to special tokens are taken out and rows renormalised",
+        "Dosovitskiy et al. 2020, fig. 7 right; weights to special tokens are taken out and rows renormalised; "
+        "entropy: Shannon 1948; of attention: Zhai et al. 2023, § 3",
     )
 
     def title(self, of: Subject) -> str:
@@ -108,7 +112,7 @@ class Statistics(View):
     def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Blocks:
         """The head that was clicked, and one chart for each statistic, with the axes of all models side by side."""
         mean, _ = counted
-        at, head = self.head(of, mean)
+        at, head = self.marked(of, mean)
         depth = max(len(each[0]) for each in (counted, *beside))
         drawn = []
         for name, pick, label, said in measures(of, mean):
@@ -121,32 +125,45 @@ class Statistics(View):
                 top=1.12 * max(highest(each, pick) for each in (counted, *beside)) or 1.0,
                 depth=depth,
                 height=HIGH_PX + (0 if drawn else LEGEND_PX),
-                marked=f"layer {at}, head {head}",
+                marked=(at, head),
                 legend=not drawn,
             )
-            drawn.append((Chart(figure, f"{name} of every head by layer", picks="shown"), Said(said)))
+            drawn.append((Chart(figure, f"{name} of every head by layer", picks=("layer", "head")), Said(said)))
         (reach, reached), (even, evenly), *rest = drawn
         yield reached
-        yield Columns((tuple(self.map(of, at, head)), (reach, even, evenly)))
+        yield Columns((tuple(self.map(of, at, head, float(mean[at - 1].sink[head - 1]))), (reach, even, evenly)))
         for pair in zip_longest(rest[::2], rest[1::2], fillvalue=()):
             yield Columns(pair)
         yield Line(f"{images} images, whiskers: standard deviation" if images > 1 else "1 image")
         yield Numbers(partial(numbers, mean))
 
-    def head(self, of: Subject, mean: Sequence[Layer]) -> tuple[int, int]:
-        """The layer and the head that are shown, from 1."""
-        found = re.fullmatch(r"layer (\d+), head (\d+)", self.shown)
-        at, head = (int(found[1]), int(found[2])) if found else farthest(mean)
-        at = min(at, of.depth)
-        return at, min(head, of.layers[at - 1].heads)
+    def marked(self, of: Subject, mean: Sequence[Layer]) -> tuple[int, int]:
+        """The layer and the head whose map is shown, from 1."""
+        at, head = farthest(mean, self.layer and min(self.layer, of.depth))
+        return at, min(self.head, of.layers[at - 1].heads) if self.layer and self.head else head
 
-    def map(self, of: Subject, at: int, head: int) -> Blocks:
-        """What the query attends to in one head."""
-        layer = of.layers[at - 1]
-        yield Line(f"layer {at}, head {head}{', the most global' if self.shown == GLOBAL else ''} · click a dot")
-        rows = layer_for_browser(layer, head - 1, of.asked)
+    def map(self, of: Subject, at: int, head: int, sink: float) -> Blocks:
+        """What the query attends to in one head, or how evenly every patch attends."""
+        recorded = of.layers[at - 1]
+        which = (
+            "" if self.layer and self.head else ", the most global" + ("" if self.layer is None else " of its layer")
+        )
+        gives = f", which gives {percent(sink)} of its attention to one patch" if sink >= attention.SINK else ""
+        yield Line(f"layer {at}, head {head}{which}{gives} · click a dot to mark another head")
+        if self.shows == "entropy":
+            entropies = of.made(entropies_of, of.seen)
+            if (entropy := entropies[at - 1][head - 1]) is not None:
+                yield Map(
+                    entropy_for_browser(entropy, entropies),
+                    of.asked,
+                    f"Entropy of head {head} in layer {at} of",
+                    "entropy of a patch's attention, as a share of the largest possible",
+                    said=attention.evenness(entropy, at, head - 1),
+                )
+            return
+        rows = layer_for_browser(recorded, head - 1, of.asked)
         if rows.key_grid is not None:
-            otherwise, said_by = of.kept(("said", at, head, None), partial(sentences, of, layer, at, head - 1))
+            otherwise, said_by = of.kept(("said", at, head, None), partial(sentences, of, recorded, at, head - 1))
             said = said_by.get(rows.query_id(of.asked), otherwise)
             yield Map(
                 rows,
@@ -156,6 +173,11 @@ class Statistics(View):
                 said=said,
                 said_by=said_by,
             )
+
+
+def entropies_of(trace: Trace) -> list[list[Tensor | None]]:
+    """Of every head of every layer that of each patch, (row, column); None where patches have no place."""
+    return [[entropy_by_place(each, head) for head in range(each.weights.shape[1])] for each in layers(trace)]
 
 
 def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, str, str]]:
@@ -181,13 +203,14 @@ def measured(of: Subject, rgb: RGB) -> tuple[Layer, ...]:
     return by_layer(traced(of.loaded, rgb, keep=Keep()))
 
 
-def farthest(layers: Sequence[Layer]) -> tuple[int, int]:
-    """The layer and the head, both from 1, that attends farthest on average and is no sink; the first of layers without
-    places."""
+def farthest(mean: Sequence[Layer], layer: int | None = None) -> tuple[int, int]:
+    """The layer and the head, both from 1, that attends farthest on average, of this layer where one is given: of heads
+    that are no sinks, where there are such; the first of layers without places."""
     reach = {
-        (at, head): float(px) * (float(sink) < attention.SINK)
-        for at, each in enumerate(layers, 1)
+        (at, head): (float(sink) < attention.SINK, float(px))
+        for at, each in enumerate(mean, 1)
         for head, (px, sink) in enumerate(zip(each.distance_px.nan_to_num(0.0), each.sink, strict=True), 1)
+        if layer in (None, at)
     }
     return max(reach, key=lambda each: reach[each])
 

@@ -110,9 +110,11 @@ class Row:
 
     def place_of(self, key: int) -> int:
         """Where key number `key`, from 1, stands in the row; of 0, and of one that this query does not see, the largest
-        weight."""
+        weight on another token."""
         found = (self.parts.key_ids == key - 1).nonzero().flatten().tolist() if key else []
-        return found[0] if found else int(self.weights.argmax())
+        own = self.parts.key_ids == self.query_id if self.parts.tokens == self.parts.key_tokens else False
+        others = self.weights.masked_fill(torch.as_tensor(own), -1.0)
+        return found[0] if found else int(others.argmax())
 
     @property
     def after_head(self) -> dict[str, Float[Tensor, " channel"]]:

@@ -15,7 +15,7 @@ from vizkit.figure.scales import SHARES, robust
 from vizkit.geometry import pixel_box
 from vizkit.percent import in_percent
 from vizkit.views.attention.walk_row import Row
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Map, Picture, Said
+from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Line, Map, Picture, Said
 from vizkit.views.subject import Subject
 
 EXPERIMENT = "this is an experiment, and the rest of the layer was not trained for it"
@@ -27,13 +27,15 @@ KEYS = "key, in the order of the tokens"
 @dataclass(frozen=True)
 class Step:
     """`words` are about a query and a key, with places for what depends on the key, such as {score}; `masked`: those
-    about a key that is masked. `skip`: why nothing happens in it, "" where something does."""
+    about a key that is masked. `skip`: why nothing happens in it, "" where something does. `symbols`: its part of the
+    line from q · k to the weight."""
 
     title: str
     formula: str
     words: str
     skip: str = ""
     masked: str = ""
+    symbols: str = ""
 
 
 def steps(row: Row) -> tuple[Step, ...]:
@@ -75,20 +77,29 @@ def steps(row: Row) -> tuple[Step, ...]:
             "Score",
             "s = q · k = Σ q_c k_c",
             "Channel by channel q and k are multiplied, and the products add up to the score {score}.",
+            symbols="q · k = {score}",
         ),
-        Step("÷ √d", "s ÷ √d", scaled, "the scaling is left out" if head.experiment == "unscaled" else ""),
+        Step(
+            "÷ √d",
+            "s ÷ √d",
+            scaled,
+            "the scaling is left out" if head.experiment == "unscaled" else "",
+            symbols=f"÷ √{channels} = {{scaled}}" if usual else f"× {number(head.scale)} = {{scaled}}",
+        ),
         Step(
             "Bias, mask",
             "s + b",
             "For this pair the position adds {bias}: {scaled} becomes {biased}." + others,
             "this layer adds neither a bias for relative positions nor a mask" if head.bias is None else "",
             "This key is masked, so that its weight becomes 0." + others,
+            "+ b = {biased}",
         ),
         Step(
             "Softmax",
             "w = exp(s) ÷ Σ exp(s)",
             f"Softmax makes weights of the scores of all {keys} keys, which sum to 1: this key gets {{weight}}, rank "
             "{rank}.",
+            symbols="exp(s − max) = {power}, ÷ Σ {sum} = {weight}",
         ),
         Step(
             "Values",
@@ -131,7 +142,9 @@ def facts(row: Row, place: int) -> Mapping[str, str]:
     all_of = row.computed
     score, scaled, biased = (float(each[0, 0, place]) for each in (all_of.scores, all_of.scaled, all_of.biased))
     share = float(row.weights[place])
+    powers = (all_of.biased[0, 0] - all_of.biased[0, 0].max()).exp()
     written = {"score": score, "scaled": scaled, "biased": biased, "bias": biased - scaled}
+    written |= {"power": float(powers[place]), "sum": float(powers.sum())}
     return {
         **{name: number(value) for name, value in written.items()},
         "key": row.key_name(place),
@@ -143,7 +156,15 @@ def facts(row: Row, place: int) -> Mapping[str, str]:
 def sentence(row: Row, step: Step, place: int) -> str:
     if step.skip:
         return f"Nothing happens: {step.skip}."
-    words = step.masked if row.masked[place] and step.masked else step.words
+    return filled(step.masked if row.masked[place] and step.masked else step.words, row, place)
+
+
+def symbols(row: Row, place: int) -> str:
+    """From the product of query and key to the weight, in one line."""
+    return " → ".join(filled(step.symbols, row, place) for step in steps(row) if step.symbols and not step.skip)
+
+
+def filled(words: str, row: Row, place: int) -> str:
     for name, text in facts(row, place).items():
         words = words.replace(f"{{{name}}}", text)
     return words
@@ -155,6 +176,7 @@ def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Blocks:
     step = steps(row)[number_of - 1]
     yield Heading(f"Step {number_of} of {COUNT}, {step.title}: {step.formula}")
     yield Said(sentence(row, step, place))
+    yield Line(symbols(row, place))
     seen = tuple(over_picture(row, number_of))
     drawn = () if step.skip else tuple(drawn_numbers(of, row, place, number_of))
     yield from (Columns((seen, drawn)),) if seen and drawn else (*seen, *drawn)

@@ -1,4 +1,5 @@
-"""Walk-through: one query in one head, followed step by step with the numbers that the model computed."""
+"""Head by head: one query in one head as a map and as a row of its matrix, among all heads, and followed step by step
+with the numbers that the model computed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,32 +7,38 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.attention.attention_map import Query, attention_map, find_query, layers, most_attended
+from vizkit.analysis.attention.attention_map import Query, find_query, layers, most_attended
+from vizkit.analysis.attention.contrast import Start, highest_contrast
 from vizkit.analysis.attention.walkthrough import saturation
 from vizkit.analysis.remarks import attention
 from vizkit.analysis.remarks.remark import counted, percent
-from vizkit.figure.canvas.tile_maps import Tile
-from vizkit.geometry import id_at, id_of, middle_of
+from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.scales import SHARES
+from vizkit.geometry import id_of, middle_of
 from vizkit.models.probes.parts import Parts, attention_parts
 from vizkit.percent import in_percent
-from vizkit.traces import Attention, NotApplicable, Tokens, tolerance
+from vizkit.traces import Attention, NotApplicable, Tokens, Trace, tolerance
+from vizkit.views.all_heads import heads_of
+from vizkit.views.attention.head_matrix import head_matrix, rows_of
 from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
 from vizkit.views.attention.walk_steps import COUNT, on_paper, steps
-from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Proof, Said, Tiles, first_said
+from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Proof, Said, first_said
 from vizkit.views.controls import choice, layer, number, query, switch, tokens_that_ask
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-MOST, STRONGEST = "most attended", "strongest"
+CONTRAST, MOST, STRONGEST = "highest contrast", "most attended", "strongest"
+SOFTMAX = 6  # the step that says what attention is
+EXPERIMENT = "An experiment: these are not the model's numbers."
 
 
 def heads(of: Sequence[Subject]) -> list[str]:
-    return [STRONGEST, *(str(at) for at in range(1, 1 + max((each.heads for each in of), default=0)))]
+    return [CONTRAST, STRONGEST, *(str(at) for at in range(1, 1 + max((each.heads for each in of), default=0)))]
 
 
 def queries(of: Sequence[Subject]) -> list[str]:
-    return [MOST, *tokens_that_ask(of)]
+    return [CONTRAST, MOST, *tokens_that_ask(of)]
 
 
 def last_key(of: Sequence[Subject]) -> int:
@@ -39,24 +46,36 @@ def last_key(of: Sequence[Subject]) -> int:
 
 
 class WalkThrough(View):
-    """One query in one head, step by step, in the model's own numbers."""
+    """One query in one head: its map, its row of the matrix, all heads beside it, and every step with its numbers."""
 
-    layer: int | None = layer("Layer", "Which one is taken apart.", key="layer", runs=True)
+    layer: int | None = layer(
+        "Layer", "By default that of the map with the highest contrast.", key="layer", inside=True, runs=True
+    )
     head: str = choice(
         "Head",
         heads,
-        "“strongest”: that with the largest weight of this query on a patch.",
-        default=STRONGEST,
+        "“highest contrast”: that of the map with the most pronounced regions, at first of all layers; “strongest”: "
+        "that with the largest weight of this query on a patch.",
+        default=CONTRAST,
         key="walk_head",
+        inside=True,
+        runs=True,
     )
     query: str | tuple[int, int] = query(
         "Query",
-        "“most attended”: the patch that the last layer attends to most, from the class token where there is one.",
-        default=MOST,
+        "“highest contrast”: the patch whose map in this head has the most pronounced regions; “most attended”: the "
+        "patch that the last layer attends to most, from the class token where there is one.",
+        default=CONTRAST,
         options=queries,
-        words={MOST: MOST},
+        words={CONTRAST: CONTRAST, MOST: MOST},
         key="walk_query",
         runs=True,
+    )
+    by_values: bool = switch(
+        "Matrix weighted by values",
+        "‖α f(x)‖: a large weight on a short vector contributes little.",
+        key="value_weighted",
+        more=True,
     )
     unscaled: bool = switch("Leave out ÷ √d", "An experiment.", key="unscaled", more=True)
     single: bool = switch("One head instead of many", "An experiment.", key="single_head", more=True)
@@ -64,7 +83,7 @@ class WalkThrough(View):
         "Step",
         1,
         COUNT,
-        1,
+        SOFTMAX,
         "From the patch to what the next part of the block gets.",
         key="walk_step",
         plays=True,
@@ -75,7 +94,7 @@ class WalkThrough(View):
         0,
         last_key,
         0,
-        "Whose numbers are shown, by the number of its token; 0: the largest weight.",
+        "Whose numbers are shown, by the number of its token; 0: the largest weight on another one.",
         key="walk_key",
         inside=True,
     )
@@ -84,13 +103,14 @@ class WalkThrough(View):
     alone = True
     slides = "step"
     how = How(
-        "White is the query, orange the key whose numbers are shown; a click on the photograph or on the row of scores "
-        "chooses another key. Play, or go step by step with the arrow keys; pointing at a number says where it comes "
-        "from.",
+        "Left, the image with the weights of one query, white, in one head; orange is the key whose numbers stand "
+        "below it. A click on the image chooses another key or another query, a click on a small map another layer and "
+        "head, a click on a row of the matrix another query. The steps lead from the patch to what the layer adds; "
+        "pointing at a number says where it comes from.",
         r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + B\right) V, \quad "
         r"\mathrm{MHA} = [\mathrm{head}_1; \dots; \mathrm{head}_h]\,W_O",
-        "anything after this layer. With a switch on, the numbers are an experiment, not the model's.",
-        "Vaswani et al. 2017, eq. 1 and § 3.2.2",
+        "anything after this layer. With an experiment switched on, the numbers are not the model's.",
+        "Vaswani et al. 2017, eq. 1 and § 3.2.2; weighted by values: Kobayashi et al. 2020, eq. 5",
     )
 
     def title(self, of: Subject) -> str:
@@ -98,52 +118,68 @@ class WalkThrough(View):
         return f"Attention step by step: {whose(row)}, query {row.query_name}"
 
     def show(self, of: Subject) -> Blocks:
-        recorded, row = self.row(of)
-        place = row.place_of(self.key)
+        trace, row = self.row(of)
+        recorded, experiment = layers(trace)[row.layer], row.head.experiment
+        rows = rows_of(row, self.by_values)
+        yield Said(sentence(of, recorded, row))
+        framed = None if experiment == "single" else row.head.index + 1
+        among = [
+            Heading("All layers and heads"),
+            heads_of(trace, row.asked, row.layer + 1, framed, SHARES, ("layer", "head", "")),
+            *head_matrix(of, row, rows),
+        ]
+        yield Columns(((Line(called(trace, row)), self.walk(of, row)), tuple(among)), (3, 4))
+        yield proof(of, trace, recorded, row) if not experiment else Line(EXPERIMENT)
+        yield Line(f"{size_of(row.parts)} · {sharpness(row)}")
+        yield Numbers(partial(numbers, row, rows))
+
+    def walk(self, of: Subject, row: Row) -> Canvas:
         data = for_browser(row) | {"at": (self.step, self.key), "steps": [asdict(each) for each in steps(row)]}
         if self.staged:  # not what is to come
             data |= {"steps": data["steps"][: self.step], "staged": True}
-        yield Canvas(
+        return Canvas(
             "vizkit_walk",
             data,
             f"The walk of {row.query_name} through layer {row.layer + 1} of {of.name}",
             {"step": (whole(1, COUNT), "step"), "token": (whole(0, last_key([of])), "key")},
-            tuple(on_paper(of, row, self.step, place)),
+            tuple(on_paper(of, row, self.step, row.place_of(self.key))),
             of,
             "query",
         )
-        yield Said(sentence(of, recorded, row))
-        if row.head.experiment:
-            yield Line("An experiment: these are not the model's numbers.")
-        else:
-            yield proof(of, recorded, row)
-        if recorded.key.grid and len(row.parts.weights) > 1:
-            yield beside(recorded, row)
-        yield Line(f"{size_of(row.parts)} · {sharpness(row)}")
-        yield Numbers(partial(numbers, row))
 
-    def row(self, of: Subject) -> tuple[Attention, Row]:
-        """The layer with its recorded weights, and the row of the query in it, taken apart."""
+    # ---- what is asked -----------------------------------------------------------------------------------------------
+    def row(self, of: Subject) -> tuple[Trace, Row]:
+        """The trace with the row of the query in a layer, and that row taken apart."""
         if not of.layers:
             raise NotApplicable(of.seen.no_attention + ".")
         if of.changes.model:
             raise NotApplicable("A layer is taken apart in the model as it is, without changes of its attention.")
-        index = min(self.layer or of.depth, of.depth) - 1
-        recorded = of.layers[index]
-        asked = self.asked(of, recorded.query)
-        wanted = None if isinstance(asked, str) else id_at(recorded.query, asked)
-        if wanted is not None and wanted not in recorded.query_ids:  # of many tokens few rows are recorded
-            recorded = layers(of.kept(("walk", asked), partial(of.trace, asked)))[index]
-        token, _ = find_query(recorded, asked)
+        start = self.start(of)
+        index = min(start.layer, of.depth) - 1
+        asked = self.asked(of, of.layers[index].query, start)
+        trace = of.trace(asked)
+        token, _ = find_query(layers(trace)[index], asked)
         parts = of.kept(("parts", index, token), lambda: attention_parts(of.loaded, of.pixels, index, token_id=token))
         position = parts.query_ids.tolist().index(token)
-        chosen = strongest(parts, position) if self.head == STRONGEST else int(self.head) - 1
+        head = strongest(parts, position) if self.head == STRONGEST else start.head - 1
         experiment = "single" if self.single else "unscaled" if self.unscaled else ""
-        return recorded, Row(parts, head_of(parts, min(chosen, len(parts.weights) - 1), experiment), position, index)
+        return trace, Row(parts, head_of(parts, min(head, len(parts.weights) - 1), experiment), position, index)
 
-    def asked(self, of: Subject, tokens: Tokens) -> Query:
+    def start(self, of: Subject) -> Start:
+        """The layer and the head, and where nobody has chosen them those of the highest contrast, of whichever query;
+        the last layer where a head was chosen without one."""
+        head = int(self.head) if self.head.isdigit() else None
+        layer = self.layer if self.layer or self.head == CONTRAST else of.depth
+        if CONTRAST not in (self.head, self.query):
+            return Start(layer or of.depth, head or 1, of.asked)
+        best = of.made(highest_contrast, of.whole(), layer and min(layer, of.depth), head)
+        return best or Start(layer or of.depth, head or 1, of.asked)
+
+    def asked(self, of: Subject, tokens: Tokens, start: Start) -> Query:
         if isinstance(self.query, tuple):
             return middle_of(tokens, id_of(tokens, of.cell(tokens, self.query) or (0, 0)))
+        if self.query == CONTRAST:
+            return start.query
         if self.query == MOST:
             return of.made(most_attended, of.whole()) or of.asked
         return of.asked if self.query == "patch" else self.query
@@ -155,56 +191,46 @@ def strongest(parts: Parts, position: int) -> int:
     return int((parts.weights[:, position] * patches).amax(-1).argmax())
 
 
+def called(trace: Trace, row: Row) -> str:
+    window = f" · window {row.parts.window + 1} of {row.parts.windows}" if row.parts.windows > 1 else ""
+    single = row.head.experiment == "single"
+    head = "all heads as one" if single else f"head {row.head.index + 1} of {len(row.parts.weights)}"
+    return f"layer {row.layer + 1} of {len(layers(trace))} · {head} · query {row.query_name}{window}"
+
+
 def whose(row: Row) -> str:
     kinds = {"": f"head {row.head.index + 1}", "unscaled": f"head {row.head.index + 1} without ÷ √d"}
     return f"{kinds.get(row.head.experiment, 'all heads as one')} of layer {row.layer + 1}"
 
 
 def sentence(of: Subject, recorded: Attention, row: Row) -> str:
-    """What stands out in the row, else in all rows of the head, else its largest weight."""
+    """What stands out in the row, else in all rows of the head, else how widely it attends, else its largest weight."""
     covered = of.covered(recorded.key.grid) if recorded.key.grid else None
     number, head = row.layer + 1, row.head.index
     most = int(row.weights.argmax())
     largest = f"The largest weight of this row, {percent(float(row.weights[most]))}, goes to {row.key_name(most)}."
     if row.head.experiment:  # the trace has the model's own weights
         return largest
-    return (
-        first_said(
-            attention.of_map(recorded, row.asked, number, head, covered), attention.of_head(recorded, number, head)
-        )
-        or largest
+    return first_said(
+        attention.of_map(recorded, row.asked, number, head, covered),
+        attention.of_head(recorded, number, head),
+        attention.how_widely(recorded, number, head).get(row.query_id),
+        largest,
     )
 
 
-def proof(of: Subject, recorded: Attention, row: Row) -> Proof:
+def proof(of: Subject, trace: Trace, recorded: Attention, row: Row) -> Proof:
     """What the script is sent, computed once more, against the trace's row and the layer's own output."""
     weights, output = differences(recorded, row)
     words = f"Computed from these numbers, the weights are those of the trace to within {weights:.0e}"
     words += "" if output is None else f" and the layer's output its own to within {output:.0e} of its largest number"
     return Proof(
-        of.seen, f"{words}.", max(weights, output or 0.0) <= tolerance(row.parts.weights.dtype, of.loaded.device)
-    )
-
-
-def beside(recorded: Attention, row: Row) -> Tiles:
-    """The same query in every head of the layer."""
-    count = recorded.weights.shape[1]
-    maps = [attention_map(recorded, row.asked, head).places.numpy() for head in range(count)]
-    return Tiles(
-        "This query in every head of the layer, in times an equal share",
-        tuple(Tile(f"head {head}", each) for head, each in enumerate(maps, 1)),
-        "What the query attends to in a head. Click to walk through it.",
-        "head",
-        tuple(str(head) for head in range(1, count + 1)),
-        None if row.head.experiment == "single" else str(row.head.index + 1),
-        96,
+        trace, f"{words}.", max(weights, output or 0.0) <= tolerance(row.parts.weights.dtype, of.loaded.device)
     )
 
 
 def size_of(parts: Parts) -> str:
-    window = f" · window {parts.window + 1} of {parts.windows}" if parts.windows > 1 else ""
-    heads = counted(parts.weights.shape[0], "head")
-    return f"{heads} of {parts.query.shape[-1]} channels{window}"
+    return f"{counted(parts.weights.shape[0], 'head')} of {parts.query.shape[-1]} channels"
 
 
 def sharpness(row: Row) -> str:
@@ -217,11 +243,15 @@ def sharpness(row: Row) -> str:
     )
 
 
-def numbers(row: Row) -> dict[str, np.ndarray]:
-    """Of the query's row: its vectors, and every step up to the output of the head."""
+def numbers(row: Row, rows: Rows) -> dict[str, np.ndarray]:
+    """Of the query's row: its vectors, every step up to the output of the head, and its map; of all queries the
+    matrix."""
     all_of, head = row.computed, row.head
     names = ("scores", "scaled", "biased", "weights", "mixed")
     return {
+        **({"places": rows.row_of(row.query_id)[0].astype(np.float32)} if rows.key_grid else {}),
+        "matrix": rows.values,
+        "query_ids": row.parts.query_ids.numpy(),
         "query": head.query[row.position].numpy(),
         "keys": head.key.numpy(),
         "values": head.value.numpy(),

@@ -1,6 +1,6 @@
 """Transformers on texts, where they began, beside the recurrent networks that they replaced."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -27,6 +27,7 @@ VIEWS = (
         "sequences.masks:Masks",
         "",
         reads="nothing",
+        formerly=(Former("Masked", page="attention", name="causal-mask"),),
         name="masks",
         page="sequences",
     ),

@@ -15,6 +15,7 @@ function rowOf(data) {
   const weights = powers.map(power => power / sum), sent = floats(data.weights)
   const difference = weights.reduce((far, weight, j) => Math.max(far, Math.abs(weight - sent[j])), 0)
   const order = [...ids.keys()].sort((a, b) => weights[b] - weights[a])
+  const first = order.find(j => !data.same || ids[j] !== data.query_id) ?? order[0]   // the largest weight on another token
   const masked = Array.from(ids, (_, j) => !!bias && bias[j] <= MASKED)
   const special = data.key_special.length
   const cell = id => columns && id >= special ? [Math.floor((id - special) / columns), (id - special) % columns] : null
@@ -30,7 +31,7 @@ function rowOf(data) {
   placeless.forEach((j, i) => { spots[j] = [Math.floor(i / wide), i % wide] })
   cells.forEach((at, j) => { if (at) spots[j] = [above + rows.indexOf(at[0]), across.indexOf(at[1])] })
   return {
-    data, query, key, value, bias, ids, count, d, width, products, scores, scaled, biased, weights, most, sum, difference, order, masked,
+    data, query, key, value, bias, ids, count, d, width, products, scores, scaled, biased, weights, most, sum, difference, order, first, masked,
     name, cell, spots, size: [above + rows.length, wide], position: new Map(Array.from(ids, (id, j) => [id, j])),
     given: (j, c) => weights[j] * value[j * width + c], mixed: floats(data.mixed), joined: floats(data.joined), entering: floats(data.entering),
     projected: floats(data.projected), arriving: floats(data.arriving), before: floats(data.before), branch: floats(data.branch), after: floats(data.after),
@@ -39,6 +40,6 @@ function rowOf(data) {
 
 // What the words of a step leave open, of one key.
 const factsOf = (row, j) => ({ key: row.name(row.ids[j]), score: number(row.scores[j]), scaled: number(row.scaled[j]), biased: number(row.biased[j]),
-  bias: row.bias ? number(row.bias[j]) : '', weight: percent(row.weights[j]), rank: String(row.order.indexOf(j) + 1) })
+  bias: row.bias ? number(row.bias[j]) : '', power: number(Math.exp(row.biased[j] - row.most)), sum: number(row.sum), weight: percent(row.weights[j]), rank: String(row.order.indexOf(j) + 1) })
 const filled = (words, facts) => words.replace(/\{(\w+)\}/g, (whole, name) => facts[name] ?? whole)
 const usual = row => Math.abs(row.data.scale * Math.sqrt(row.d) - 1) < 1e-3

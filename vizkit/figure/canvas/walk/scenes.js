@@ -99,11 +99,11 @@ function scenesOf(row, at) {
   }
 
   // Scaling, bias and mask, softmax: the row as a map of the keys, and its keys on an axis.
-  const beside = wide > 520, left = beside ? wide * 0.5 : 8   // a narrow canvas has the axis below the map
+  const beside = wide > 520, left = beside ? wide * 0.5 : 8   // a narrow canvas has the axis alone
   const spots = []
   const map = (colour, j, says) => {
-    const [rows, columns] = row.size, top = 30, room = beside ? [tall - top - 8, wide * 0.44] : [tall * 0.46, wide]
-    const cell = Math.max(2, Math.min(44, room[0] / rows, room[1] / columns)), x0 = beside ? 2 : (wide - cell * columns) / 2
+    if (!beside) return 50                             // the image above shows it
+    const [rows, columns] = row.size, top = 30, cell = Math.max(2, Math.min(44, (tall - top - 8) / rows, wide * 0.44 / columns)), x0 = 2
     const box = k => [x0 + row.spots[k][1] * cell, top + row.spots[k][0] * cell, cell, cell]
     for (let k = 0; k < row.count; k++) {
       const [x, y] = box(k), inner = cell - (cell > 6 ? 1 : 0)
@@ -116,7 +116,7 @@ function scenesOf(row, at) {
     const self = row.position.get(row.data.query_id)
     if (self !== undefined && row.data.same) outline(...box(self), '#fff', 1.5)
     outline(...box(j), KEY, 2)
-    return beside ? 50 : top + rows * cell + 14
+    return 50
   }
   const axis = (values, heights, j, lowest, high, top, name, says, curve) => {
     const bottom = tall - 36, x = value => left + (clamp(value, lowest, high) - lowest) / (high - lowest || 1) * (wide - left - 10)

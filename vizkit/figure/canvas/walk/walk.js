@@ -2,7 +2,7 @@
 // mounts it hears of a new query, which is the one cursor of the page, and for the link of a step and a key at rest.
 
 const STORE = new WeakMap()
-const HOLD_MS = 1900, REST_MS = 500, TALL = 316
+const HOLD_MS = 1900, REST_MS = 500, TALL = 316, LINES = 8
 const TIME_MS = [900, 1400, 3200, 1200, 1300, 1500, 2600, 1300, 2200, 1500]
 const HINT = 'Point at a number: it says where it comes from.'
 
@@ -10,7 +10,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
   const root = find('.walk'), photo = find('.photo'), canvas = find('.numbers'), list = find('ol'), legend = find('p'), picks = find('.picks')
   const [back, play, next] = parentElement.querySelectorAll('nav > button')
-  for (const controls of [play.parentElement, picks]) controls.style.display = data.staged ? 'none' : ''
+  for (const controls of [play.parentElement, picks, find('.symbols')]) controls.style.display = data.staged ? 'none' : ''
   const STEPS = data.steps, LAST = STEPS.length - 1
   const state = STORE.get(parentElement) || { t: 1, sets: 'key' }
   STORE.set(parentElement, state)
@@ -22,7 +22,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const row = rowOf(data), scale = bytes(data.colours), signed = bytes(data.signed)
   const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
   const shade = (table, level) => { const at = 3 * clamp(Math.round(level), 0, 255); return `rgb(${table[at]} ${table[at + 1]} ${table[at + 2]})` }
-  const chosen = () => row.position.get(state.key) ?? row.order[0]   // of another window the largest weight
+  const chosen = () => row.position.get(state.key) ?? row.first   // of another window the largest weight
   const skipped = step => STEPS[step].skip
   const sentence = (step, j) => skipped(state.step) ? `Nothing happens here: ${step.skip}.` : filled(row.masked[j] && step.masked || step.words, factsOf(row, j))
 
@@ -77,9 +77,10 @@ export default function ({ data, parentElement, setStateValue }) {
       if (at[2] > 6) { pen.strokeStyle = 'rgb(255 255 255 / .25)'; pen.lineWidth = 0.6; pen.strokeRect(...at) }
     }
     const k = row.ids[j] >= 0 && rect(row.ids[j], w, h)
+    const strongest = new Set(row.order.slice(0, LINES))   // more would hide the map
     if (q && step >= 2 && step <= 6) for (let n = 0; n < row.count; n++) {   // the query asks all keys; their values come back by weight
       const at = row.ids[n] >= special && n !== j && rect(row.ids[n], w, h), share = row.weights[n] / top
-      if (!at || (step > 4 && share < 0.04)) continue
+      if (!at || (step > 4 && !strongest.has(n))) continue
       const reach = step === 2 ? clamp(1.6 * t, 0, 1) : 1, [from, to] = [middle(q), middle(at)], end = [0, 1].map(i => from[i] + reach * (to[i] - from[i]))
       line(pen, from, end, step > 4 ? `rgb(255 255 255 / ${0.15 + 0.6 * share})` : 'rgb(255 255 255 / .16)', step > 4 ? 0.6 + 3 * share : 0.7)
       if (step === 6 && t < 1) {
@@ -140,6 +141,13 @@ export default function ({ data, parentElement, setStateValue }) {
     const step = STEPS[state.step], title = document.createElement('b'), formula = document.createElement('code')
     title.textContent = `${state.step + 1}  ${step.title}`; formula.textContent = step.formula
     find('output').replaceChildren(title, formula, document.createElement('br'), sentence(step, chosen()))
+    find('.symbols').replaceChildren(...STEPS.flatMap((each, i) => {
+      if (!each.symbols || each.skip) return []
+      const part = document.createElement('button')
+      part.textContent = filled(each.symbols, factsOf(row, chosen())); part.onclick = () => state.go(i)
+      if (i === state.step) part.setAttribute('aria-current', 'step')
+      return [part]
+    }))
     ;[...list.children].forEach((item, i) => {
       const button = item.firstChild
       i === state.step ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current')
