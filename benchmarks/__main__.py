@@ -1,5 +1,5 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [played] [training] [truth]
-[architectures] [windows] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
+[architectures] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
 hour, `models` writes docs/models.md, `colours` docs/colours.md, `alignment` a file beside bundled models of texts,
 `super_resolution` one beside those that enlarge, `detection_queries` one beside those that find, `scenes` and
 `texts` one each beside the recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults
@@ -21,7 +21,6 @@ PARTS = (
     "training",
     "truth",
     "architectures",
-    "windows",
     "relevance",
     "evaluation",
 )

@@ -1,4 +1,4 @@
-"""How long a step of a played field takes: turned in the browser, or answered by the server where they are many."""
+"""How long a step of a played field takes, which is turned in the browser."""
 
 import shutil
 import tempfile
@@ -17,7 +17,6 @@ TURNED = (
     ("patches?patches_view=Compare in depth", "After block", MODELS),
     ("distillation?distillation_view=Teacher and student", "Temperature T", MODELS),
 )
-ASKED = ("positions?positions_view=Sinusoids", "Position")
 # Milliseconds that every step keeps the page busy, and until the next picture of the screen.
 TURN = """async slider => {
   const busy = [], painted = []
@@ -31,16 +30,6 @@ TURN = """async slider => {
   }
   return [busy, painted]
 }"""
-# Milliseconds from a step until the title of the last chart of its own says it.
-ANSWERED = """([slider, at]) => new Promise(done => {
-  const begun = performance.now()
-  slider.value = at
-  slider.dispatchEvent(new Event('input'))
-  slider.dispatchEvent(new Event('change'))
-  const there = () => document.body.textContent.includes(`Similarity to position ${at + 1}`)
-  const look = () => there() ? done(performance.now() - begun) : requestAnimationFrame(look)
-  requestAnimationFrame(look)
-})"""
 
 
 def run() -> None:
@@ -58,10 +47,4 @@ def run() -> None:
             name = f"{path.rpartition('=')[2]}, {of.partition('&')[0].partition('=')[2]}"
             report(f"{name}: step, busy", busy)
             report(f"{name}: step → painted", painted)
-        path, label = ASKED
-        page.goto(f"{address}/{path}")
-        ready(page)
-        slider = page.get_by_role("slider", name=label, exact=True)
-        times = [slider.evaluate("(slider, at) => (" + ANSWERED + ")([slider, at])", at) for at in range(20, 32)]
-        report("Sinusoids, 196 positions: step → the server's answer", times)
         browser.close()

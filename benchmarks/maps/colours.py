@@ -24,12 +24,10 @@ VIEWS = (
     "head-statistics",
     "similarity-in-depth",
     "token-norms",
-    "learned-positions",
-    "position-kinds",
+    "position-similarity",
     "drawn-block",
     "direct-attribution",
     "window-attention",
-    "swin-reach",
 )
 PHOTOGRAPHS = 5
 FEW, APART = 0.1, 2.0

@@ -39,24 +39,23 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
 
 
 @pytest.mark.product(first=0)
-def test_positions_from_the_experiment_to_sinusoids(page: Page, server: str):
+def test_positions_from_the_experiment_to_what_they_know(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}")
     ready(page)
     expect(page.get_by_text("without positions the outputs are the same in both orders")).to_be_visible()
     expect(page.get_by_text("Positions removed").first).to_be_visible()
-    choose(page, "Kinds")
-    said, other = page.get_by_text("Neighbours in its row").first, page.get_by_label("Positions, rotary, in").first
+    choose(page, "What positions know")
+    said = page.get_by_text("Neighbours in its row").first
     before = said.inner_text()
-    other.hover(position={"x": 5, "y": 5})
-    expect(said).not_to_have_text(before)  # one pointer for all kinds, and each sentence follows it
+    page.get_by_label("Similarity of positions").first.hover(position={"x": 5, "y": 5})
+    expect(said).not_to_have_text(before)  # it follows the pointer
     page.get_by_text("How to read this").hover()
     expect(said).to_have_text(before)
-    choose(page, "Learned")
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
-    expect(page.get_by_text("a learned table of positions: ViT · digits")).to_be_visible()
-    choose(page, "Sinusoids")
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(5)
+    pick(page, "positions_kind", "sinusoidal")
+    expect(page.get_by_text("sinusoidal, in one row").first).to_be_visible()
+    expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
 
 
 def test_attention_from_one_head_to_statistics(page: Page, server: str):
@@ -160,7 +159,7 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
 CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "convolution?convolution_view=Norms")
 
 
-KINDS = "positions?positions_view=Kinds&models=bundled:insects_swin"  # five options beside one another
+KINDS = "positions?positions_view=What+positions+know&models=bundled:insects_swin"  # five options beside one another
 
 
 @pytest.mark.product
@@ -178,7 +177,7 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
-    expect(page.get_by_text("exchange some patches").first).to_be_visible()
+    expect(page.get_by_text("Drag one onto another").first).to_be_visible()
     width = (canvas.bounding_box() or {"width": 0})["width"]
     cell = min(430, width if width < 400 else 0.62 * (width - 18)) / 8  # as order.js lays it out
     canvas.drag_to(
@@ -191,7 +190,7 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     expect(page.get_by_text("without positions the outputs are the same in both orders").first).to_be_visible()
     assert "shuffle_swaps=1-20" in page.url
     page.get_by_role("button", name="Undo").first.click()
-    expect(page.get_by_text("exchange some patches").first).to_be_visible()
+    expect(page.get_by_text("Drag one onto another").first).to_be_visible()
 
 
 # Of a window of 4 × 4 whose query is its first: whether each place is coloured as the entry below and right of the
@@ -217,21 +216,21 @@ SMALL_AND_LARGE = """canvas => {
 
 @pytest.mark.product(first=0)
 def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
-    page.goto(f"{server}/positions?positions_view=Relative&models=bundled:digits_swin")
+    bias = "swin_view=Window&window_part=table+of+the+bias&swin_block=1"
+    page.goto(f"{server}/swin?{bias}&models=bundled:digits_swin&image=digit+3")
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-entry]")
+    canvas.click(position={"x": 5, "y": 30})  # the first of the window is the query now
+    expect(canvas).to_have_attribute("data-query", "0")
+    expect(canvas).to_have_attribute("data-entry", "24")  # of 7 × 7 the middle: the pointer is on its own place
     canvas.focus()
-    expect(canvas).to_have_attribute("data-query", "10")  # of 4 × 4 the third of the third row
-    canvas.click(position={"x": 5, "y": 30})  # the first of the window
-    expect(canvas).to_have_attribute("data-entry", "24")  # of 7 × 7 the middle: query and key are the same
     page.keyboard.press("ArrowRight")
     expect(canvas).to_have_attribute("data-entry", "23")  # the query lies one column left of the key
     assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16  # the outlined part is the window
-    expect(page).to_have_url(re.compile("bias_query=1.*bias_key=2|bias_key=2.*bias_query=1"))
     page.get_by_role("button", name="head 2").click()
     expect(canvas).to_have_attribute("data-head", "2")  # at once; the sentence comes with Python's answer
     expect(page.get_by_text("In head 2 the bias alone")).to_be_visible()
-    expect(page).to_have_url(re.compile("rope_head=2"))
-    expect(canvas).to_have_attribute("data-query", "0")  # the pair stays
+    expect(page).to_have_url(re.compile("window_head=2"))
+    expect(canvas).to_have_attribute("data-query", "0")  # the query stays
     assert page.evaluate(SMALL_AND_LARGE, canvas.element_handle())
     assert page.evaluate(SAME_COLOURS, canvas.element_handle()) == [True] * 16

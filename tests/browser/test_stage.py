@@ -90,15 +90,16 @@ def test_a_setting_keeps_the_step(rollout: Page):
 
 @pytest.mark.product(first=0)
 def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: str):
-    """196 positions are too many to have them all: each is drawn by the server, the next when the last has come."""
-    page.goto(f"{server}/positions?positions_view=Sinusoids&sin_position=193")
+    """The weights of all windows and heads are too many to have them all: each block is drawn by the server, the next
+    when the last has come."""
+    page.goto(f"{server}/swin?swin_view=Window&models=bundled:insects_swin&swin_block=4")
     ready(page)
     said = page.locator(".scrubber b")
-    expect(said).to_have_text("193 of 196")
+    expect(said).to_have_text("4 of 6")
     page.get_by_role("button", name="Play").click()
-    expect(said).to_have_text("196 of 196")
+    expect(said).to_have_text("6 of 6")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
-    page.wait_for_url("**sin_position=196**")
+    page.wait_for_url("**swin_block=6**")
     ready(page)
 
 

@@ -43,7 +43,6 @@ EXAMPLES = {
     "charts.paired_bars": [given(NAMES, {"one": LIST, "other": LIST}, "x")],
     "charts.laid_out": [given([], "x", "y")],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
-    "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
     "attention.layer_cost.layer_cost": [given({"4 px": (X, X), "4 px, windows": (X, X), "chosen": (X, X)})],
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
@@ -98,7 +97,6 @@ EXAMPLES = {
     ],
     "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, "title")],
     "swin.power_laws.power_laws": [given({"a": (X, X, 1.0)}, "x", "y")],
-    "swin.reach.growth": [given(NAMES, LIST, LIST, ("one", "other"))],
     "swin.window_map.window_map": [
         given(GRID, "title", hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1), signed=True)
     ],

@@ -28,7 +28,7 @@ from vizkit.models.probes.positions import (
     offset_index,
     relative_bias,
     resampled,
-    rope_similarity,
+    rope_waves,
     without_positions,
 )
 from vizkit.models.sources.loaded import Loaded
@@ -70,9 +70,8 @@ def test_sinusoids_are_bounded_and_all_of_one_length(count, pairs):
 
 
 def test_similarity_of_sinusoids_depends_on_the_distance_only():
-    found = by_distance(sinusoidal(13, 22))
+    found = by_distance(similarity(sinusoidal(13, 22)), (13,))
     assert found.distance.tolist() == list(range(13))
-    torch.testing.assert_close(found.mean, found.high, atol=1e-4, rtol=1e-4)
     expected = [sum(math.cos(d / 10000 ** (2 * i / 22)) for i in range(11)) for d in range(13)]
     assert found.mean.tolist() == pytest.approx([each / 11 for each in expected], abs=1e-5)
 
@@ -116,11 +115,14 @@ def test_cosines():
 
 
 def test_distances_on_a_grid():
-    found = by_distance(rows_and_columns(2, 3))
+    every = similarity(rows_and_columns(2, 3).flatten(0, 1))
+    found = by_distance(every, (2, 3))
     # To whole steps: 1 are 8 pairs of a row (cosine .2), 6 of a column (.8) and 8 across (0); 2 are 4 of a row, 4 not.
     assert found.distance.tolist() == [0, 1, 2]
     assert found.mean.tolist() == pytest.approx([1, (8 * 0.2 + 6 * 0.8) / 22, 0.1])
-    assert found.high.tolist() == pytest.approx([1, 0.8, 0.2])
+    one = by_distance(every[4:5], (2, 3), torch.tensor([4]))  # the middle of the second row: two beside it, one above
+    assert one.distance.tolist() == [0, 1]
+    assert one.mean.tolist() == pytest.approx([1, (2 * 0.2 + 0.8 + 2 * 0) / 5])
 
 
 def test_principal_colours_of_a_ramp():
@@ -210,7 +212,7 @@ def test_kinds(name, options, expected):
             relative_bias(loaded, 0)
     if "rotary" not in expected:
         with pytest.raises(NotApplicable, match="does not rotate"):
-            rope_similarity(loaded)
+            rope_waves(loaded)
     if "learned" not in expected:
         with pytest.raises(NotApplicable, match="no learned position table"):
             resampled(loaded, (3, 5))
@@ -358,16 +360,13 @@ def test_rotations_against_rotated_bases(name):
     angles = rope.get_embed(shape=list(grid))
     angles = angles[layer] if angles.dim() == 4 else angles[None]  # head place …
     half = bool(getattr(loaded.model.blocks[0].attn, "rotate_half", False))
-    found = rope_similarity(loaded, layer)
-    assert found.shape == (3 if name == "mixed" else 1, 3, 9)
+    waves = rope_waves(loaded, layer)
+    assert waves.shape[:3] == (3 if name == "mixed" else 1, *grid)
+    found = torch.stack([similarity(each) for each in waves.flatten(1, 2)])
     width = angles.shape[-1] // 2
     turned = apply_rot_embed_cat(torch.eye(width), angles[:, :, None], half=half)  # head place base channel
     expected = torch.einsum("hapc,hbpc->hab", turned, turned) / width
-    for a in range(10):
-        for b in range(10):
-            down, right = a // 5 - b // 5, a % 5 - b % 5
-            torch.testing.assert_close(found[:, 1 + down, 4 + right], expected[:, a, b], rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(found[:, 1, 4], torch.ones(len(found)))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 # Without positions

@@ -122,11 +122,9 @@ def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
 CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
     **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost"),
-    **views("positions", [VIT, BAD], "Learned", "Relative", "Shuffle"),
+    **views("positions", [VIT, BAD], "What positions know", "Shuffle"),
     **views("attention", [VIT, BAD], "Head by head", "Statistics"),
-    **views(
-        "swin", [SWIN, VIT], "Stages", "Shift", "Window", "Reach", "Merging", "Cost", "Beside a ViT", "Switched off"
-    ),
+    **views("swin", [SWIN, VIT], "Shift", "Stages", "Window", "Merging", "Switched off"),
     **views("convolution", [VIT, BAD], "Slide", "Activations", "Norms"),
     **views("architecture", [VIT, SWIN], *(view.title for view in architecture.VIEWS)),
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),

@@ -221,15 +221,15 @@ VIEWS = [
         ("patches", "patches_view", view)
         for view in ("Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost")
     ),
-    *(("positions", "positions_view", view) for view in ("Sinusoids", "Learned", "Relative", "Shuffle")),
+    *(("positions", "positions_view", view) for view in ("What positions know", "Shuffle")),
     *(("attention", "attention_view", view) for view in ("Head by head", "Statistics")),
 ]
-NEEDS_NO_MODEL = {"Cost", "Sinusoids"}
+NEEDS_NO_MODEL = {"Cost"}
 ANOTHER = {  # views that have no meaning for a kind of model say so and show a bundled one of another kind
-    VIT: {"Relative"},
-    DEIT: {"Relative"},
-    SWIN: {"Learned"},
-    CNN: {"Cut", "Filters", "Learned", "Relative", "Shuffle", "Head by head", "Statistics"},
+    VIT: set(),
+    DEIT: set(),
+    SWIN: set(),
+    CNN: {"Cut", "Filters", "What positions know", "Shuffle", "Head by head", "Statistics"},
 }
 
 

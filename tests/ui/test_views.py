@@ -163,7 +163,7 @@ def test_pandas_is_whole_before_a_view_draws(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         "vizkit.ui.views.import_module", lambda *given: imported.append(given[0]) or importlib.import_module(*given)
     )
-    assert not opened("swin", "Cost", ["bundled:digits_swin"]).exception
+    assert not opened("swin", "Stages", ["bundled:digits_swin"]).exception
     assert "pandas" in imported
 
 

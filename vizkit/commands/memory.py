@@ -45,7 +45,6 @@ def _times() -> str:
     """What a step of training and an answer cost by the length of the text, on one thread: JSON."""
     import torch
 
-    from vizkit.models.probes.attention_timing import machine
     from vizkit.models.sequences.timing import LENGTHS, times_of
 
     threads = torch.get_num_threads()
@@ -55,7 +54,7 @@ def _times() -> str:
             times_of(recipe.model, LENGTHS, lambda length, m=method: print(f"{m}: {length} words", flush=True))
             for method, recipe in METHODS.items()
         ]
-        where = machine()
+        where = f"CPU, 1 thread, torch {torch.__version__}"
     finally:
         torch.set_num_threads(threads)
     networks = {times.name: {"training": times.training, "writing": times.writing} for times in every}

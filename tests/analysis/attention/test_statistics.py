@@ -13,7 +13,6 @@ from vizkit.analysis.attention.statistics import (
     Layer,
     by_layer,
     entropy_by_place,
-    farthest_px,
     layer,
     mean_distance_px,
     mean_entropy,
@@ -265,11 +264,6 @@ def test_two_keys_and_one():
     """One token has nothing to choose from."""
     assert float(layer(whole_image(0, torch.full((1, 1, 2, 2), 0.5), (1, 2))).entropy) == pytest.approx(1)
     assert float(layer(whole_image(0, torch.ones(1, 1, 1, 1), (1, 1))).entropy) == 0
-
-
-def test_the_farthest_that_a_window_lets_look():
-    assert farthest_px((4, 5), 8.0) == 40.0  # 3-4-5
-    assert farthest_px((1, 1), 16.0) == 0
 
 
 # ---- by place --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from vizkit.analysis import remarks as package
-from vizkit.analysis.attention.positions import by_distance
+from vizkit.analysis.attention.positions import by_distance, similarity
 from vizkit.analysis.attention.statistics import Layer
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.comparison.seed_interval import Estimate
@@ -627,13 +627,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         positions.told_apart(torch.linspace(0 if shares else -p, p, side * side).view(side, side), cell, shares=shares)
         for p, side, cell, shares in product(SHARES, (2, 3, 14), ((0, 0), (1, 1)), (False, True))
     ),
-    positions.in_two_dimensions: lambda: (
-        positions.in_two_dimensions(p * torch.rand(side, side), torch.rand(side, side), (0, 1))
-        for p, side in product(SHARES, (2, 14))
-    ),
-    positions.fading_by_distance: lambda: (
-        positions.fading_by_distance({"learned positions": by_distance(torch.rand(count, 4) - p)} | more)
-        for p, count, more in product(SHARES, (1, 2, 9), ({}, {"sinusoids": by_distance(torch.rand(5, 4))}))
+    positions.fading: lambda: (
+        positions.fading(by_distance(similarity(torch.rand(count, 4) - p), (count,)))
+        for p, count in product(SHARES, (1, 2, 9))
     ),
     positions.shuffled: lambda: (
         positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
@@ -649,8 +645,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
         for p, q, count in product((0.1, 0.9), (0.1, 0.9), COUNTS)
     ),
-    positions.learned: lambda: (
-        positions.learned(
+    positions.cross: lambda: (
+        positions.cross(
             torch.cat([a * torch.eye(rows)[:, None].expand(-1, 4, -1), b * torch.eye(4).expand(rows, -1, -1)], -1)
         )
         for a, b, rows in product((0.0, 0.01, 1.0), (0.01, 1.0), (3, 8))
@@ -661,7 +657,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     positions.saturation: lambda: (positions.saturation(16 * row_of(p, 9).view(1, 3, 3)) for p in SHARES),
     positions.range_of: lambda: (positions.range_of(scale * torch.rand(3, 5, 5), 2) for scale in (0, 0.1, 2.0, 90.0)),
-    positions.rotations: lambda: (positions.rotations(scale * torch.ones(1, 5, 5)) for scale in (-0.3, 0.0, 1.0)),
     sequences.of_states: lambda: (
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),
@@ -716,15 +711,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     swin.crossing: lambda: (swin.crossing(*in_windows(p)) for p in SHARES),
     swin.merges: lambda: (swin.merges(1, 2, row_of(p, 4), list("abcd")) for p in SHARES),
-    swin.reach: lambda: (
-        swin.reach(full, share, holding, 0.9)
-        for full, share, holding in product((None, "1.1"), SHARES, SHARES)
-        if (full is None or share == 1) and holding <= share
-    ),
     swin.bias_moves: lambda: (swin.bias_moves(row_of(p, heads), 8) for p, heads in product(SHARES, (1, 2, 8))),
-    swin.looks_farther: lambda: (
-        swin.looks_farther(a, b, 2 * a, 20.0) for a, b in product((0.4, 1.0, 8.0, 80.0), (1.0, 11.0))
-    ),
     swin.without_over: lambda: (
         swin.without_over(right, still, images, "without shift")
         for images in (1, 5)

@@ -12,26 +12,15 @@ LABELS = ("ant", "bee")
 STAYS, NEARLY, FLIPS = ([4.0, 1.0], [4.0, 1.0]), ([4.0, 1.0], [4.0, 1.5]), ([4.0, 1.0], [1.0, 2.0])
 
 
-def test_how_learned_positions_fade_beside_sinusoids():
-    near = by_distance(torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]]))  # cosines .6 and .8 beside, 0 two away
-    rising = by_distance(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]))
-    assert positions.fading_by_distance({"learned positions": near, "sinusoids": rising}) == (
-        "With the distance the cosine of learned positions falls from 0.70 to 0.00, of sinusoids from 0.00 to 1.00."
+def test_how_positions_fade():
+    near = torch.tensor([[1.0, 0.6, 0.0], [0.6, 1.0, 0.8], [0.0, 0.8, 1.0]])
+    rising = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])
+    fell, rose, alone = (
+        positions.fading(by_distance(cosines, (len(cosines),))) for cosines in (near, rising, torch.ones(1, 1))
     )
-    assert positions.fading_by_distance({"learned positions": rising}) == (
-        "With the distance the cosine of learned positions does not fall, but goes from 0.00 to 1.00."
-    )
-    assert positions.fading_by_distance({"learned positions": by_distance(torch.ones(1, 2))}) is None
-
-
-def test_what_a_second_dimension_keeps():
-    """A cross of 2 × 3 places, whose middle of the upper row is asked."""
-    one, two = torch.tensor([[0.9, 1.0, 0.7], [0.1, 0.2, 0.3]]), torch.tensor([[0.9, 1.0, 0.7], [0.6, 0.75, 0.5]])
-    said = positions.in_two_dimensions(one, two, (0, 1))
-    assert said == (
-        "In one row the places above and below lie 3 positions away: cosine 0.20, of those left and right 0.80. With "
-        "half of the channels for the row and half for the column it is 0.75 and 0.80."
-    )
+    assert fell == "With the distance the mean cosine falls from 0.70 to 0.00."
+    assert rose == "With the distance the mean cosine does not fall, but goes from 0.00 to 1.00."
+    assert alone is None
 
 
 def answers(pair: tuple[list[float], list[float]]) -> Answers:
@@ -90,11 +79,11 @@ def of_rows(part: float) -> torch.Tensor:
 
 def test_rows_that_were_learned():
     """Two places of one row have cosine `part`, all others 0; so of 0.1 on it is worth a sentence."""
-    said = positions.learned(of_rows(0.12))
+    said = positions.cross(of_rows(0.12))
     assert said
     assert said == "Places of the same row have similar positions: mean cosine 0.12, of all other pairs 0.00."
-    assert positions.learned(of_rows(0.08)) is None
-    assert positions.learned(torch.ones(2, 2, 4)) is None
+    assert positions.cross(of_rows(0.08)) is None
+    assert positions.cross(torch.ones(2, 2, 4)) is None
 
 
 def bias_of(near: float) -> torch.Tensor:
@@ -141,13 +130,13 @@ def test_rows_and_columns_that_were_learned():
     """Of length 1: √.3 for the row, √.3 for the column, √.4 for the place alone; then rows at 120° to one another."""
     first, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
     second = torch.eye(3).repeat(3, 1)
-    said = positions.learned(torch.cat([0.3**0.5 * first, 0.3**0.5 * second, 0.4**0.5 * place], 1).view(3, 3, 15))
+    said = positions.cross(torch.cat([0.3**0.5 * first, 0.3**0.5 * second, 0.4**0.5 * place], 1).view(3, 3, 15))
     assert said
     assert said == (
         "Places of the same row or same column have similar positions: mean cosine 0.30, of all other pairs 0.00."
     )
     angle = torch.arange(3) * 2 * torch.pi / 3
-    said = positions.learned(torch.stack([angle.cos(), angle.sin()], -1)[:, None].expand(3, 3, 2))
+    said = positions.cross(torch.stack([angle.cos(), angle.sin()], -1)[:, None].expand(3, 3, 2))
     assert said
     assert said == "Places of the same row have similar positions: mean cosine 1.00, of all other pairs −0.50."
 
@@ -157,8 +146,8 @@ def test_what_all_places_have_in_common_makes_no_row():
     common = torch.ones(3, 3, 1) * 0.3**0.5
     row = torch.eye(3)[:, None].expand(3, 3, 3) * 0.05**0.5
     table = torch.cat([common, row, torch.eye(9).view(3, 3, 9) * 0.65**0.5], -1)
-    assert positions.learned(table) is None
-    assert positions.learned(torch.cat([table[:, :2], table[:, :2]], -1)) is None  # two columns are too few
+    assert positions.cross(table) is None
+    assert positions.cross(torch.cat([table[:, :2], table[:, :2]], -1)) is None  # two columns are too few
 
 
 def test_a_bias_of_both_signs_and_at_the_threshold():

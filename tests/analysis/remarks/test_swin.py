@@ -1,6 +1,5 @@
 """Windows counted by hand: 4 × 4 tokens in windows of 2 × 2."""
 
-import pytest
 import torch
 
 from vizkit.analysis.remarks import swin
@@ -46,37 +45,11 @@ def test_what_a_merging_does_to_the_numbers():
     assert swin.merges(64, 128, torch.zeros(4), names) == "Four tokens of 64 numbers become one of 128."
 
 
-@pytest.mark.parametrize(
-    ("full", "share", "holding", "words"),
-    [
-        (
-            "2.2",
-            1.0,
-            0.3,
-            "The whole image can reach this token after block 2.2, but 30 % of the image holds 90 % of its rollout.",
-        ),
-        (None, 0.5, 0.48, "50 % of the image can reach this token."),
-        (None, 0.5, 0.4, "50 % of the image can reach this token, but 40 % of the image holds 90 % of its rollout."),
-    ],
-)
-def test_reach(full: str | None, share: float, holding: float, words: str):
-    assert swin.reach(full, share, holding, 0.9) == words
-
-
 def test_what_the_bias_moves():
     assert swin.bias_moves(torch.tensor([0.1, 0.4]), 3) == (
         "The relative bias moves 40 % of the attention of head 2 of block 3 to other keys, the most of its 2 heads."
     )
     assert swin.bias_moves(torch.tensor([0.04]), 1) is None
-
-
-def test_who_looks_farther():
-    assert swin.looks_farther(10.0, 15.0, 68.0, 147.2) == (
-        "In its first layer the ViT attends 15 pixels far on average, of at most 147, the Swin 10 of at most 68."
-    )
-    assert swin.looks_farther(30.0, 15.0, 68.0, 147.0) == (
-        "In its first layer the Swin attends 30 pixels far on average, of at most 68, the ViT 15 of at most 147."
-    )
 
 
 def test_what_is_right_over_many():
@@ -116,4 +89,3 @@ def test_thresholds_and_the_numbers_behind_the_words():
     moves = swin.bias_moves(torch.tensor([0.25]), 3)
     assert moves == "The relative bias moves 25 % of the attention of the one head of block 3 to other keys."
     assert moves is not None
-    assert swin.reach(None, 0.3, 0.25, 0.9) == "30 % of the image can reach this token."

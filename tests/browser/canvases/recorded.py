@@ -22,7 +22,7 @@ Message = dict[str, Any]
 VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn", "digit 3")
 OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
 VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
-    "vizkit_bias": (["relative-positions"], [SWIN, ("digits_swin", "digit 3")]),
+    "vizkit_bias": (["window-attention"], [SWIN, ("digits_swin", "digit 3")]),
     "vizkit_block": (["drawn-block"], [VIT, SWIN]),
     "vizkit_code": (["vit-from-parts"], [VIT, OTHER_DIGIT]),
     "vizkit_compare": (["compare-predictions"], [VIT, OTHER_DIGIT]),

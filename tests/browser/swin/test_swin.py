@@ -73,7 +73,7 @@ def test_a_saved_page_plays_the_steps_and_turns_the_block(page: Page, tmp_path):
 
 
 def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
-    page.goto(f"{server}/swin?models=bundled:insects_swin")
+    page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Stages")
     ready(page)
     expect(page.get_by_text("14 × 14 tokens of 8 pixels in 4 windows.")).to_be_visible()
     page.locator("input[type='file']").first.set_input_files(
@@ -109,6 +109,28 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
 
 
 @pytest.mark.product(first=0)
+def test_the_page_opens_on_the_shift_and_plays_it_once(page: Page, server: str):
+    page.goto(f"{server}/swin?models=bundled:insects_swin")
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
+    expect(page).to_have_url(re.compile("shift_step=6"))
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    step_to(page, 0)
+    choose(page, "Stages")
+    choose(page, "Shift")
+    expect(page.locator(CANVAS)).to_have_attribute("data-at", "0")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+@pytest.mark.product
+def test_it_does_not_play_for_who_wants_no_motion(page: Page, server: str):
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{server}/swin?models=bundled:insects_swin")
+    ready(page)
+    expect(page.locator(CANVAS)).to_have_attribute("data-at", "0")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+@pytest.mark.product(first=0)
 def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
     ready(page)
@@ -129,10 +151,10 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
 def test_what_is_switched_off_is_said(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
     ready(page)
-    expect(page.get_by_text("· 13 % of the rollout lies elsewhere")).to_be_visible()
+    expect(page.get_by_text("13 % of the rollout lies elsewhere than before", exact=True)).to_be_visible()
     expect(page.get_by_text("instead of 10 of 12 images of known class")).to_be_visible()
     page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
-    expect(page.get_by_text("· 0 % of the rollout lies elsewhere")).to_be_visible()
+    expect(page.get_by_text("0 % of the rollout lies elsewhere than before", exact=True)).to_be_visible()
 
 
 @pytest.mark.product

@@ -1,4 +1,6 @@
-"""The Swin page's views of a window, its reach, merging, cost and of a ViT beside it, clicked and on a phone."""
+"""The Swin page's views of a window and of merging, clicked and on a phone."""
+
+import re
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,39 +30,23 @@ def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
 
 
 @pytest.mark.product(first=0)
-def test_a_token_of_the_last_stage_is_asked_what_can_reach_it(page: Page, server: str):
-    page.goto(f"{server}/{HERE}&swin_view=Reach")
+def test_the_table_of_the_bias_follows_the_pointer_and_a_click(page: Page, server: str):
+    """Pointing chooses the key, a click the query, a small table the head."""
+    page.goto(f"{server}/{HERE}&swin_view=Window&window_part=table+of+the+bias&swin_block=1")
     ready(page)
-    click(page, 0.05, 0.05)
-    expect(page.get_by_text("the token in row 1, column 1 of the last stage's 7 × 7")).to_be_visible()
-    click(page, 0.95, 0.5)
-    expect(page.get_by_text("the token in row 4, column 7 of the last stage's 7 × 7")).to_be_visible()
-
-
-@pytest.mark.product(first=0)
-def test_reach_is_played_in_the_browser(page: Page, server: str):
-    page.goto(f"{server}/{HERE}&swin_view=Reach&reach_block=1")
-    ready(page)
-    expect(page.get_by_text("25 % of the image can reach this token")).to_be_visible()
-    page.get_by_role("slider", name="After block", exact=True).last.focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("50 % of the image can reach this token")).to_be_visible()
-
-
-@pytest.mark.product(first=0)
-def test_measuring_shows_progress_and_stops(page: Page, server: str):
-    page.goto(f"{server}/{HERE}&swin_view=Cost")
-    ready(page)
-    expect(page.get_by_text("These times come with vizkit")).to_be_visible()
-    page.get_by_role("button", name="Measure on this machine").click()
-    stop = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Stop")
-    stop.click()
-    expect(stop).to_have_count(0)
-    expect(page.get_by_role("button", name="Measure on this machine")).to_be_visible()
+    said, table = page.locator(f"{MAIN} output").last, page.locator(CANVAS)
+    expect(said).to_contain_text("Query row 1, column 1, key")
+    table.hover(position={"x": 5, "y": 30})
+    expect(said).to_contain_text("Query row 1, column 1, key row 1, column 1: the query lies on it, so entry 85 of 169")
+    table.click(position={"x": 370, "y": 390})
+    expect(said).to_contain_text("Query row 7, column 7")
+    expect(page.get_by_text("the query is row 14, column 14")).to_be_visible()
+    page.get_by_role("button", name="head 2").click()
+    expect(page).to_have_url(re.compile("window_head=2"))
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("view", ["Window", "Reach", "Merging", "Cost", "Beside+a+ViT"])
+@pytest.mark.parametrize("view", ["Window", "Window&window_part=table+of+the+bias", "Merging"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/{HERE}&swin_view={view}")
     ready(phone)

@@ -1,6 +1,5 @@
 """What the views of windows, merging and cost compute, beside the models' own parts; and their figures."""
 
-import json
 import math
 from functools import cache
 
@@ -12,23 +11,19 @@ import torch.nn.functional as F
 from torch import nn
 
 import vizkit
-from vizkit.analysis.attention.statistics import by_layer, farthest_px
+from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
 from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
-from vizkit.figure.attention.distances import distances
 from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.swin.power_laws import power_laws
-from vizkit.figure.swin.reach import block_colours, growth, reach
 from vizkit.figure.swin.window_map import window_map
 from vizkit.models import families
 from vizkit.models.probes import window_parts
-from vizkit.models.probes.attention_timing import Layer, attend, one_layer, time_layer
-from vizkit.models.probes.multiply_adds import PUBLISHED_G, multiply_adds
+from vizkit.models.probes.multiply_adds import shape_of, work_of
 from vizkit.models.probes.patch_merging import NEIGHBOURS, leaving, merged
 from vizkit.models.probes.window_parts import WindowParts
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import NotApplicable, dense
-from vizkit.views.swin import cost
 
 SMALL = {"depths": (2, 2), "embed_dim": 8, "num_heads": (2, 2), "num_classes": 3}
 MODELS = {  # name → (height, width)
@@ -268,14 +263,14 @@ def test_after_the_last_stage_nothing_is_merged():
 def test_swin_tiny_costs_what_was_published():
     loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, device="cpu")
     before = [id(tensor) for tensor in loaded.model.parameters()]
-    found = multiply_adds(loaded)
-    published = PUBLISHED_G[loaded.name] * 1e9
-    assert abs(found.total - published) < 0.05 * published
+    work = work_of(loaded.model, shape_of(loaded))
+    published = 4.5e9  # Liu et al. 2021, table 1
+    assert abs(work.total[""] - published) < 0.05 * published
     # One layer by the formula of the paper, twice in the first stage.
-    assert found.attention[0] == 2 * beside(224, 4, 96, 3, 7)[1].attention
-    assert found.attention[2] == 6 * beside(224, 16, 384, 12, 7)[1].attention
+    assert work.total["layers.0.blocks.1.attn"] == beside(224, 4, 96, 3, 7)[1].attention
+    assert work.total["layers.2.blocks.5.attn"] == beside(224, 16, 384, 12, 7)[1].attention
     layers = ((3136, 96, 2), (784, 192, 2), (196, 384, 6), (49, 768, 2))
-    assert found.products == sum(2 * 49 * tokens * channels * count for tokens, channels, count in layers)
+    assert work.products[""] == sum(2 * 49 * tokens * channels * count for tokens, channels, count in layers)
     assert before == [id(tensor) for tensor in loaded.model.parameters()]
     assert {tensor.device.type for tensor in loaded.model.parameters()} == {"cpu"}
 
@@ -300,51 +295,11 @@ def test_by_formula_windows_are_linear_and_global_attention_quadratic():
     assert all(side % 24 == 0 for side in sizes_px(24))
 
 
-def test_what_is_timed_is_window_attention():
-    torch.manual_seed(0)
-    tokens, into, out_of = torch.randn(1, 6, 10, 8), torch.randn(24, 8), torch.randn(8, 8)
-    padded = torch.zeros(8, 12, 8)
-    padded[:6, :10] = tokens[0]
-    found = attend(tokens, into, out_of, 2, 4)
-    for row in range(0, 8, 4):
-        for column in range(0, 12, 4):
-            window = padded[row : row + 4, column : column + 4].reshape(1, 16, 8)
-            expected = one_layer(window, into, out_of, 2).view(4, 4, 8)[: 6 - row, : 10 - column]
-            torch.testing.assert_close(found[0, row : row + 4, column : column + 4], expected, rtol=1e-4, atol=1e-4)
-    query, key, value = F.linear(tokens[0].flatten(0, 1), into).chunk(3, -1)
-    heads = [
-        ((query[:, part] @ key[:, part].T / 2).softmax(-1) @ value[:, part]) for part in (slice(0, 4), slice(4, 8))
-    ]
-    expected = (torch.cat(heads, -1) @ out_of.T).view(6, 10, 8)
-    torch.testing.assert_close(attend(tokens, into, out_of, 2, None)[0], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_measured_windows_grow_linearly_and_global_attention_quadratically():
-    layer, sizes = Layer(4, 16, 1), (256, 512)
-    fits = {}
-    for window in (8, None):
-        times = [time_layer(layer, size, window) for size in sizes]
-        assert [one.tokens for one in times] == [4096, 16384]
-        fits[window] = exponent([one.tokens for one in times], [one.seconds for one in times])
-    assert fits[None] > fits[8] + 0.4, fits
-    assert fits[None] > 1.5, fits
-
-
-def test_the_times_that_come_with_vizkit_say_the_same():
-    found = json.loads((cost.BUNDLED / "attention_times.json").read_text(encoding="utf-8"))
-    times, words = cost.shipped()
-    assert found["machine"] in words
-    for window, low, high in ((7, 0.85, 1.2), (None, 1.8, 2.1)):
-        each = [one for one in times if one.window == window and one.tokens >= cost.LEAST_TOKENS]
-        assert [one.size_px for one in each][-1] == 1024
-        assert low < exponent([one.tokens for one in each], [one.seconds for one in each]) < high
-
-
 # Distances ------------------------------------------------------------------------------------------------------------
 
 
 def test_no_head_looks_further_than_its_window():
-    caps = [farthest_px((7, 7), 4.0)] * 2 + [farthest_px((7, 7), 8.0)] * 2
+    caps = [math.hypot(6, 6) * stride_px for stride_px in (4, 4, 8, 8)]
     for layer, cap in zip(by_layer(trace_of("v1 window 7")), caps, strict=True):
         assert 0 < float(layer.distance_px.max()) < cap
 
@@ -383,20 +338,6 @@ def test_the_window_map_hatches_strikes_and_frames():
     assert [tuple(line.x) for line in lines] == [(1.5, 1.5), (-0.5, 2.5)]
 
 
-def test_reach_shades_by_block_and_dims_what_never_arrives():
-    seen = np.full((40, 60, 3), 200, np.uint8)
-    out = reach(seen, np.array([[1, 2], [0, 2]]), 2, side_px=60)
-    assert out.shape == (40, 60, 3)
-    first, second = (0.5 * 200 + 0.5 * colour for colour in block_colours(2).astype(float))
-    np.testing.assert_allclose(out[15, 25], first, atol=1)
-    np.testing.assert_allclose(out[35, 45], second, atol=1)
-    assert (out[30, 20] == 60).all()
-    assert (out[10, 30] == 255).all()  # the line between two blocks
-    figure = growth(["1.1", "1.2"], [0.25, 1.0], [0.1, 0.5], ("can", "holds"))
-    assert list(figure.data[0].y) == [25, 100]
-    assert list(figure.data[1].y) == [10, 50]
-
-
 def test_feature_maps_and_the_four_neighbours():
     out = feature_map(np.array([[[1.0, 0, 0], [0, 1.0, 0]]]), side_px=20)
     assert out.shape == (10, 20, 3)
@@ -408,12 +349,7 @@ def test_feature_maps_and_the_four_neighbours():
     assert four[-3, -3].tolist() == [180] * 3
 
 
-def test_distances_and_power_laws():
-    figure = distances([np.array([1.0, 2.0]), np.array([3.0])], [10.0, 20.0], 40.0, "cap", depth=5)
-    assert [dots.name for dots in figure.data[1:-1]] == ["head 1", "head 2"]  # the legend
-    assert list(figure.data[-1].y) == [10, 10, None, 20, 20, None]
-    assert figure.layout.yaxis.range == (0, 42)
-    assert figure.layout.xaxis.range == (0.5, 5.5)
+def test_power_laws():
     sides = np.array([100.0, 120.0, 200.0])
     lines = {"a": (sides, np.array([2.0, 3.0, 8.0]), 1.5), "b": (sides, np.array([1.0, 1.0, 1.0]), None)}
     drawn = power_laws(lines, "x", "y", chosen=120)

@@ -18,12 +18,10 @@ from tests.ui.conftest import CNN, SWIN
 from tests.ui.inventory.facts import Sent, facts, sent_files, steady
 from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widgets
 from vizkit.device import DEVICE
-from vizkit.models.probes.attention_timing import Layer, Timed
 from vizkit.ui.session import background
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.views import View, package_of
-from vizkit.views.swin import cost
 
 KINDS = (SWIN, CNN)
 OTHERS = (*KINDS, "bundled:insects_deit")
@@ -107,7 +105,6 @@ def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(background, "start", at_once)
-        patch.setattr(cost, "time_layer", counted)
         test = test_views.opened(stem, view.title, models).run()
         for button in test.main.get("button"):
             metadata = test._session_state._state.get_widget_metadata(button.id)
@@ -116,12 +113,6 @@ def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent])
                 test.run()
                 break
         return facts(test.run(), files) if began else None
-
-
-def counted(layer: Layer, size_px: int, window: int | None, device: str) -> Timed:
-    """Times that are the same on every machine and at every load: a nanosecond for each pair."""
-    tokens = (size_px // layer.stride_px) ** 2
-    return Timed(size_px, tokens, window, 1e-9 * tokens * (tokens if window is None else window**2))
 
 
 def changes(usual: list[str], other: list[str]) -> list[str]:

@@ -57,11 +57,3 @@ def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
         (said,) = (each.value for each in test.caption if "None of your models" in each.value)
         assert "\n" not in said
         assert f"{NEEDS[need].words}; shown: {model_names.title(source).removeprefix('random:')}" in said
-
-
-@pytest.mark.parametrize(("picture", "data"), PICTURES.items())
-def test_beside_a_swin_stands_the_vit_that_knows_the_same(picture: str, data: str):
-    test = test_views.opened("swin", "Beside a ViT", [f"bundled:{data}_swin"], picture)
-    assert not test.exception
-    said = [each.value for each in test.caption if "of your models" in each.value]
-    assert [f"None of your models is a ViT; shown: ViT · {data}." in each for each in said] == [True]

@@ -242,7 +242,6 @@ CHIPS = [
     ("compare", {"compare_view": "Maps"}),
     ("compare", {"compare_view": "Robustness"}),
     ("swin", {"swin_view": "Switched off"}),
-    ("swin", {"swin_view": "Beside a ViT"}),
     ("positions", {"positions_view": "Shuffle"}),
     ("architecture", {"architecture_view": "From parts", "parts": "6 · whole model"}),
     ("distillation", {"distillation_view": "Temperature"}),

@@ -2,9 +2,10 @@
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pkgutil import walk_packages
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -59,13 +60,14 @@ def test_a_module_that_reads_it_by_itself_is_found(code: str):
 
 # ---- every canvas ----------------------------------------------------------------------------------------------------
 class Told(NamedTuple):
-    """A view that mounts the canvas, and by the name of each of its values one that its script sends. `steps`: whether
-    all steps of a played field come at once, else each is drawn by the server."""
+    """A view that mounts the canvas, as its address sets it (`query`), and by the name of each of its values one that
+    its script sends. `steps`: whether all steps of a played field come at once, else each is drawn by the server."""
 
     page: str
     view: str
     values: dict[str, Any]
     steps: bool = True
+    query: Mapping[str, str] = MappingProxyType({})
 
 
 TELL = {
@@ -92,7 +94,13 @@ TELL = {
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Block", {"part": "query"}),
     "vizkit_code": Told("architecture", "From parts", {"line": 12}),
-    "vizkit_bias": Told("positions", "Relative", {"pair": [2, 3], "head": 2}, steps=False),
+    "vizkit_bias": Told(
+        "swin",
+        "Window",
+        {"head": 2, "point": [0.5, 0.25]},
+        steps=False,
+        query={"window_part": "table of the bias"},
+    ),
     "vizkit_scrubber": Told("rollout", "Rollout", {"step": 1}),
     "vizkit_stage": Told(
         "rollout",
@@ -204,7 +212,7 @@ def test_forged_values_leave_a_page_as_it_was(
         monkeypatch.setattr("vizkit.ui.host.FRAMES_BYTES", 0)
     views = package_of(told.page).VIEWS
     needs = next(view.needs for view in views if view.title == told.view)
-    test = opened(told.page, told.view, [NEEDS[needs or "model"].models[0]])
+    test = opened(told.page, told.view, [NEEDS[needs or "model"].models[0]], **told.query)
     own = rules[name]
     assert told.values.keys() <= own.keys()
     assert [event for event, value in told.values.items() if not accepted(own[event], value)] == []

@@ -1,6 +1,7 @@
 """What the views of the Swin page show is what the model does: beside its own mask, weights and published counts."""
 
 import base64
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,18 +13,13 @@ from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.swin.merged_colours import turned_to
 from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES
-from vizkit.models.probes import attention_timing, window_parts
-from vizkit.models.probes.attention_timing import Timed
+from vizkit.models.probes import window_parts
+from vizkit.models.probes.positions import relative_bias
 from vizkit.report.item import Item, stem_of
-from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Line, Map, Metrics, Numbers, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Line, Map, Numbers, Said, Table
 from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
-from vizkit.views.swin import cost
-from vizkit.views.swin.beside import Beside
-from vizkit.views.swin.cost import Cost
 from vizkit.views.swin.merging import Merging
-from vizkit.views.swin.reach import Reach
 from vizkit.views.swin.shift import SMALL, Shift
 from vizkit.views.swin.stages import Stages
 from vizkit.views.swin.switched_off import OFF, SwitchedOff
@@ -142,6 +138,20 @@ def test_stages_tell_the_golden_shapes_of_swin_t():
     assert [row["channels"] for row in table.rows] == ["96", "192", "384", "768"]
 
 
+def test_a_layer_costs_what_the_paper_counts():
+    """12hwC² + 2(hw)²C against 12hwC² + 2M²hwC: of Swin-T's first stage 56² tokens of 96 numbers, in windows of 7."""
+    for times, tokens in ((1, 56**2), (4, 224**2)):
+        costs = [12 * tokens * 96**2 + 2 * met * tokens * 96 for met in (tokens, 49)]
+        view = Stages(times=times)
+        assert numbers(view, subject(TINY))["layer_multiply_adds_global_and_windows"].tolist() == costs
+        factor = f"{costs[0] / costs[1]:.1f} times as many multiply–adds with global attention as in windows of 7 × 7"
+        assert factor in words(view.show(subject(TINY)))
+        (chart,) = of_kind(view.show(subject(TINY)), Chart)
+        marked = [(dot.x[0], dot.y[0]) for dot in chart.figure.data if dot.mode == "markers"]
+        assert marked == [(224 * times, cost) for cost in costs]
+        assert view.leads(chart) == (times > 1)
+
+
 def test_the_three_maps_of_a_window_have_one_scale_and_hatch_what_is_masked():
     blocks = list(Window(head=2).show(subject(at=(0.9, 0.9))))
     maps = of_kind(blocks, Map)
@@ -178,21 +188,32 @@ def test_another_head_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     list(flat(Window(head=2).show(of)))
 
 
-@pytest.mark.product(first=0)
-def test_reach_grows_to_the_whole_image():
-    of = subject(at=(0.3, 0.9))
-    assert "after block 3, but" in words(Reach().show(of))
-    assert "row 7, column 3 of the last stage's 7 × 7." in words(Reach().show(of))
-    shares = numbers(Reach(), of)["can_reach"]
-    assert shares[0] < shares[2] == 1
-    assert "after block 1 of 6 it is still 4 tokens of stage 1" in words(Reach(block=1).show(of))
-    assert "opposite edges" not in words(Reach().show(of))
-    assert "opposite edges" in words(Reach().show(padded()))
+def test_the_table_of_the_bias_is_the_models_own():
+    view, of = Window(part="table of the bias", block=1, head=2), subject(at=(0.9, 0.9))
+    bias, data = relative_bias(of.loaded, 0), sent(view, of)
+    values = np.frombuffer(base64.b64decode(data["values"]), "<f4")
+    torch.testing.assert_close(torch.from_numpy(values.copy()), bias.by_offset.flatten())
+    query, key = data["pair"]
+    assert query == 5 * 7 + 5, "row 13 and column 13 of the grid, in the last window"
+    assert data["ids"][query] == 12 * 14 + 12
+    assert bias.bias[1, query, key] == bias.bias[1, query].max()
+    (canvas,) = of_kind(view.show(of), Canvas)
+    assert canvas.tells["head"][0](1) == 1
+    assert words(view.show(of)).startswith("In head 2 the bias alone gives a key ")
 
 
-def test_before_any_click_reach_grows_in_steps():
-    """The first token's field is a window, half the image, all of it: in the middle it would be everything at once."""
-    assert numbers(Reach(), subject())["can_reach"].tolist() == [0.25, 0.5, 1, 1, 1, 1]
+def test_the_sentence_names_the_head_and_both_offsets(monkeypatch: pytest.MonkeyPatch):
+    """Most one row below and two columns left of the query, least at its own place."""
+    of = subject("digits_swin")
+    bias = relative_bias(of.loaded, 0)
+    by_offset = torch.zeros_like(bias.by_offset)
+    by_offset[1, 3 - 1, 3 + 2], by_offset[1, 3, 3] = 2.0, -1.0  # for a query that lies there from its key
+    monkeypatch.setattr("vizkit.views.swin.bias.relative_bias", lambda *_: replace(bias, by_offset=by_offset))
+    said = words(Window(part="table of the bias", block=1, head=2).show(of))
+    assert said.startswith(
+        "In head 2 the bias alone gives a key 1 row below and 2 columns left of the query 20.1 times the weight of one "
+        "at the query's own place."
+    )
 
 
 # ---- merging ---------------------------------------------------------------------------------------------------------
@@ -217,79 +238,7 @@ def test_colours_are_turned_to_match_and_no_further():
     assert grey.std() > 0.1
 
 
-# ---- cost ------------------------------------------------------------------------------------------------------------
-def values(blocks) -> dict[str, str]:
-    return {what: number for block in of_kind(blocks, Metrics) for what, number, _ in block.items}
-
-
-def test_cost_of_swin_t_is_the_published_one():
-    of = subject(TINY)
-    found = values(Cost().show(of))
-    (whole,) = of_kind(Cost().show(of), Table)
-    assert whole.rows[0]["multiply–adds"] == "4.49 G"
-    assert found["Multiply–adds, global"] == "2.00 G"
-    assert values(Cost(window="24").show(of))["Attention weights, windows"] == "20.7 MiB"  # 3 · 3,136 · 24² · 4 bytes
-    last = values(Cost(stage="4").show(of))
-    assert last["Tokens"] == "49"
-    assert last["Multiply–adds, windows"] == last["Multiply–adds, global"]  # the grid is one window
-    assert values(Cost(times=2).show(of))["Tokens"] == "12,544"
-
-
-def test_other_hosts_measure_nothing_and_show_what_was_measured(monkeypatch: pytest.MonkeyPatch):
-    def measured(*_: object) -> None:
-        raise AssertionError("measured without being asked")
-
-    monkeypatch.setattr(cost, "time_layer", measured)
-    of = subject()
-    assert "Not this model: 96 channels" in words(Cost().show(of))
-    layer = attention_timing.Layer(8, 64, 2)  # the first stage of the bundled Swin
-    for size, seconds in ((640, 0.1), (768, 0.2)):
-        of.kept(("attention time", layer, size, 7), lambda size=size, s=seconds: Timed(size, (size // 8) ** 2, 7, s))
-    assert f"64 channels, 2 heads, tokens of 8 pixels; {attention_timing.machine()}" in words(Cost().show(of))
-    assert "Not this model" not in words(Cost().show(of))
-
-
-def test_measuring_can_be_stopped_and_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cost, "MEASURED_PX", (224, 320))
-    monkeypatch.setattr(cost, "time_layer", lambda layer, size, window, device: Timed(size, size, window, 1.0))
-    of, layer = subject(), attention_timing.Layer(32, 8, 1)
-
-    class StoppedError(Exception):
-        pass
-
-    def stop_after_two(done: int, total: int) -> None:
-        if done == 2:
-            raise StoppedError
-
-    (job,) = cost.measuring(of, layer, 4).jobs
-    with pytest.raises(StoppedError):
-        job.work(stop_after_two)
-
-    def there() -> list[bool]:
-        return [of.find(("attention time", layer, size, side)) is not None for size in (224, 320) for side in (4, None)]
-
-    assert there() == [True, True, False, False]
-    monkeypatch.setattr(cost, "PATIENCE_S", 0.0)
-    job.work(lambda done, total: None)
-    assert there() == [True, True, True, False]  # global attention at 320 would take too long
-
-
-# ---- beside a ViT, switched off --------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
-@pytest.mark.parametrize(("way", "vit"), [("rollout", "insects_vit"), ("last layer", "digits_vit")])
-def test_a_swin_beside_a_vit(way, vit):
-    both = [subject(), subject(vit)]
-    blocks = list(Beside(way=way).show(both))
-    maps = of_kind(blocks, Map)
-    assert len(maps) == len(of_kind(blocks, Chart)) == 2
-    assert {each.rows.scale for each in maps} == {SHARES}
-    assert "Left out of the picture: [cls]" in maps[1].said
-    titles = [each.figure.layout.yaxis.title.text for each in of_kind(blocks, Chart)]
-    assert titles[0] == "pixels of a 112 × 112 input"
-    with pytest.raises(NotApplicable, match="choose a ViT too"):
-        list(Beside().show(both[:1]))
-
-
+# ---- switched off ----------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_switching_off_changes_what_is_shown_and_nothing_else():
     of = subject()

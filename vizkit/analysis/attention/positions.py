@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention.patches import fixed_sign
@@ -64,26 +64,23 @@ def cosine_grid(table: Float[Tensor, "row column channel"]) -> Float[Tensor, "ro
 
 @dataclass(frozen=True)
 class ByDistance:
-    """Cosine of pairs that lie `distance` apart (in steps of the grid): their mean and the highest."""
+    """The mean of all pairs that lie `distance` apart, in steps of the grid."""
 
     distance: Float[Tensor, " distance"]
     mean: Float[Tensor, " distance"]
-    high: Float[Tensor, " distance"]
 
 
-def by_distance(table: Float[Tensor, "position channel"] | Float[Tensor, "row column channel"]) -> ByDistance:
-    """Cosine against distance, |i − j| for a sequence, Euclidean for a grid, where pairs whose distance rounds to the
-    same number of steps stand together."""
-    axes = [torch.arange(n, dtype=torch.float32) for n in table.shape[:-1]]
-    places = torch.cartesian_prod(*axes).reshape(-1, len(axes))  # position axis
-    steps = torch.cdist(places, places).round().flatten()
-    values = similarity(table.flatten(0, -2)).flatten()
-    distance, which, counts = steps.unique(return_inverse=True, return_counts=True)
-
-    def reduced(how: str) -> Tensor:
-        return values.new_zeros(len(distance)).scatter_reduce_(0, which, values, how, include_self=False)
-
-    return ByDistance(distance, reduced("sum") / counts, reduced("amax"))
+def by_distance(
+    values: Float[Tensor, "query place"], grid: tuple[int, ...], asking: Int[Tensor, " query"] | None = None
+) -> ByDistance:
+    """Values of pairs against their distance, |i − j| for a sequence, Euclidean for a grid, where pairs whose distance
+    rounds to the same number of steps stand together. `asking`: the places of the queries, of not all."""
+    places = torch.cartesian_prod(*(torch.arange(side, dtype=torch.float32) for side in grid)).reshape(-1, len(grid))
+    steps = torch.cdist(places if asking is None else places[asking], places).round().long().flatten()
+    count, total = (torch.bincount(steps, weights) for weights in (None, values.double().flatten()))
+    assert count is not None
+    there = count.nonzero().flatten()
+    return ByDistance(there.float(), (total[there] / count[there]).float())
 
 
 @dataclass(frozen=True)

@@ -175,9 +175,3 @@ def _gathered(images: Sequence[Layer]) -> tuple[Layer, Layer]:
         for i in (0, 1)
     )
     return mean, deviation
-
-
-def farthest_px(window: tuple[int, int], stride_px: float) -> float:
-    """The largest distance between two of window × window tokens, centre to centre, in input pixels: what no head of
-    such a layer can look beyond. For global attention the window is the whole grid."""
-    return math.hypot(window[0] - 1, window[1] - 1) * stride_px

@@ -1,7 +1,7 @@
 """What positions do: answers after the patches were shuffled, learned rows and columns, and the reach of a bias."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -74,7 +74,7 @@ def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str 
     )
 
 
-def learned(table: Float[Tensor, "row column channel"]) -> str | None:
+def cross(table: Float[Tensor, "row column channel"]) -> str | None:
     """Whether places of one row or column have more similar vectors than others; None where they do not."""
     rows, columns, _ = table.shape
     if min(rows, columns) < 3:
@@ -154,37 +154,13 @@ def at_offset(row: int, column: int, middle: tuple[int, int]) -> str:
     return f"{' and '.join(parts)} the query" if parts else "at the query's own place"
 
 
-def rotations(by_offset: Float[Tensor, "head down right"]) -> str:
-    """How much of a product of equal vectors is left one step away, and at the farthest offset; of the first head."""
-    first = by_offset[0]
-    down, right = first.shape[0] // 2, first.shape[1] // 2
-    step, far = float(first[down, min(right + 1, 2 * right)]), float(first[-1, -1])
-    near, away = (f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in (step, far))
-    return f"Rotated by one step to the right, {near} of a product of equal vectors is left, at the farthest {away}."
-
-
-def fading_by_distance(kinds: Mapping[str, ByDistance]) -> str | None:
-    """How alike the vectors of neighbours are, and of the farthest places, of each kind by its name, beside that of the
-    first; None for one place."""
-    ends = {name: (float(each.mean[1]), float(each.mean[-1])) for name, each in kinds.items() if len(each.mean) > 1}
-    if not ends:
+def fading(near: ByDistance) -> str | None:
+    """How similar the positions of neighbours are, and of the farthest places; None for one place."""
+    if len(near.mean) < 2:
         return None
-    (first, (near, far)), *others = ends.items()
-    how = "falls" if far < near else "does not fall, but goes"
-    beside = "".join(f", of {name} from {one:z.2f} to {other:z.2f}" for name, (one, other) in others)
-    words = f"With the distance the cosine of {first} {how} from {near:z.2f} to {far:z.2f}{beside}."
-    return words.replace("-", "−")
-
-
-def in_two_dimensions(one: Float[Tensor, "row column"], two: Float[Tensor, "row column"], cell: tuple[int, int]) -> str:
-    """Cosines of a place of a grid with all others: `one` with its index in one row, `two` with halves for row and
-    column. At least 2 × 2."""
-    flat, halves = neighbours(one, cell), neighbours(two, cell)
-    return (
-        f"In one row the places above and below lie {one.shape[1]} positions away: cosine {flat['column']:z.2f}, of "
-        f"those left and right {flat['row']:z.2f}. With half of the channels for the row and half for the column it is "
-        f"{halves['column']:z.2f} and {halves['row']:z.2f}.".replace("-", "−")
-    )
+    one, other = float(near.mean[1]), float(near.mean[-1])
+    how = "falls" if other < one else "does not fall, but goes"
+    return f"With the distance the mean cosine {how} from {one:z.2f} to {other:z.2f}.".replace("-", "−")
 
 
 def told_apart(near: Float[Tensor, "row column"], cell: tuple[int, int], *, shares: bool = False) -> str | None:

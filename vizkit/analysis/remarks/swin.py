@@ -53,21 +53,6 @@ def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: l
     return f"{words}; {most} share is 25 %."
 
 
-def reach(full: str | None, share: float, holding: float, held: float) -> str:
-    """`full`: the block, as the page counts it, after which all of the image reaches the token, None for never.
-    `share`: what reaches it in the end; `holding`: how much of the image holds `held` of the rollout."""
-    all_of_it = (
-        f"The whole image can reach this token after block {full}"
-        if full
-        else f"{begun(percent(share))} of the image can reach this token"
-    )
-    return (
-        f"{all_of_it}, but {percent(holding)} of the image holds {percent(held)} of its rollout."
-        if holding < share - 0.05
-        else f"{all_of_it}."
-    )
-
-
 def bias_moves(moved: Float[Tensor, " head"], block: int) -> str | None:
     """By how much the relative bias changes the heads of a block; None where it moves less than 5 % of every one."""
     most = int(moved.argmax())
@@ -78,17 +63,6 @@ def bias_moves(moved: Float[Tensor, " head"], block: int) -> str | None:
     beside = f", the most of its {len(moved)} heads" if len(moved) > 1 else ""
     return (
         f"The relative bias moves {percent(share)} of the attention of {heads} of block {block} to other keys{beside}."
-    )
-
-
-def looks_farther(swin_px: float, vit_px: float, swin_most: float, vit_most: float) -> str:
-    """Mean distance of attention in the first layers of both, and the farthest that each allows, in pixels of one
-    input."""
-    ordered = sorted([("the Swin", swin_px, swin_most), ("the ViT", vit_px, vit_most)], key=lambda each: -each[1])
-    (first, far, allowed), (second, near, bound) = ordered
-    return (
-        f"In its first layer {first} attends {counted(round(far), 'pixel')} far on average, of at most {allowed:.0f}, "
-        f"{second} {near:.0f} of at most {bound:.0f}."
     )
 
 

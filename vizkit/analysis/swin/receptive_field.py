@@ -100,12 +100,6 @@ def _back(
     return out[:-1]
 
 
-def reached_after(fields: Sequence[Field]) -> Int[Tensor, "row column"]:
-    """For every place of the input after how many attention layers it first reaches the token, from 1; 0 for never."""
-    inside = torch.stack([field.places for field in fields])
-    return torch.where(inside.any(0), inside.int().argmax(0) + 1, 0)
-
-
 def holding(places: Float[Tensor, "row column"], share: float) -> float:
     """How much of the image is needed to hold `share` (0 to 1) of a map's sum, the largest places first; 0 to 1."""
     largest = places.flatten().sort(descending=True).values.cumsum(0)

@@ -162,8 +162,8 @@ SCRIPTS = {
     "vizkit_bias": Script(
         "<section><div><canvas tabindex='0' role='application'></canvas><nav></nav></div>"
         "<p><span></span><i></i><span></span></p><output aria-live='polite'></output></section>\n",
-        _POSITIONS / "bias.css",
-        (SHORT, NEWS, _POSITIONS / "bias.js"),
+        _WINDOWS / "bias.css",
+        (SHORT, NEWS, _WINDOWS / "bias.js"),
     ),
     "vizkit_matrix": Script(
         "<canvas tabindex='0' role='application'></canvas><p><span></span><i></i><span></span></p>"

@@ -106,7 +106,8 @@ def position_likeness(of: Subject, query: Query = "patch") -> Map:
 
 
 def _by_distance(of: Subject, steps: Number) -> float:
-    found = positions.by_distance(_table(of))
+    table = _table(of)
+    found = positions.by_distance(positions.similarity(table.flatten(0, 1)), table.shape[:2])
     return float(found.mean[(found.distance - steps).abs().argmin()])
 
 

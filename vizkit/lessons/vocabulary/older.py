@@ -25,8 +25,7 @@ from vizkit.views.sequences.known import BUNDLED
 from vizkit.views.sequences.memory import strength_of
 from vizkit.views.sequences.typed import opened
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import place, places
-from vizkit.views.swin.reach import fields_of
+from vizkit.views.swin.place import fields_of, place
 
 says("window_side", "Side of a Swin's window, in tokens.", lambda of, block=1: place(of, block).block.window[0])
 says("windows", "How many windows a block of a Swin has.", lambda of, block=1: place(of, block).windows().count)
@@ -48,7 +47,7 @@ def seen_from(of: Subject, block: int = 2, query: Query = "patch") -> Map:
 def reach(of: Subject, block: int | None = None, query: Query = "patch") -> float:
     """The share of the image that can reach a token of the last stage by the end of a block."""
     tokens = place(of, None).of.tokens
-    fields = fields_of(of, places(of), middle_of(tokens, token_of(of, tokens, query)))
+    fields = fields_of(of, middle_of(tokens, token_of(of, tokens, query)))
     return fields[place(of, block).index].share
 
 

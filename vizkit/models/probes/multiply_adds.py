@@ -17,36 +17,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import Loaded
-
-PUBLISHED_G = {  # Liu et al. 2021, table 1: 10⁹ multiply–adds
-    "swin_tiny_patch4_window7_224": 4.5,
-    "swin_small_patch4_window7_224": 8.7,
-    "swin_base_patch4_window7_224": 15.4,
-    "swin_base_patch4_window12_384": 47.0,
-}
 
 
 # ---- the counts ------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Counted:
-    """Multiply–adds of one image: of everything, of the attention layers of each stage, of the products with weights
-    and values alone (QKᵀ and AV), which are what windows save."""
-
-    total: int
-    attention: tuple[int, ...]
-    products: int
-
-
-def multiply_adds(loaded: Loaded) -> Counted:
-    """At the model's own input size. NotApplicable for models that are no Swin."""
-    stages = [[block.path for block in stage.blocks] for stage in hierarchy(loaded)]
-    work = work_of(loaded.model, shape_of(loaded))
-    attention = tuple(sum(work.total[path] for path in paths) for paths in stages)
-    return Counted(work.total[""], attention, sum(work.products[path] for paths in stages for path in paths))
-
-
 def counted(loaded: Loaded) -> int:
     """Multiply–adds of one image at the model's own input size, for a model of any family."""
     return work_of(loaded.model, shape_of(loaded)).total[""]

@@ -158,23 +158,6 @@ def _bias_of(source: Any) -> Tensor:
     return bias[0] if bias.dim() == 4 else bias
 
 
-def rope_similarity(loaded: Loaded, block: int = 0) -> Float[Tensor, "head down right"]:
-    """How alike the rotations of two places are by offset: mean cosine of the difference of their angles, −1 to 1.
-
-    [h, Gh−1+dr, Gw−1+dc] is the offset of dr rows and dc columns, 1 in the middle: what is left of q·k, on average,
-    when both are the same vector. One head where all heads and layers rotate alike (EVA-02, DINOv3); mixed RoPE learns
-    it for each layer and head.
-    """
-    waves = rope_waves(loaded, block)
-    (rows, columns), channels = waves.shape[1:3], waves.shape[3] // 2
-    out = waves.new_zeros(len(waves), 2 * rows - 1, 2 * columns - 1)
-    # cos a·cos b + sin a·sin b = cos(a − b); from two corners every offset downwards is met, and the rest mirrors it.
-    out[:, rows - 1 :, columns - 1 :] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, 0]) / channels
-    out[:, rows - 1 :, :columns] = torch.einsum("hrcd,hd->hrc", waves, waves[:, 0, -1]) / channels
-    out[:, :rows] = out[:, rows - 1 :].flip(1, 2)
-    return out
-
-
 def rope_waves(loaded: Loaded, block: int = 0) -> Float[Tensor, "head row column channel"]:
     """Sines and cosines of the angles by which every place is rotated: the cosine of two of these vectors is how alike
     the rotations are."""

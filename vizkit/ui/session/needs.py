@@ -57,17 +57,10 @@ def _two_tokens(loaded: "Loaded") -> bool:
     return True
 
 
-def _positions(which: set[str], loaded: "Loaded") -> bool:
-    from vizkit.models.probes.positions import kind
-
-    return bool(which & set(kind(loaded)))
-
-
 def family(name: str, what: str, *models: str) -> Need:
     return Need(f"is {what}", partial(_of_family, name), models)
 
 
-MOST_MODELS = 4
 WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
 VITS = (*WITH_CLASSES, "bundled:photographs_vit")
 # Every need that a view may name; "" is none at all.
@@ -78,12 +71,6 @@ NEEDS = {
     "answers": Need("gives classes or an embedding", lambda loaded: loaded.head is not REGRESSION, VITS),
     "two tokens": Need(
         "has a class and a distillation token, each with its head", _two_tokens, ("bundled:insects_deit",)
-    ),
-    "learned positions": Need("has a learned table of positions", partial(_positions, {"learned"}), VITS),
-    "relative positions": Need(
-        "has relative positions",
-        partial(_positions, {"relative bias", "rotary"}),
-        ("bundled:digits_swin", "bundled:insects_swin"),
     ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
     "vit": family("vit", "a ViT", *VITS),
@@ -117,21 +104,12 @@ def _suitable(sources: list[str], need: str) -> list[str]:
     return fitting
 
 
-def models_for(need: str, sources: list[str], picture: bool = True, beside: str = "") -> list[str]:
+def models_for(need: str, sources: list[str], picture: bool = True) -> list[str]:
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
-    `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
-    `beside`: another need, of which one more model is shown at least."""
-    if beside:
-        first = _models_for(need, sources, picture, whole=False)[: MOST_MODELS - 1]
-        return [*first, *_models_for(beside, sources, picture, whole=False)][:MOST_MODELS]
-    return _models_for(need, sources, picture)
-
-
-def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = True) -> list[str]:
-    """`whole`: what is not shown of the chosen models is said."""
+    `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it."""
     fitting = _suitable(sources, need)
     if fitting or not need:
-        if len(fitting) < len(sources) and whole:
+        if len(fitting) < len(sources):
             named = " and ".join(plain(title(source)) for source in fitting)
             st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.", width="content")
         return fitting

@@ -1,6 +1,6 @@
 """Convolutional networks, seen with the same eyes as transformers."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -22,6 +22,7 @@ VIEWS = (
         "Receptive field",
         "How much of the image a unit can see, and uses.",
         "convolution.receptive_field:ReceptiveField",
+        formerly=(Former("Reach", "swin", "swin-reach"),),
         name="receptive-field",
         page="convolution",
     ),

@@ -1,6 +1,6 @@
 """How a transformer knows where a patch is."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -13,37 +13,16 @@ VIEWS = (
         page="positions",
     ),
     Entry(
-        "Kinds",
-        "How near two patches are: learned, sinusoidal, relative and rotary positions on one grid.",
-        "positions.kinds:Kinds",
+        "What positions know",
+        "How near two patches are: the model's own positions, beside learned, sinusoidal, relative and rotary ones.",
+        "positions.similarity:PositionSimilarity",
         "transformer",
-        name="position-kinds",
-        page="positions",
-    ),
-    Entry(
-        "Learned",
-        "Cosine similarity of the learned positions of two patches.",
-        "positions.learned:Learned",
-        "learned positions",
-        name="learned-positions",
-        page="positions",
-    ),
-    Entry(
-        "Relative",
-        "What a score gains or loses by the offset of two patches.",
-        "positions.relative:Relative",
-        "relative positions",
-        reads="models",
-        name="relative-positions",
-        page="positions",
-    ),
-    Entry(
-        "Sinusoids",
-        "A fixed pattern of slow and fast waves for every position.",
-        "positions.sinusoids:Sinusoids",
-        "",
-        reads="nothing",
-        name="sinusoids",
+        formerly=(
+            Former("Kinds", name="position-kinds"),
+            Former("Learned", name="learned-positions", fields={"grid": "grid"}, settings={"kind": "learned"}),
+            Former("Sinusoids", name="sinusoids", settings={"kind": "sinusoids"}),
+        ),
+        name="position-similarity",
         page="positions",
     ),
 )

@@ -93,6 +93,8 @@ class Shuffle(View):
 
     def show(self, of: Subject) -> Blocks:
         answers = self.both(of)
+        if of.loaded.head.bounded:
+            yield Said(self.remark(of, answers))
         yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
             yield self.over_samples(of)
@@ -121,12 +123,10 @@ class Shuffle(View):
         )
 
     def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Blocks:
-        """The answers with and without positions, and what they tell."""
+        """The answers with and without positions."""
         head = of.loaded.head
         axis = f"{head.quantity}; the tick: in order"
         shown = self.classes(of) if head.bounded else []
-        if shown:
-            yield Said(self.remark(of, answers))
         for kind, name in KINDS.items():
             before, now = vars(answers[kind]).values()
             yield Heading(name.capitalize())
@@ -144,8 +144,9 @@ class Shuffle(View):
     def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
         labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)
         head, moved = of.loaded.head, int((order != torch.arange(len(order))).sum())
-        if not moved and head.probable:
-            return f"In order the answer is “{labels[int(answers[True].in_order.argmax())]}”: exchange some patches."
+        if not moved:
+            named = f": the answer is “{labels[int(answers[True].in_order.argmax())]}”" if head.probable else ""
+            return f"All patches are in order{named}. Drag one onto another to exchange them."
         how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
         if not head.probable:
             values = [head.values(each.shuffled)[0] for each in answers.values()]

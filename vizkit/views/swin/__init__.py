@@ -1,16 +1,8 @@
 """Swin: windows that shift and merge."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
-    Entry(
-        "Stages",
-        "What a token and a window cover in every stage.",
-        "swin.stages:Stages",
-        "swin",
-        name="swin-stages",
-        page="swin",
-    ),
     Entry(
         "Shift",
         "Roll, windows, mask, attention, roll back: one block step by step.",
@@ -20,19 +12,32 @@ VIEWS = (
         page="swin",
     ),
     Entry(
-        "Window",
-        "What a token attends to in its window, with and without the relative bias.",
-        "swin.window:Window",
+        "Stages",
+        "What a token and a window cover in every stage, and what windows save as the image grows.",
+        "swin.stages:Stages",
         "swin",
-        name="window-attention",
+        formerly=(
+            Former("Cost", name="window-cost", fields={"times": "times"}),
+            Former("Beside a ViT", name="beside-a-vit"),
+        ),
+        name="swin-stages",
         page="swin",
     ),
     Entry(
-        "Reach",
-        "Which pixels can reach a token of the last stage, and how strongly.",
-        "swin.reach:Reach",
+        "Window",
+        "What a token attends to in its window, with and without the relative bias, and the table of that bias.",
+        "swin.window:Window",
         "swin",
-        name="swin-reach",
+        formerly=(
+            Former(
+                "Relative",
+                "positions",
+                "relative-positions",
+                {"layer": "block", "bias_layer": "block", "head": "head", "rope_head": "head"},
+                {"part": "table of the bias"},
+            ),
+        ),
+        name="window-attention",
         page="swin",
     ),
     Entry(
@@ -41,25 +46,6 @@ VIEWS = (
         "swin.merging:Merging",
         "swin",
         name="patch-merging",
-        page="swin",
-    ),
-    Entry(
-        "Cost",
-        "Global attention against windows: counted, and measured on this device.",
-        "swin.cost:Cost",
-        "swin",
-        reads="models",
-        name="window-cost",
-        page="swin",
-    ),
-    Entry(
-        "Beside a ViT",
-        "The same image in a Swin and in a ViT.",
-        "swin.beside:Beside",
-        "swin",
-        beside="vit",
-        answers=True,
-        name="beside-a-vit",
         page="swin",
     ),
     Entry(

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from jaxtyping import Int
 from torch import Tensor
 
-from vizkit.analysis.swin.shifted_windows import Layout, layout
+from vizkit.analysis.swin.receptive_field import Field, receptive_fields
+from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at
 from vizkit.image import RGB
@@ -63,6 +64,11 @@ def place(of: Subject, block: int | None) -> Place:
     """`block`: from 1; beyond the last, or None, the last."""
     every = places(of)
     return every[min(block or len(every), len(every)) - 1]
+
+
+def fields_of(of: Subject, point: tuple[float, float]) -> list[Field]:
+    """What can reach the last stage's token at a point by the end of every block."""
+    return receptive_fields(of.seen, [cut(each.windows().regions, each.block.window) for each in places(of)], point)
 
 
 def stages(of: Sequence[Subject]) -> list[str]:

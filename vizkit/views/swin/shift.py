@@ -70,9 +70,9 @@ class Shift(View):
     alone = True
     overlays = False
     how = How(
-        "Six steps of one block; click a token at any step to follow its window. A colour with a number is a region: "
-        "tokens that were neighbours before the roll. In a window with several regions, a hatched pair is masked: the "
-        "two stand side by side only because the grid was rolled.",
+        "Six steps of one block, which play once by themselves; click a token at any step to follow its window. A "
+        "colour with a number is a region: tokens that were neighbours before the roll. In a window with "
+        "several regions, a hatched pair is masked: the two stand side by side only because the grid was rolled.",
         r"\hat z^{l} = \text{W-MSA}(\mathrm{LN}(z^{l-1})) + z^{l-1}, \quad "
         r"\hat z^{l+1} = \text{SW-MSA}(\mathrm{LN}(z^{l})) + z^{l}, \quad s = \lfloor M/2 \rfloor, \quad "
         r"\mathrm{softmax}(S + B + M)",
@@ -114,7 +114,8 @@ class Shift(View):
             line = here.words()
         yield Canvas(
             "vizkit_windows",
-            for_browser(windows, token, weights, words, self.step, countable=here is None),
+            for_browser(windows, token, weights, words, self.step, countable=here is None)
+            | {"plays": self.step == 1 and not self.staged},
             f"{self.title(of)}. Use the arrow keys to choose a token.",
             {"step": (whole(1, len(STEPS)), "step")},
             on_paper(of, windows, token, weights, words, countable=here is None),

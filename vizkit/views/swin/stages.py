@@ -1,23 +1,30 @@
-"""Stages: what a token and a window cover in every stage."""
+"""Stages: what a token and a window cover in every stage, and what windows save as the image grows."""
 
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+
+from vizkit.analysis.attention.patches import Cost
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.remarks.remark import counted
+from vizkit.analysis.swin.cost_curves import beside, exponent
 from vizkit.analysis.swin.shifted_windows import Layout, layout, pieces
+from vizkit.figure.swin.power_laws import power_laws
 from vizkit.figure.swin.windows import windows
 from vizkit.geometry import cell_of
 from vizkit.models.probes.swin_stages import Stage, hierarchy
-from vizkit.views.blocks import Blocks, Heading, Map, Numbers, Said, Table, first_said, side_by_side
-from vizkit.views.controls import choice
+from vizkit.views.blocks import Block, Blocks, Chart, Heading, Line, Map, Numbers, Said, Table, first_said, side_by_side
+from vizkit.views.controls import choice, number
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import token_at
 from vizkit.views.view import How, View
 
+MOST_TIMES = 8
+
 
 class Stages(View):
-    """What a token and a window cover in every stage."""
+    """What a token and a window cover in every stage, and what windows save as the image grows."""
 
     lie: Literal["regular", "shifted"] = choice(
         "Windows",
@@ -25,17 +32,23 @@ class Stages(View):
         "Blocks take turns: the first has regular windows, the second shifted ones, and so on.",
         key="swin_lie",
     )
+    times: int = number(
+        "Image side ×", 1, MOST_TIMES, 1, "How many times the model's own, for the curves below.", key="cost_times"
+    )
 
     alone = True
     overlays = False
     how = How(
         "Every stage sees the whole image in fewer, larger tokens with more channels; its windows always have the same "
         "number of tokens, so they cover more and more of the image. The frame is the token under the cursor of all "
-        "pages, the bright part what it can see in one block.",
-        r"\tfrac{H}{4} \times \tfrac{W}{4} \times C \;\to\; \tfrac{H}{8} \times \tfrac{W}{8} \times 2C \;\to\; "
-        r"\tfrac{H}{16} \times \tfrac{W}{16} \times 4C \;\to\; \tfrac{H}{32} \times \tfrac{W}{32} \times 8C",
-        "what a token really knows: through several blocks it learns of places outside its window.",
-        "Liu et al. 2021, § 3.1, fig. 3 and table 7",
+        "pages, the bright part what it can see in one block. Below: twice the side of the image is sixteen times the "
+        "work where every token attends to all others, and four times the work in windows.",
+        r"\begin{gathered} \tfrac{H}{4} \times \tfrac{W}{4} \times C \;\to\; \tfrac{H}{8} \times \tfrac{W}{8} \times "
+        r"2C \;\to\; \tfrac{H}{16} \times \tfrac{W}{16} \times 4C \;\to\; \tfrac{H}{32} \times \tfrac{W}{32} \times "
+        r"8C \\ 12hwC^2 + 2(hw)^2C \;\text{(global)}, \qquad 12hwC^2 + 2M^2hwC \;\text{(windows)} \end{gathered}",
+        "what a token really knows: through several blocks it learns of places outside its window. The curves leave "
+        "out the roll, the mask and the padding.",
+        "Liu et al. 2021, § 3.1, fig. 3, eq. 1 and 2, table 7",
     )
 
     def title(self, of: Subject) -> str:
@@ -49,6 +62,13 @@ class Stages(View):
             *((Heading(f"Stage {n}"), self.over_image(of, n, stage)) for n, stage in enumerate(stages, 1))
         )
         height, width = of.loaded.preprocessing.size_hw
+        whole, cut, figure = self.growth(stages[0], max(height, width))
+        size, side = self.times * max(height, width), stages[0].blocks[0].window[0]
+        yield Line(
+            f"At {size} × {size} pixels a layer of stage 1 takes {whole.layer / cut.layer:.1f} times as many "
+            f"multiply–adds with global attention as in windows of {side} × {side}, its MLP included."
+        )
+        yield Chart(figure, "Multiply–adds of one layer against the side of the image")
         rows = tuple({"stage": str(number), **row_of(stage)} for number, stage in enumerate(stages, 1))
         yield Table(rows, "The stages", f"Pixels are those of the model's input, {width} × {height}.")
         yield Numbers(
@@ -60,8 +80,26 @@ class Stages(View):
                 "token_px": [stage.tokens.stride for stage in stages],
                 "window": [stage.blocks[0].window for stage in stages],
                 "shift": [max(block.shift for block in stage.blocks) for stage in stages],
+                "layer_multiply_adds_global_and_windows": [whole.layer, cut.layer],
             }
         )
+
+    def leads(self, block: Block) -> bool:
+        return isinstance(block, Chart) == (self.times > 1)
+
+    def growth(self, stage: Stage, own_px: int) -> tuple[Cost, Cost, Any]:
+        """One layer with global attention and in windows, at the chosen side of the image, and both against it."""
+        stride, side = round(stage.tokens.stride), stage.blocks[0].window[0]
+        sizes = [own_px * times for times in range(1, MOST_TIMES + 1)]
+        costs = [beside(size, stride, stage.channels, stage.heads, side) for size in sizes]
+        lines = {}
+        for name, each in zip(("global", f"windows of {side}"), zip(*costs, strict=True), strict=True):
+            counts = [float(cost.layer) for cost in each]
+            lines[name] = (np.array(sizes), np.array(counts), exponent([cost.tokens for cost in each], counts))
+        figure = power_laws(
+            lines, "image side (px)", "multiply–adds", "One layer of stage 1", chosen=sizes[self.times - 1]
+        )
+        return *costs[self.times - 1], figure
 
     def over_image(self, of: Subject, number: int, stage: Stage) -> Map:
         placed, (rows, columns) = self.placed(stage), stage.grid

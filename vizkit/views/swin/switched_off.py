@@ -102,7 +102,7 @@ class SwitchedOff(View):
             tile_px=220,
         )
         differs = Line(f"{in_percent(total_variation(*rolled))} of the rollout lies elsewhere than before")
-        yield side_by_side((tiles, differs), answers(of, names, both))
+        yield side_by_side((differs, tiles), answers(of, names, both))
         arrays = {"rollout": rolled, "logits": [each.logits for each in both]}
         kinds = ("as_it_is", "changed")
         yield Numbers(

@@ -1,8 +1,8 @@
-"""Window: what a token attends to in its window, with and without the relative position bias."""
+"""Window: what a token attends to in its window, with and without the relative position bias, and the bias itself."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
@@ -13,13 +13,13 @@ from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved,
 from vizkit.figure.scales import SHARES
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
+from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.window_parts import WindowParts, window_parts
 from vizkit.percent import in_percent
 from vizkit.traces import PADDING, Attention
 from vizkit.views.blocks import (
     Blocks,
     Chart,
-    Columns,
     Heading,
     Line,
     Map,
@@ -30,8 +30,9 @@ from vizkit.views.blocks import (
     first_said,
     side_by_side,
 )
-from vizkit.views.controls import layer, most_heads, number
+from vizkit.views.controls import choice, layer, most_heads, number
 from vizkit.views.subject import Subject
+from vizkit.views.swin.bias import bias_table
 from vizkit.views.swin.place import SHIFTS, in_windows, place, token_at, within
 from vizkit.views.view import How, View
 
@@ -41,7 +42,11 @@ EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
 
 
 class Window(View):
-    """What a token attends to in its window, with and without the relative bias."""
+    """What a token attends to in its window, with and without the relative bias, or the table of that bias."""
+
+    part: Literal["weights", "table of the bias"] = choice(
+        "Show", ("weights", "table of the bias"), "Of the bias all entries, of every head.", key="window_part"
+    )
 
     block: int | None = layer(
         "Block", "Counted through all stages.", default=SHIFTS, plays=True, runs=True, key="swin_block"
@@ -54,7 +59,8 @@ class Window(View):
         "The blue outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
         "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
         "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
-        "together and each alone.",
+        "together and each alone. Of the table of the bias the query reads the outlined part: pairs of one offset have "
+        "one entry, which stands where its key lies from the query.",
         r"\begin{gathered} \mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d}} + B + M\right), \; "
         r"M_{ij} \in \{0, -100\} \\ \text{v2: } \cos(q_i, k_j)\,/\,\tau + B_{ij} + M_{ij} \end{gathered}",
         "shares that add up: softmax mixes content and bias, so the right two pictures do not sum to the left one.",
@@ -69,6 +75,12 @@ class Window(View):
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
         count, token = len(parts.relative), token_at(of, parts.tokens)
         row = Row(parts, each, token, min(self.head, count) - 1)
+        if self.part == "table of the bias":
+            ids = parts.ids[row.at[0]]
+            yield from bias_table(of, here.index, row.head, row.at[1], ids, here.of.grid)
+            yield Line(f"{here.words()} · the query is {name_of(parts.tokens, token)}")
+            yield Numbers(lambda: {"bias": relative_bias(of.loaded, here.index).by_offset})
+            return
         yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
         yield side_by_side(*((Heading(words), mapped(of, row, name)) for name, words in NAMES.items()))
         yield Line(here.words() + (f" · the last is shown for head {self.head}" if self.head > count else ""))
@@ -89,24 +101,17 @@ class Window(View):
             }
         )
 
-    def every_head(self, row: "Row") -> Columns:
-        """All heads."""
+    def every_head(self, row: "Row") -> Tiles:
         window, position = row.at
-        weights = {name: getattr(row.sides, name)[window, :, position] for name in NAMES}
-        numbered = tuple(range(1, len(weights["both"]) + 1))
-        return side_by_side(
-            *(
-                Tiles(
-                    f"Every head, {NAMES[name]}",
-                    tuple(tile(row, f"head {n}", each[n - 1]) for n in numbered),
-                    f"Every head's weights, {NAMES[name]}. Click to see it large.",
-                    picks="head",
-                    values=numbered,
-                    chosen=self.head,
-                    tile_px=100,
-                )
-                for name, each in weights.items()
-            )
+        weights = dict(enumerate(row.sides.both[window, :, position], 1))
+        return Tiles(
+            "Every head",
+            tuple(tile(row, f"head {n}", each) for n, each in weights.items()),
+            "Every head's weights. Click to see it large.",
+            picks="head",
+            values=tuple(weights),
+            chosen=self.head,
+            tile_px=100,
         )
 
 

@@ -2,7 +2,7 @@
 // places. Right the picture in order, where the patch under the pointer comes from.
 
 const ORDERS = new WeakMap()
-const PICKED = '#f59e0b', GAP = 18, STACKED_PX = 400, MOST_PX = 430
+const PICKED = '#f59e0b', GAP = 18, STACKED_PX = 400, MOST_PX = 560, SMALL = .32
 
 export default function ({ data, parentElement, setStateValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const exchange = (a, b) => tell(`${state.swaps} ${a + 1}-${b + 1}`.trim())
   const layout = () => {
     const width = canvas.clientWidth, stacked = width < STACKED_PX
-    const big = Math.min(MOST_PX, stacked ? width : .62 * (width - GAP)), small = stacked ? .6 * width : Math.min(big, width - big - GAP)
+    const big = Math.min(MOST_PX, stacked ? width : (width - GAP) / (1 + SMALL)), small = stacked ? .6 * width : SMALL * big
     const tall = side => side * rows / columns
     return { big: { x: 0, y: 0, w: big, h: tall(big) },
       small: stacked ? { x: 0, y: tall(big) + GAP, w: small, h: tall(small) } : { x: big + GAP, y: 0, w: small, h: tall(small) },

@@ -1,7 +1,9 @@
 // One block of a Swin in six steps: grid, roll, windows, mask, attention, roll back. All steps are here, so stepping and
-// playing need no round trip; Python gets the step and the place of the chosen token, and sends its window's numbers.
+// playing need no round trip; Python gets the step and the place of the chosen token, and sends its window's numbers. The first time
+// that a page shows it, it plays by itself, unless its visitor wants no motion.
 
 const STORE = new WeakMap()
+let played = false
 const LAST = 5, STEP_MS = 220, PLAY_MS = 900, HOLD_MS = 2200
 const mix = (a, b, t) => a.map((value, i) => value + (b[i] - value) * t)
 const ease = t => t * t * (3 - 2 * t)
@@ -208,6 +210,11 @@ export default function ({ data: given, parentElement, setStateValue }) {
     })
     if (!play) keep()
   }
+  const begin = () => {
+    state.draw(state.at)
+    if (!played && data.plays && !data.alone && !calm) toggle()
+    played = true
+  }
   const toggle = () => {
     if (!state.playing) return go(state.step === LAST ? 1 : state.step + 1, true)
     clearTimeout(state.timer); state.playing = false; tell(); keep()
@@ -261,7 +268,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
       return button
     }), Object.assign(document.createElement('button'), { className: 'play', onclick: () => state.toggle() }))
   }
-  Object.assign(state, { draw, tell, go, toggle, token: data.token })
+  Object.assign(state, { draw, tell, go, toggle, begin, token: data.token })
   if (isNews(state, 'step', data.step)) {
     cancelAnimationFrame(state.frame); clearTimeout(state.timer)
     Object.assign(state, { step: data.step - 1, at: data.step - 1, playing: false })
@@ -271,6 +278,6 @@ export default function ({ data: given, parentElement, setStateValue }) {
   tell(); describe(-1)
   if (!state.resize) { state.resize = new ResizeObserver(() => state.draw(state.at)); state.resize.observe(canvas) }
   if (data.image && state.source !== data.image) {
-    state.source = data.image; state.image = new Image(); state.image.onload = () => state.draw(state.at); state.image.src = data.image
-  } else draw(state.at)
+    state.source = data.image; state.image = new Image(); state.image.onload = () => state.begin(); state.image.src = data.image
+  } else state.begin()
 }

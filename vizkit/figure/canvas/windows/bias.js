@@ -1,6 +1,6 @@
 // Which entry of a table of relative positions is added to the score of a pair. Left a window: the framed query, and what each
-// key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key marks its entry. Beside them
-// the small tables of all heads, of which a click makes one the large one.
+// key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key, or an arrow key, marks its
+// entry. Beside them the small tables of all heads, of which a click makes one the large one.
 
 const BIASES = new WeakMap()
 const QUERY = '#fff', KEY = '#f59e0b', GAP = 40, TOP = 22, STACKED_PX = 480, MOST_PX = 380
@@ -10,12 +10,13 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = BIASES.get(parentElement) || {}
   BIASES.set(parentElement, state)
   const [rows, columns] = data.window, across = 2 * columns - 1, entries = (2 * rows - 1) * across, last = entries - 1
-  const colours = bytes(data.colours), tones = bytes(data.tones), values = floats(data.values)
-  if (isNews(state, 'pair', [data.pair, data.window])) Object.assign(state, { query: data.pair[0], key: data.pair[1], hovered: undefined })
+  const colours = bytes(data.ramp), tones = bytes(data.tones), values = floats(data.values)
+  if (isNews(state, 'pair', [data.pair, data.window])) state.key = data.pair[1]
   if (isNews(state, 'head', [data.head, data.heads])) state.head = data.head
+  const [query] = data.pair
   const cell = place => [Math.floor(place / columns), place % columns]
   const entryOf = key => {
-    const [y, x] = cell(state.query), [row, column] = cell(key)
+    const [y, x] = cell(query), [row, column] = cell(key)
     return (y - row + rows - 1) * across + x - column + columns - 1
   }
   const colour = (entry, head = state.head) => {
@@ -49,11 +50,11 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.fillStyle = ink; pen.font = '600 13px ' + getComputedStyle(said).fontFamily; pen.textBaseline = 'top'
     const title = `Table of head ${state.head + 1}, ${2 * rows - 1} × ${across} offsets`
-    pen.fillText(data.gained, left.x, left.y - TOP, room); pen.fillText(title, right.x, right.y - TOP, room)
+    pen.fillText('What each key gains or loses', left.x, left.y - TOP, room); pen.fillText(title, right.x, right.y - TOP, room)
     const inWindow = paint(left, rows, columns, entryOf)
     // Turned by half: an entry stands where its key lies from the query, which is in the middle, so the outlined part is the window.
     const inTable = paint(right, 2 * rows - 1, across, place => last - place)
-    const [y, x] = cell(state.query), key = state.hovered ?? state.key, entry = entryOf(key)
+    const [y, x] = cell(query), { key } = state, entry = entryOf(key)
     frame(inTable(rows - 1 - y, columns - 1 - x, rows, columns), QUERY)
     frame(inWindow(y, x), QUERY)
     frame(inWindow(...cell(key)), KEY)
@@ -61,8 +62,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const value = values[state.head * entries + entry], [down, right_] = [y - cell(key)[0], x - cell(key)[1]]
     const apart = [down && `${Math.abs(down)} ${Math.abs(down) > 1 ? 'rows' : 'row'} ${down > 0 ? 'below' : 'above'}`,
       right_ && `${Math.abs(right_)} ${Math.abs(right_) > 1 ? 'columns' : 'column'} ${right_ > 0 ? 'right of' : 'left of'}`].filter(Boolean).join(' and ')
-    said.textContent = `Query ${named(state.query)}, key ${named(key)}: the query lies ${apart ? `${apart} it` : 'on it'}, so entry ${entry + 1} of ${entries} ${data.does}: ${value < 0 ? '' : '+'}${number(value, 2)}.`
-    Object.assign(canvas.dataset, { query: state.query, key, entry, head: state.head + 1 })
+    said.textContent = `Query ${named(query)}, key ${named(key)}: the query lies ${apart ? `${apart} it` : 'on it'}, so entry ${entry + 1} of ${entries} is added to the score: ${value < 0 ? '' : '+'}${number(value, 2)}.`
+    Object.assign(canvas.dataset, { query, key, entry, head: state.head + 1 })
     nav.querySelectorAll('button').forEach((button, head) => button.setAttribute('aria-pressed', head === state.head))
   }
   legend.firstElementChild.textContent = data.ends[0]
@@ -74,25 +75,21 @@ export default function ({ data, parentElement, setStateValue }) {
     const column = Math.floor((event.clientX - frame.left - left.x) / room * columns), row = Math.floor((event.clientY - frame.top - left.y) / tall * rows)
     return row >= 0 && column >= 0 && row < rows && column < columns ? row * columns + column : undefined
   }
-  const choose = (name, place) => {
-    state[name] = clamp(place, 0, rows * columns - 1)
-    state.hovered = undefined
-    expectEcho(state, 'pair', [[state.query, state.key], data.window])
-    setStateValue('pair', [state.query + 1, state.key + 1])
-    draw()
-  }
-  canvas.onpointermove = event => { state.hovered = placeAt(event); draw() }
-  canvas.onclick = event => {
+  canvas.onpointermove = event => {
     const place = placeAt(event)
-    if (place === undefined) return
-    state.key = place
-    choose('query', place)
+    if (place !== undefined) { state.key = place; draw() }
+  }
+  canvas.onclick = event => {
+    const id = data.ids[placeAt(event)], [down, wide] = data.grid, [x0, y0, x1, y1] = data.box
+    if (data.alone || !(id >= 0)) return              // of padding nobody asks
+    setStateValue('point', [x0 + (id % wide + .5) / wide * (x1 - x0), y0 + (Math.floor(id / wide) + .5) / down * (y1 - y0)])
   }
   canvas.onkeydown = event => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns }[event.key]
     if (!step) return
     event.preventDefault()
-    choose(event.shiftKey ? 'query' : 'key', (event.shiftKey ? state.query : state.key) + step)
+    state.key = clamp(state.key + step, 0, rows * columns - 1)
+    draw()
   }
   nav.hidden = data.heads < 2
   nav.replaceChildren(...Array.from({ length: data.heads }, (_, head) => {
