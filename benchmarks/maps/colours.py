@@ -25,7 +25,7 @@ VIEWS = (
     "token-norms",
     "learned-positions",
     "position-kinds",
-    "drawn-block",
+    "flow",
     "direct-attribution",
     "window-attention",
     "swin-reach",

@@ -244,7 +244,7 @@ CHIPS = [
     ("swin", {"swin_view": "Switched off"}),
     ("swin", {"swin_view": "Beside a ViT"}),
     ("positions", {"positions_view": "Shuffle"}),
-    ("architecture", {"architecture_view": "From parts", "parts": "6 · whole model"}),
+    ("architecture", {}),
     ("distillation", {"distillation_view": "Temperature"}),
 ]
 
