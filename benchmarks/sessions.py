@@ -38,7 +38,7 @@ OPTIONS = ("--server.enableAgentApi=true", "--server.agentMaxSessions=1000")
 CACHE_GIB = 0.5
 WANDERERS = 10
 OPENING = ("architecture", "checkpoint_head")  # lists of a dialog that nobody has opened
-SLOW = ("Trust", "Heads", "Smallest set", "Robustness", "Cost", "TNT")  # minutes of one model's work
+SLOW = ("Trust", "Heads", "Smallest set", "Robustness", "Cost")  # minutes of one model's work
 OTHERS = ("deit_*_patch16_224", "vit_[tsb]???*_patch16_224", "swin_[tsb]*_window7_224", "resnet??", "convnext_[tsb]*")
 
 

@@ -1,4 +1,4 @@
-"""The model as a flow of blocks, and architectures taken apart."""
+"""Whole networks as one picture, and two architectures with coarser tokens."""
 
 from vizkit.ui.shell import ensure_shell
 

@@ -25,7 +25,7 @@ VIEWS = (
     "similarity-in-depth",
     "token-norms",
     "position-similarity",
-    "drawn-block",
+    "flow",
     "direct-attribution",
     "window-attention",
 )

@@ -173,12 +173,10 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, o
         expect(scrubber.get_by_role("button", name="Pause")).to_be_visible()
 
 
-def test_a_line_of_code_marks_its_tensors_without_a_server(page: Page, saved_view):
-    page.goto(saved_view("vit-from-parts"))
-    expect(page.locator(".code figure b")).to_have_text(["weights"])
-    page.locator(".code .all button", has_text="key").click()
-    expect(page.locator(".code pre button[aria-pressed='true']")).to_contain_text("query, key, value =")
-    expect(page.locator(".code figure b")).to_have_text(["query", "key", "value"])
+def test_a_cell_of_the_scores_tells_its_products_without_a_server(page: Page, saved_view):
+    page.goto(saved_view("flow"))
+    page.locator("canvas.cells").press("ArrowDown")
+    expect(page.get_by_text(re.compile(r"the 24 products sum to −?[\d.]+, times 0.204 is"))).to_be_visible()
 
 
 LINE = "article p"  # what is shown, above the map

@@ -15,7 +15,7 @@ from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.tiles import GAP, tiles
 from vizkit.geometry import on_grid
 from vizkit.traces import PADDING, Tokens
-from vizkit.views.positions.relative import ranks
+from vizkit.views.swin.bias import ranks
 
 
 def test_patches_are_pulled_apart_in_reading_order():

@@ -1,7 +1,4 @@
-"""What the Architecture page is made of: folded flows, a ViT rebuilt from our parts, and two kinds of picture."""
-
-import sys
-from dataclasses import replace
+"""What the Architecture page is made of: counted blocks, a ViT rebuilt from our parts, and two kinds of picture."""
 
 import numpy as np
 import pytest
@@ -13,36 +10,13 @@ from timm.models._hub import save_config_for_hf
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
-from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention, ViT
-from vizkit.models.probes.flow import Step, changed_between, flow, folded, tokens_in, unfolded
-from vizkit.models.probes.from_parts import inside, made_by_lines
+from vizkit.models.networks.vit_from_parts import ViT
+from vizkit.models.probes.flow import flow, tokens_in
+from vizkit.models.probes.from_parts import inside
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.traces import NotApplicable
 
-BLOCK = Step("blocks.0", "Block", ((5, 8),), ((5, 8),), 5, 5, 100, 30, 7, 1)
 IMAGE = (3, 224, 224)
-
-
-# ---- folding ---------------------------------------------------------------------------------------------------------
-def test_equal_neighbours_fold_and_nothing_is_lost():
-    shorter = replace(BLOCK, path="blocks.3", shapes_in=((3, 8),), shapes_out=((3, 8),), multiply_adds=50)
-    steps = (*(replace(BLOCK, path=f"blocks.{i}") for i in range(3)), shorter, replace(BLOCK, path="blocks.4"))
-    groups = folded(steps)
-    assert [len(group.steps) for group in groups] == [3, 1, 1]  # the last is no neighbour of the first three
-    assert [(g.multiply_adds, g.attention_multiply_adds, g.parameters) for g in groups] == [
-        (300, 90, 21),
-        (50, 30, 7),
-        (100, 30, 7),
-    ]
-    assert sum((group.steps for group in groups), ()) == steps
-    assert [group.steps for group in unfolded(steps)] == [(step,) for step in steps]
-
-
-def test_what_happens_between_blocks():
-    after = replace(BLOCK, shapes_in=((3, 8),))
-    assert changed_between(BLOCK, BLOCK) is None
-    assert changed_between(BLOCK, after) == ((5, 8), (3, 8))
-    assert changed_between(replace(BLOCK, shapes_out=()), after) is None
 
 
 @pytest.mark.parametrize(
@@ -162,27 +136,3 @@ def test_our_own_vit_is_looked_at_as_it_is():
     assert found.logit_error == 0
     assert found.passed["blocks.11"].made.shape == (5, 192)
     assert not any(part._forward_hooks for part in loaded.model.modules())
-
-
-# ---- lines of code ---------------------------------------------------------------------------------------------------
-def test_what_lines_make_is_what_their_formulas_say():
-    torch.manual_seed(0)
-    attention, x = MultiHeadSelfAttention(12, 3).eval(), torch.randn(1, 5, 12)
-    made = made_by_lines(lambda: attention(x), MultiHeadSelfAttention)
-    by_name = {each.name: each.values for each in made if each.line >= 12}
-    query, key, value = (
-        layer(x).detach().unflatten(-1, (3, 4)).transpose(1, 2)[0]
-        for layer in (attention.query, attention.key, attention.value)
-    )
-    weights = (query @ key.transpose(-2, -1) / 2).softmax(-1)
-    for name, expected in {"query": query, "key": key, "value": value, "weights": weights}.items():
-        assert torch.allclose(by_name[name], expected, atol=1e-6), name
-    assert torch.allclose(by_name["mixed"], weights @ value, atol=1e-6)
-    assert torch.equal(made[-1].values, attention(x)[0].detach())
-
-
-def test_watching_lines_leaves_no_trace_and_passes_errors_on():
-    before = sys.gettrace()
-    with pytest.raises(ZeroDivisionError):
-        made_by_lines(lambda: 1 // 0, ViT)
-    assert sys.gettrace() is before

@@ -51,7 +51,7 @@ MODELS = {
 """One of each kind, and a picture for it."""
 TRAINED = {"insects_deit": "mayfly nymph"}
 """Instead of `two_heads` where a view is about how models are trained."""
-FITTING = {"dual-scale": "digits_dual", "gradual-reduction": "digits_gradual", "tnt": "tnt_s_patch16_224"}
+FITTING = {"coarser-tokens": "digits_dual"}
 """Of views that none of those has a meaning for, a model that has."""
 NO_MODEL = {"a digit": "digit 3", "an insect": "mayfly nymph"}
 """What stands for a model where a view reads none: pages give it none either."""

@@ -1,12 +1,14 @@
-"""The views of Architecture: two scales merged at any α, fewer and fewer tokens, words inside of patches, and what the
-runs of five equal models allow to say."""
+"""The views of Architecture: the whole network with every block's map, two grids merged at any α, and fewer tokens."""
+
+from base64 import b64decode
 
 import numpy as np
 import pytest
 import torch
 
-from tests.training.test_architecture_table import finish
+import vizkit
 from tests.views.contract import subject
+from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Stroke
 from vizkit.figure.scales import SHARES
 from vizkit.hosts.column import Column
@@ -14,21 +16,29 @@ from vizkit.hosts.stage import leading
 from vizkit.models.networks import dual_scale
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
-from vizkit.views.architecture import dual, gradual, worth
-from vizkit.views.architecture.block import DrawnBlock
-from vizkit.views.architecture.dual import ALPHAS, DualScale, exactly
-from vizkit.views.architecture.gradual import GradualReduction
-from vizkit.views.architecture.tnt import TNT
-from vizkit.views.architecture.worth import IsItWorthIt
-from vizkit.views.blocks import Bars, Chart, Grid, Heading, Line, Map, Metrics, Numbers, Picture, Said, Table, Tiles
+from vizkit.views import class_of, replaced
+from vizkit.views.architecture import dual, gradual
+from vizkit.views.architecture.boxes import boxes_of
+from vizkit.views.architecture.coarser import CoarserTokens
+from vizkit.views.architecture.counted import steps_of
+from vizkit.views.architecture.dual import ALPHAS, exactly
+from vizkit.views.architecture.network import Network
+from vizkit.views.blocks import (
+    Bars,
+    Canvas,
+    Chart,
+    Code,
+    Grid,
+    Heading,
+    Line,
+    Map,
+    Metrics,
+    Numbers,
+    Said,
+    Tiles,
+)
 from vizkit.views.settled import flat
-from vizkit.views.subject import Subject, no_model
-
-
-@pytest.fixture(autouse=True)
-def _no_runs(tmp_path, monkeypatch):
-    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+from vizkit.views.subject import Subject
 
 
 def shown(view, of):
@@ -42,7 +52,7 @@ def shown(view, of):
 # ---- two scales ------------------------------------------------------------------------------------------------------
 def test_alpha_moves_the_answers_and_the_maps_as_a_whole_pass_would():
     of = subject("digits_dual")
-    blocks = shown(DualScale(0.9), of)
+    blocks = shown(CoarserTokens(0.9), of)
     own = float(of.loaded.model.balance())
     (bars,), (tiles,) = blocks[Bars], blocks[Tiles]
     for alpha, values in ((0.9, bars.bars.values), (own, bars.bars.before)):
@@ -64,26 +74,26 @@ def test_the_step_nearest_to_the_own_alpha_is_that_alpha():
 
 def test_all_steps_come_in_one_message_on_one_scale():
     of = subject("digits_dual")
-    book, rest = leading(DualScale(), [of], "over image")
+    book, rest = leading(CoarserTokens(), [of], "over image")
     assert len(book["frames"]) == len(ALPHAS)
     assert any(isinstance(block, Chart) for block in flat(rest))
-    maps = [block.rows for at in (0.0, 0.6) for block in shown(DualScale(at), of)[Map] if block.rows.kind != "pick"]
+    maps = [block.rows for at in (0.0, 0.6) for block in shown(CoarserTokens(at), of)[Map] if block.rows.kind != "pick"]
     assert [rows.scale for rows in maps] == [SHARES] * 2
 
 
 def test_a_new_alpha_runs_only_what_follows_the_merging(monkeypatch):
     of = subject("digits_dual")
-    shown(DualScale(0.1), of)
+    shown(CoarserTokens(0.1), of)
     monkeypatch.setattr(dual, "streams", None)
-    shown(DualScale(0.65), of)
+    shown(CoarserTokens(0.65), of)
     monkeypatch.setattr(dual, "logits_at", None)  # all are known by now
-    shown(DualScale(0.3), of)
+    shown(CoarserTokens(0.3), of)
 
 
 def test_the_alignment_is_that_of_the_model():
     of = subject("digits_dual")
     of.point = (0.1, 0.1)
-    blocks = shown(DualScale(), of)
+    blocks = shown(CoarserTokens(), of)
     rows = blocks[Map][0].rows
     assert rows.query_ids.ravel().tolist() == of.loaded.model.order.tolist()
     assert (rows.key_grid, rows.second_grid) == ((8, 8), (4, 4))
@@ -93,21 +103,25 @@ def test_the_alignment_is_that_of_the_model():
 def test_on_paper_the_coarse_grid_is_drawn_over_the_fine_one():
     of = subject("digits_dual")
     column = Column([of], (0.2, 0.8))
-    column.draw([shown(DualScale(), of)[Map][0]])
+    column.draw([shown(CoarserTokens(), of)[Map][0]])
     lines = [mark.colour for mark in column.marks if isinstance(mark, Stroke)]
     assert (lines.count("#ffffff"), lines.count("#38e0ff")) == (2 * 7, 2 * 3)
 
 
-@pytest.mark.parametrize("view", [DualScale(), GradualReduction(), TNT()])
-def test_another_model_is_refused_in_a_sentence(view):
+def test_another_model_is_refused_in_a_sentence():
     with pytest.raises(NotApplicable, match="bundled:digits_vit"):
-        list(view.show(subject("digits_vit")))
+        list(CoarserTokens().show(subject("digits_vit")))
+
+
+def test_there_is_no_alpha_to_turn_where_tokens_are_averaged():
+    book, _ = leading(CoarserTokens(), [subject("digits_gradual")], "over image")
+    assert book is None
 
 
 # ---- fewer and fewer tokens ------------------------------------------------------------------------------------------
 def test_gradual_reduction_tells_its_stages_and_what_they_save():
     of = subject("digits_gradual")
-    blocks = shown(GradualReduction(), of)
+    blocks = shown(CoarserTokens(), of)
     titles = [heading.text for heading in blocks[Heading]][1:]
     assert titles == ["At first: 64 + [cls]", *(f"After block {n}: {64 >> n} + [cls]" for n in (1, 2, 3))]
     (metrics,) = blocks[Metrics]
@@ -117,7 +131,9 @@ def test_gradual_reduction_tells_its_stages_and_what_they_save():
     (numbers,) = blocks[Numbers]
     kept = numbers.arrays()["contrast"]
     assert (np.diff(kept) < 0).all()
-    assert f"{100 * kept[-1]:.0f} % in the last 8" in blocks[Said][0].text
+    said = blocks[Said][0].text
+    assert said.startswith("64 tokens become 8: ")
+    assert f"then {100 * kept[-1]:.0f} %, while the vectors may hold more" in said
 
 
 def test_contrast_by_hand():
@@ -136,60 +152,110 @@ def test_contrast_by_hand():
 def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     of = subject("tnt_s_patch16_224")
     of.point = (0.4, 0.3)
-    blocks = shown(TNT(block=3, inner=2), of)
+    number = next(at for at, box in enumerate(boxes_of(of, "attention"), 1) if box.title == "block 3")
+    blocks = shown(Network(block=number), [of])
     inner = [layer for layer in of.layers if "attn_in" in layer.name][2]
     x, y = of.asked
     patch = int(y * 14) * 14 + int(x * 14)
     (grid,) = blocks[Grid]
     drawn = np.stack([tile.values.ravel() for tile, _ in grid.cells])
-    np.testing.assert_allclose(drawn, inner.weights[patch, 1].numpy(), atol=1e-6)
+    np.testing.assert_allclose(drawn, inner.weights[patch].mean(0).numpy(), atol=1e-6)
     assert all(of_patch.rgb.shape == (16, 16, 3) and of_patch.box_xyxy == (0, 0, 16, 16) for _, of_patch in grid.cells)
-    assert blocks[Said][0].text.startswith("The weights are random, nothing was learned: ")
+    assert blocks[Said][1].text.startswith("The weights are random, nothing was learned: ")
 
 
-# ---- is it worth it? -------------------------------------------------------------------------------------------------
-def test_shipped_runs_are_a_fair_comparison_of_three_seeds():
-    rows = worths(SIZES["digits"], worth.shipped())
-    assert [row.variant for row in rows] == list(VARIANTS)
-    assert all([run.recipe.seed for run in row.runs] == [0, 1, 2] for row in rows)
-    assert all(len(run.metrics()) == run.recipe.epochs for row in rows for run in row.runs)
-    assert all(row.mean > 0.9 for row in rows)
+# ---- the whole network -----------------------------------------------------------------------------------------------
+def test_a_vit_has_the_attention_that_every_patch_receives_in_every_block():
+    of = subject("digits_vit")
+    (canvas,) = [each for each in shown(Network(), [of])[Canvas] if each.script == "vizkit_flow"]
+    boxes = canvas.data["boxes"]
+    assert [box["title"] for box in boxes] == ["patches", *(f"block {n}" for n in range(1, 7))]
+    for box, layer in zip(boxes[1:], of.layers, strict=True):
+        drawn = np.frombuffer(b64decode(box["values"]), "<f4")
+        expected = layer.weights[0].mean((0, 1))[1:]  # of all heads and queries, without the class token
+        np.testing.assert_allclose(drawn, expected.numpy(), atol=1e-6)
+        assert box["scale"]["kind"] == "doublings"
+    assert canvas.data["answers"][0]["name"] == "3"
+    assert [answer["right"] for answer in canvas.data["answers"]] == [True, False, False]
 
 
-def of_picture(name):
-    return Subject(no_model, np.zeros((8, 8, 3), np.uint8), image=name)
+def test_a_cnn_has_the_strength_of_its_places_and_a_swin_its_windows():
+    of = [subject("digits_cnn"), subject("windows")]
+    cnn, swin = (each.data["boxes"] for each in shown(Network(), of)[Canvas] if each.script == "vizkit_flow")
+    values = np.frombuffer(b64decode(cnn[-1]["values"]), "<f4")
+    last = of[0].seen.features[-1]
+    strength = last.values.norm(dim=1)
+    np.testing.assert_allclose(values, (strength / strength.median()).numpy(), rtol=1e-3)
+    assert len({(box["scale"]["low"], box["scale"]["top"]) for box in cnn if "rows" in box}) == 1
+    assert [box["words"] for box in swin if box["title"] != "patches"] == [
+        "6 × 6, windows",
+        "6 × 6, shifted windows",
+        "3 × 3, 4 into 1",
+        "3 × 3",
+        "3 × 3",
+    ]
+    windows = np.frombuffer(b64decode(swin[1]["windows"]), "<i4").reshape(6, 6)
+    assert [np.unique(windows[:3, :3]).size, np.unique(windows[3:, :3]).size] == [1, 1]
+    assert windows[0, 0] != windows[0, 3]
 
 
-def test_the_runs_are_those_of_the_picture():
-    assert worth.titles([of_picture("mayfly nymph")])[0].startswith("insects")
-    assert worth.titles([of_picture("digit 3")])[0].startswith("digits")
-    rows = {row.words: row for row in worths(SIZES["digits"], worth.shipped())}
-    (table,) = shown(IsItWorthIt(), of_picture("digit 3"))[Table]
-    assert {line["Model"]: line["Test"] for line in table.rows} == {
-        name: f"{100 * row.mean:.1f} %" for name, row in rows.items()
-    }
+def test_costs_are_bars_on_one_scale_for_all_models():
+    of = [subject("digits_vit"), subject("digits_cnn")]
+    canvases = [each.data for each in shown(Network(), of)[Canvas] if each.script == "vizkit_flow"]
+    costs = [max(step.multiply_adds for step in steps_of(each)) for each in of]
+    shares = [max(box["share"] for box in data["boxes"]) for data in canvases]
+    assert shares == pytest.approx([cost / max(costs) for cost in costs])
+    block = next(box for box in canvases[0]["boxes"] if box["title"] == "block 1")
+    assert f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,} multiply–adds" in block["facts"]
 
 
-def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_path):
-    finish(tmp_path, "digits_gradual", 0, 0.75)
-    mine = next(title for title in worth.titles([of_picture("digit 3")]) if title.startswith("your runs"))
-    (table,) = shown(IsItWorthIt(mine), of_picture("digit 3"))[Table]
-    assert [line["Test"] for line in table.rows] == ["75.0 %"]
-    finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
-    lines = shown(IsItWorthIt(), of_picture("digit 3"))[Line]
-    assert any("no fair comparison: its epochs differ" in line.text for line in lines)
+@pytest.mark.parametrize("name", ["digits_mlp", "stranger", "digits_cnn"])
+def test_a_block_without_attention_opens_with_its_code(name):
+    of = subject(name) if name != "digits_mlp" else subject_of("bundled:digits_mlp")
+    codes = shown(Network(block=1), [of]).get(Code, [])
+    assert [code.code.startswith("def forward(self") for code in codes] == [True]
 
 
-def test_cost_is_that_of_the_trained_models():
-    of = subject("digits_gradual")
-    assert worth.multiply_adds("digits_gradual", 32, 10) == counted(of.loaded)
+def subject_of(source):
+    loaded = vizkit.load(source, device="cpu")
+    return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3")
+
+
+@pytest.mark.parametrize(("name", "biased"), [("windows", True), ("digits_vit", False)])
+def test_products_of_a_cell_sum_to_its_score(name, biased):
+    of = subject(name)
+    found = shown(Network(block=2, head=2, part="scores"), [of])
+    (data,) = [canvas.data for canvas in found[Canvas] if canvas.script == "vizkit_products"]
+    query, key = (np.frombuffer(b64decode(data[each]), "<f4") for each in ("query", "key"))
+    query, key = query.reshape(-1, data["channels"]), key.reshape(-1, data["channels"])
+    scores = query @ key.T * data["scale"]
+    assert (data["bias"] is not None) == biased
+    scores = scores + np.frombuffer(b64decode(data["bias"]), "<f4").reshape(scores.shape) if biased else scores
+    saved = next(each.arrays()["scores"] for each in found[Numbers] if "scores" in each.arrays())
+    np.testing.assert_allclose(scores, saved, atol=1e-3)
+    assert (len(data["queries"]), len(data["keys"])) == scores.shape
+
+
+@pytest.mark.parametrize(
+    ("former", "settings", "now"),
+    [
+        ("drawn-block", {"part": "scores", "block": 2}, ("flow", {"part": "scores"})),
+        ("vit-from-parts", {"line": 3}, ("flow", {})),
+        ("tnt", {"inner": 1}, ("flow", {})),
+        ("dual-scale", {"alpha": 0.9}, ("coarser-tokens", {"alpha": 0.9})),
+        ("gradual-reduction", {}, ("coarser-tokens", {})),
+    ],
+)
+def test_views_of_earlier_versions_are_replaced(former, settings, now):
+    assert replaced(former, settings) == now
+    class_of(now[0])(**now[1])
 
 
 # ---- one block -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("name", "windows"), [("windows", True), ("digits_vit", False)])
 def test_a_block_says_its_window_and_shows_the_scores_of_the_chosen_row(name, windows):
     of = subject(name)
-    found = shown(DrawnBlock(block=1, part="scores"), of)
+    found = shown(Network(block=2, part="scores"), [of])
     said = [line.text for line in found[Line]]
     assert ("Of window 4 of 4, which holds the patch under the cursor." in said) == windows
     (over,) = found[Map]
@@ -197,7 +263,7 @@ def test_a_block_says_its_window_and_shows_the_scores_of_the_chosen_row(name, wi
     assert len(scores) == 1
     ends = f"{scores.min():.2f} to {scores.max():.2f}".replace("-", "−")
     assert any(heading.text.endswith(f"with every key, {ends}") for heading in found[Heading])
-    (opened,) = [picture for picture in found[Picture] if "strongest from ±" in picture.caption]
-    limit = float(opened.caption.rpartition("±")[2])
-    every = found[Numbers][0].arrays()["scores"]
+    (caption,) = [line.text for line in found[Line] if "strongest from ±" in line.text]
+    limit = float(caption.rpartition("±")[2])
+    every = next(each.arrays()["scores"] for each in found[Numbers] if "scores" in each.arrays())
     assert (np.abs(every[every > -50]) <= 1.01 * limit).mean() >= 0.98

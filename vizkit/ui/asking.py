@@ -165,6 +165,8 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:
     """None for the last layer, where that is usual: then it stands for whatever is the last."""
     low, high = control.ends(of)
+    if control.at and low == high:  # nothing to choose from
+        return default
     kind = float if control.at or isinstance(control.step, float) else int
     low, high, step = kind(low), kind(high), kind(control.step)
     if kind is int:

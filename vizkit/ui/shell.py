@@ -37,7 +37,11 @@ PAGES = {
             "Convolution",
             "The networks that transformers are compared with: kernels, norms, activations.",
         ),
-        ("architecture", "Architecture", "The model as a flow of blocks, and its parts in code."),
+        (
+            "architecture",
+            "Architecture",
+            "The whole network as one picture, with the map of every block.",
+        ),
     ],
     "Evidence": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),

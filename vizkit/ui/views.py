@@ -67,8 +67,9 @@ class Page:
             raise NothingShownError
         if len(self.subjects) == 1:
             return self.subjects[0]
-        of = {each.source: each for each in self.subjects}
-        keep_valid("focus", of, self.subjects[0].source)
+        first = sorted(self.subjects, key=lambda each: each.source not in self.chosen)  # before those shown beside them
+        of = {each.source: each for each in first}
+        keep_valid("focus", of, first[0].source)
         return of[_choose("Model", "focus", tuple(of), marked)]
 
 

@@ -130,9 +130,9 @@ class Control:
 
     def steps(self, of: Subjects) -> list[int | float]:
         """All its values, in order: of one that is played."""
-        if self.at:
-            return [*self.at]
         low, high = self.ends(of)
+        if self.at:
+            return [each for each in self.at if low <= each <= high]
         return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
 
 

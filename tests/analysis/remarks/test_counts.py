@@ -1,5 +1,6 @@
 """Tokens, filters, vectors, multiply–adds and maps beside one another, by hand."""
 
+import numpy as np
 import torch
 
 from vizkit.analysis.remarks import compute, maps, patches
@@ -79,9 +80,7 @@ def test_outliers():
     assert patches.outliers(torch.ones(3), 0, 4) is None
 
 
-def test_parameters_and_savings():
-    assert compute.by_part(3, 6, 10, "parameters") == "60 % of the parameters are in MLPs."
-    assert compute.by_part(3, 4, 10, "parameters") is None
+def test_savings():
     assert compute.saved(25, 100, "multiply–adds", "the plain ViT") == (
         "This model saves 75 % of the multiply–adds of the plain ViT."
     )
@@ -136,24 +135,26 @@ def test_what_is_left_without_the_brightest():
     )
 
 
-def test_the_stream_grows():
-    start = torch.tensor([[3.0, 4.0], [0.0, 5.0]])  # both of length 5
-    said = patches.grown(start, 2 * start, 6)
-    assert said == ("6 blocks, each of which adds to the tokens, make them longer: their mean norm goes from 5 to 10.")
-    assert "shorter" in patches.grown(start, start / 2, 6)
-    assert patches.grown(start, 1.4 * start, 6) is None
-
-
-def test_tokens_grow_longer_or_shorter_from_half_as_much_on():
-    three = torch.tensor([[3.0, 0.0]])
-    assert patches.grown(three, three / 3 * 2, 1) == (
-        "The block makes the tokens shorter: their mean norm goes from 3 to 2."
+def test_where_attention_gathers():
+    even, gathered = np.full((2, 2), 0.2), np.array([[0.7, 0.1], [0.1, 0.1]])
+    said = compute.gathers("A", {"block 1": np.array([[0.2, 0.1], [0.05, 0.05]]), "block 2": gathered})
+    assert said == (
+        "In A the most attended patch receives 2 times an equal share in block 1 and 2.8 times in block 2, where "
+        "attention gathers most."
     )
-    longer = patches.grown(three / 12, three / 8, 1)  # ¼ and ⅜: half as much again
-    assert longer is not None
-    assert longer.startswith("The block makes the tokens longer: their mean norm goes from 0.25 to 0.375.")
-    assert patches.grown(three, three, 2) is None
-    assert patches.grown(0 * three, three, 2) is None
+    assert compute.gathers("A", {"block 1": gathered, "block 2": even}).endswith(
+        "2.8 times an equal share in block 1, and no patch receives more in a later block."
+    )
+    assert compute.gathers("A", {"block 1": even}) == (
+        "In A attention is spread evenly: no patch receives more than 1 times an equal share."
+    )
+
+
+def test_the_strongest_place():
+    assert compute.strongest("A", {"stem": np.array([[1.0, 3.0]]), "block 2": np.array([[1.0], [2.0]])}) == (
+        "In A the strongest place is 3 times as strong as the median one after stem, and 2 times after block 2, on "
+        "2 × 1 places."
+    )
 
 
 def test_several_of_them_and_the_numbers_behind_the_words():

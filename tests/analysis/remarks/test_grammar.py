@@ -254,8 +254,15 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for p in SHARES
         for trained in (True, False)
     ),
-    compute.by_part: lambda: (
-        compute.by_part(a, m, total, "parameters") for a, m, total in product((0, 1, 600, 998), (0, 2), (1, 1000, 1001))
+    compute.gathers: lambda: (
+        compute.gathers(
+            "ViT", {"block 1": row_of(p, 36).view(6, 6).numpy(), "block 2": row_of(q, 36).view(6, 6).numpy()}
+        )
+        for p, q in product(SHARES, SHARES)
+    ),
+    compute.strongest: lambda: (
+        compute.strongest("CNN", {"block 1": row_of(p, 36).view(6, 6).numpy(), "block 2": np.ones((1, 2))})
+        for p in SHARES
     ),
     compute.lost: lambda: (
         compute.lost((count, 0.8), (max(count // 2, 1), share), part)
@@ -597,10 +604,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     patches.outliers: lambda: (
         patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
-    ),
-    patches.grown: lambda: (
-        patches.grown(torch.ones(3, 4), factor * torch.ones(3, 4), blocks)
-        for factor, blocks in product((0.001, 1.0, 8.0), COUNTS)
     ),
     places.on_object: lambda: (
         places.on_object(row_of(p, 36).view(6, 6), covering(area), "the map") for p, area in product(SHARES, SHARES)

@@ -23,13 +23,12 @@ VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn
 OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
 VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_bias": (["window-attention"], [SWIN, ("digits_swin", "digit 3")]),
-    "vizkit_block": (["drawn-block"], [VIT, SWIN]),
-    "vizkit_code": (["vit-from-parts"], [VIT, OTHER_DIGIT]),
+    "vizkit_block": (["flow"], [VIT, SWIN]),
     "vizkit_compare": (["compare-predictions"], [VIT, OTHER_DIGIT]),
     "vizkit_cut": (["cut"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_evaluated": (["data-map", "evaluation"], [VIT, SWIN]),
     "vizkit_feature_maps": (["feature-maps"], [CNN, VIT, OTHER_DIGIT]),
-    "vizkit_flow": (["flow"], [VIT, SWIN]),
+    "vizkit_flow": (["flow"], [VIT, SWIN, CNN]),
     "vizkit_heads": (["walk-through", "explore"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_look": (["explore", "swin-stages", "rollout", "token-norms", "steer"], [VIT, OTHER_DIGIT, SWIN, INSECT]),
     "vizkit_matrix": (["walk-through"], [VIT, OTHER_DIGIT, SWIN]),
@@ -37,6 +36,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_panels": (["boxes", "decoder", "matching", "encoder", "segments"], [NO_MODEL]),
     "vizkit_points": (["data-map"], [VIT, SWIN]),
     "vizkit_predict": (["masks"], [NO_MODEL]),
+    "vizkit_products": (["flow"], [VIT, SWIN]),
     "vizkit_race": (["trust"], [VIT]),
     "vizkit_slide": (["slide"], [VIT, INSECT]),
     "vizkit_strips": (["word-steps", "words-to-patches"], [VIT, OTHER_DIGIT]),

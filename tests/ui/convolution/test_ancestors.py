@@ -17,8 +17,8 @@ OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pix
     ("relevance", {"cam_layer": "stage 3 · 28 × 28 cells"}, "Grad-CAM"),
     (
         "architecture",
-        {"architecture_view": "Flow"},
-        "The costliest of 14 blocks is layer1.0: 13 % of all multiply–adds.",
+        {},
+        "times as strong as the median one after",
     ),
     (
         "convolution",
@@ -38,8 +38,8 @@ SMALL = [  # the same of the other two, at 64 pixels
     (
         ALEXNET,
         "architecture",
-        {"architecture_view": "Flow"},
-        "The costliest of 19 blocks is classifier.1: 38 % of all multiply–adds.",
+        {},
+        "times as strong as the median one after",
     ),
     (ALEXNET, "compare", {}, "A row is an image"),
     (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
@@ -52,8 +52,8 @@ SMALL = [  # the same of the other two, at 64 pixels
     (
         VGG,
         "architecture",
-        {"architecture_view": "Flow"},
-        "The costliest of 37 blocks is features.2: 11 % of all multiply–adds.",
+        {},
+        "times as strong as the median one after",
     ),
     (VGG, "convolution", {"convolution_view": "Feature maps", "maps_layer": "13"}, "The shares sum to"),
     (VGG, "convolution", {"convolution_view": "Receptive field"}, "Field 212 px"),

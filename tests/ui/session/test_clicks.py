@@ -21,9 +21,9 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_transfer": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},
+    "vizkit_products": lambda data: {"point": POINT},
     "vizkit_order": lambda data: {"swaps": "1-6"},
     "vizkit_block": lambda data: {"part": "query"},
-    "vizkit_code": lambda data: {"line": data["made"][0]["line"]},
     "vizkit_bias": lambda data: {"pair": [2, 3], "head": 2},
     "vizkit_switches": lambda data: {
         "switched": {
@@ -45,6 +45,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
 }
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
     "vizkit_tiles": lambda data: ("pick", len(data["maps"]) - 1 if data["chosen"] == 0 else 0),
+    "vizkit_flow": lambda data: ("block", [data["model"], 1]),
     "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
     "vizkit_withstands": lambda data: ("level", 5),
     "vizkit_scrubber": lambda data: ("step", data["values"][-1 if data["value"] == data["values"][0] else 0]),
@@ -52,7 +53,6 @@ TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
 }
 NOT_CLICKED = {
     "vizkit_copy_link",
-    "vizkit_flow",  # nothing
     "vizkit_evaluated",  # goes to another page
     "vizkit_lesson_memory",  # nothing: it tells what the browser kept
     "vizkit_swipe",  # the bar between two pictures stays where it is let go

@@ -243,7 +243,7 @@ CHIPS = [
     ("compare", {"compare_view": "Robustness"}),
     ("swin", {"swin_view": "Switched off"}),
     ("positions", {"positions_view": "Shuffle"}),
-    ("architecture", {"architecture_view": "From parts", "parts": "6 · whole model"}),
+    ("architecture", {}),
     ("distillation", {"distillation_view": "Temperature"}),
 ]
 

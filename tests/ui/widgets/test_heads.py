@@ -9,9 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.test_heads import folder
-from tests.ui.conftest import ROOT, VIT, at_rest, sent, texts
+from tests.ui.conftest import ROOT, VIT, at_rest, sent, sent_to, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import names, raced, small
+from vizkit.datasets import samples
 from vizkit.heads import HEADS, LIKENESS_IN_WORDS
 from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import Opened
@@ -196,8 +197,11 @@ def test_shuffled_patches_change_answers_in_their_own_unit(models):
 
 
 def test_the_parts_of_a_model_end_in_its_own_head(models):
-    test = opened(models, "architecture", "checkpoint:sigmoid", architecture_view="From parts", parts="6 · whole model")
-    assert "Of these logits the sigmoid makes" in texts(test)
+    test = opened(models, "architecture", "checkpoint:sigmoid")
+    (drawn,) = sent_to(test, "vizkit_flow")
+    shares = [answer["value"] for answer in drawn["answers"]]
+    logits = Subject(lambda: vizkit.load(models["checkpoint:sigmoid"]), samples.picture(PICTURE)).seen.logits
+    assert shares == [in_percent(share) for share in sorted(logits.sigmoid().tolist(), reverse=True)]
 
 
 def test_a_temperature_is_for_a_softmax(models):

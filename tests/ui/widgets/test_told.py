@@ -92,8 +92,9 @@ TELL = {
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
     "vizkit_panels": Told("detection", "Beside a classifier", {"pick": 3, "scene": 2}),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
-    "vizkit_block": Told("architecture", "Block", {"part": "query"}),
-    "vizkit_code": Told("architecture", "From parts", {"line": 12}),
+    "vizkit_block": Told("architecture", "Network", {"part": "query"}),
+    "vizkit_flow": Told("architecture", "Network", {"block": [1, 2], "point": [0.25, 0]}),
+    "vizkit_products": Told("architecture", "Network", {"point": [0.25, 0]}),
     "vizkit_bias": Told(
         "swin",
         "Window",
@@ -129,7 +130,7 @@ TELL = {
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
-SILENT = {"vizkit_flow", "vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
+SILENT = {"vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
 ELSEWHERE = {
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py

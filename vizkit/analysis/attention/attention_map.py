@@ -111,12 +111,19 @@ def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | N
     if attention.query.special:
         return attention_map(attention, attention.query.special[0], head).places
     heads = attention.weights.shape[1]
-    alone = torch.nn.functional.one_hot(torch.tensor(min(head, heads - 1)), heads).float()
-    queries = len(attention.query)
-    received = row_times(torch.full((queries,), 1 / queries), attention, alone)
-    rows, columns = attention.key.grid
-    first = len(attention.key.special)
-    return received[first : first + rows * columns].reshape(rows, columns)
+    return received(attention, torch.nn.functional.one_hot(torch.tensor(min(head, heads - 1)), heads).float())
+
+
+def received(
+    attention: Attention, head_weights: Float[Tensor, " head"] | None = None
+) -> Float[Tensor, "row column"] | None:
+    """How much attention every place gets from all queries on average, special ones too: shares of the whole, of which
+    special tokens have the rest. In the mean of the heads, or their weighted sum. None where keys have no place."""
+    if attention.key.grid is None:
+        return None
+    queries, first, (rows, columns) = len(attention.query), len(attention.key.special), attention.key.grid
+    every = row_times(torch.full((queries,), 1 / queries), attention, head_weights)
+    return every[first : first + rows * columns].reshape(rows, columns)
 
 
 def most_attended(trace: Trace) -> tuple[float, float] | None:

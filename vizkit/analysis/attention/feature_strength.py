@@ -13,3 +13,8 @@ def feature_strength(features: Features) -> Float[Tensor, "row column"]:
         raise NotApplicable("These features have no places in the image.")
     places = features.values[len(tokens.special) :]
     return places.norm(dim=1).unflatten(0, tokens.grid)
+
+
+def times_median(strength: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+    """How much stronger than the median place each one is, ≥ 0, so that layers and models can be compared."""
+    return strength / (float(strength.median()) or float(strength.mean()) or 1.0)

@@ -40,7 +40,7 @@ def along(at: Sequence[float], values: Float[Tensor, "at label"], labels: Sequen
     ends = percent(high) if percent(low) == percent(high) else f"{percent(low)} to {percent(high)}"
     if high - low > HARDLY:
         return f"{name} moves the answer but does not change it: “{labels[first]}” with {ends}."
-    return f"{name} hardly matters for this picture: {span} the answer stays “{labels[first]}”, with {ends}."
+    return f"{name} hardly matters for this image: {span} the answer stays “{labels[first]}”, with {ends}."
 
 
 def agreement(firsts: Sequence[Mapping[str, str]]) -> str | None:

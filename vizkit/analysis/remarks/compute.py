@@ -2,20 +2,14 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import begun, counted, percent
+from vizkit.analysis.remarks.remark import counted, percent
 
 SAVED = 0.02
-
-
-def by_part(attention: int, mlp: int, total: int, what: str) -> str | None:
-    """`what`: of what these are counts ("parameters"). None where neither is half."""
-    name, count = max((("attention", attention), ("MLPs", mlp)), key=lambda pair: pair[1])
-    if not total or count / total < 0.5:
-        return None
-    return f"{begun(percent(count / total))} of the {what} are in {name}."
+EVEN = 1.5  # times an equal share
 
 
 def saved(own: int, other: int, what: str, instead: str, who: str = "This model") -> str | None:
@@ -28,16 +22,16 @@ def saved(own: int, other: int, what: str, instead: str, who: str = "This model"
 
 
 def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, float, float] | None = None) -> str:
-    """How many tokens, and the share of a picture's contrast that they keep. `part`: a thing in the picture, and how
-    much of a token it fills at most, of the first ones and of the last."""
+    """How many tokens, and the share of an image's contrast that the mean colours of their areas keep. `part`: a thing
+    in the image, and how much of a token's area it fills at most, of the first ones and of the last."""
     (tokens, kept), (fewer, left) = first, last
-    here, then = begun(percent(kept)), percent(left)
-    words = f"{here} of the picture's contrast is left in {counted(tokens, 'token')}, {then} in the last {fewer:,}"
+    words = (
+        f"{counted(tokens, 'token')} become {fewer:,}: the mean colours of their areas keep {percent(kept)} of the "
+        f"image's contrast, then {percent(left)}, while the vectors may hold more"
+    )
     if part is not None:
         name, most, now = part
-        words += (
-            f"; what tells the class ({name}) fills {percent(most)} of a token where it is most, then {percent(now)}"
-        )
+        words += f"; what tells the class ({name}) fills {percent(most)} of an area at most, then {percent(now)}"
     return f"{words}."
 
 
@@ -64,6 +58,30 @@ def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> s
     times = costs[best] / costs[least]
     words = f"for {times:.1f} times the {what} of {least}, which is right on {right[least]}"
     return f"{best} is right most often, on {right[best]} of the test images, {words}."
+
+
+def gathers(name: str, maps: Mapping[str, Float[np.ndarray, "row column"]]) -> str:
+    """Of a model the blocks with the attention that each patch receives, in order: where one patch receives most."""
+    times = {block: float(each.max() / (each.mean() or 1.0)) for block, each in maps.items()}
+    first, most = next(iter(times)), max(times, key=lambda block: times[block])
+    if times[most] < EVEN:
+        return (
+            f"In {name} attention is spread evenly: no patch receives more than {times[most]:.2g} times an equal share."
+        )
+    begun = f"In {name} the most attended patch receives {times[first]:.2g} times an equal share in {first}"
+    if most == first:
+        return f"{begun}, and no patch receives more in a later block." if len(times) > 1 else f"{begun}."
+    return f"{begun} and {times[most]:.2g} times in {most}, where attention gathers most."
+
+
+def strongest(name: str, maps: Mapping[str, Float[np.ndarray, "row column"]]) -> str:
+    """Of a model the blocks with how often the median length the vector of each place is long, in order."""
+    (first, one), (last, other) = (list(maps.items())[end] for end in (0, -1))
+    rows, columns = other.shape
+    return (
+        f"In {name} the strongest place is {one.max():.2g} times as strong as the median one after {first}, and "
+        f"{other.max():.2g} times after {last}, on {rows} × {columns} places."
+    )
 
 
 def adds(

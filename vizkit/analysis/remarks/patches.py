@@ -119,15 +119,3 @@ def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> str | 
         f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
         f"{times:.1f} times as long as the median."
     )
-
-
-def grown(embedded: Float[Tensor, "token dim"], after: Float[Tensor, "token dim"], blocks: int) -> str | None:
-    """The mean length of the tokens in front of the first block and behind the last; None where it is much the same."""
-    first, last = (float(each.norm(dim=-1).mean()) for each in (embedded, after))
-    if first <= 0 or 1 / GROWN < last / first < GROWN:
-        return None
-    how = "longer" if last > first else "shorter"
-    who = (
-        f"{blocks} blocks, each of which adds to the tokens, make them" if blocks > 1 else "The block makes the tokens"
-    )
-    return f"{who} {how}: their mean norm goes from {first:.3g} to {last:.3g}."

@@ -104,11 +104,6 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
-    "vizkit_code": Script(
-        "<div class='code'><pre></pre><div><output aria-live='polite'></output><div class='all'></div></div></div>\n",
-        _ARCHITECTURE / "code.css",
-        (_ARCHITECTURE / "code.js",),
-    ),
     "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (SHORT, _COMPARE / "answers.js")),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (NEWS, _COMPARE / "withstands.js")),
     "vizkit_evaluated": Script(
@@ -116,7 +111,17 @@ SCRIPTS = {
         _HERE / "evaluated" / "evaluated.css",
         (_HERE / "evaluated" / "evaluated.js",),
     ),
-    "vizkit_flow": Script("<ol></ol>\n", _ARCHITECTURE / "flow.css", (_ARCHITECTURE / "flow.js",)),
+    "vizkit_flow": Script(
+        "<section><ol></ol><div class='bars'></div><output aria-live='polite'></output></section>\n",
+        _ARCHITECTURE / "flow.css",
+        (*_SCALED, _ARCHITECTURE / "flow.js"),
+    ),
+    "vizkit_products": Script(
+        "<section><canvas class='cells' tabindex='0' role='application'></canvas><canvas class='photo'></canvas>"
+        "<canvas class='bars'></canvas><output aria-live='polite'></output></section>\n",
+        _ARCHITECTURE / "products.css",
+        (SHORT, _ARCHITECTURE / "products.js"),
+    ),
     "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, NEWS, _ENLARGED / "transfer.js")),
     "vizkit_panels": Script(
         "<div class='panels'><div class='row'></div><output class='says' aria-live='polite'></output>"

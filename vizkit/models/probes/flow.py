@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
+import torch
 from torch import Tensor, nn
 
 from vizkit.models.families import family
@@ -72,6 +72,24 @@ def flow(loaded: Loaded) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+@torch.no_grad()
+def strengths(loaded: Loaded, pixels: Tensor) -> dict[str, Tensor]:
+    """By the paths of `flow` how long the vectors are that leave a block on this image, (1, channel, height, width):
+    (token,), or (row, column) of a map. Of several streams the last, as in `flow`; blocks that give neither are left
+    out. Of a block that runs twice what it gave at first."""
+    lengths: dict[str, Tensor] = {}
+    last = getattr(family(loaded.model), "CHANNELS_LAST", False)
+
+    def see(path: str, _: tuple, out: object) -> None:
+        value = out[-1] if isinstance(out, tuple | list) and out else out
+        if path in lengths or not isinstance(value, Tensor) or value.dim() not in (3, 4) or len(value) != 1:
+            return
+        lengths[path] = value[0].float().norm(dim=-1 if value.dim() == 3 or last else 0).cpu()
+
+    watched(loaded.model, [path for path, _ in blocks(loaded.model)], see)(pixels.to(loaded.device, loaded.dtype))
+    return lengths
+
+
 def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> nn.Module:
     """A second model that shares all weights and tells what passes through some modules. The first stays without
     hooks: other sessions may be running it."""
@@ -129,56 +147,3 @@ def tokens_in(shape: Shape, image: Shape) -> tuple[int, str] | None:
     if channels_first == channels_last:  # as many channels as rows, or words in patches
         return None
     return (shape[1] * shape[2] if channels_first else shape[0] * shape[1]), "places"
-
-
-# ---- neighbours that do the same to the same shapes stand for each other ---------------------------------------------
-@dataclass(frozen=True)
-class Group:
-    """Equal blocks that follow each other. Costs and parameters are those of all of them."""
-
-    steps: tuple[Step, ...]
-
-    @property
-    def first(self) -> Step:
-        return self.steps[0]
-
-    @property
-    def multiply_adds(self) -> int:
-        return sum(step.multiply_adds for step in self.steps)
-
-    @property
-    def attention_multiply_adds(self) -> int:
-        return sum(step.attention_multiply_adds for step in self.steps)
-
-    @property
-    def parameters(self) -> int:
-        return sum(step.parameters for step in self.steps)
-
-
-def folded(steps: tuple[Step, ...]) -> tuple[Group, ...]:
-    """Equal in kind, shapes, cost, parameters and calls; the paths and the weights differ."""
-
-    def alike(step: Step) -> tuple:
-        return (
-            step.kind,
-            step.shapes_in,
-            step.shapes_out,
-            step.multiply_adds,
-            step.attention_multiply_adds,
-            step.parameters,
-            step.calls,
-        )
-
-    return tuple(Group(tuple(group)) for _, group in groupby(steps, alike))
-
-
-def unfolded(steps: tuple[Step, ...]) -> tuple[Group, ...]:
-    return tuple(Group((step,)) for step in steps)
-
-
-def changed_between(before: Step, after: Step) -> tuple[Shape, Shape] | None:
-    """(what left, what enters) where something outside of blocks happened on the way, such as a class token that was
-    added or tokens that were averaged; None where one is the other. Of several tensors the last counts, as a TNT's
-    patches do."""
-    left, enters = before.shapes_out[-1:], after.shapes_in[-1:]
-    return None if left == enters or not left or not enters else (left[0], enters[0])

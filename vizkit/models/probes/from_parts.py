@@ -3,11 +3,7 @@
 timm's ViTs are rebuilt from our parts with their own weights, so that the code that is read is the code that runs.
 """
 
-import inspect
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -20,8 +16,6 @@ from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.probes.flow import watched
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
-
-"""Of the largest logit; what another order of additions leaves."""
 
 
 @dataclass(frozen=True)
@@ -44,59 +38,6 @@ class Inside:
     embedded: Float[Tensor, "token dim"]
     logits: Float[Tensor, " label"]
     logit_error: float
-
-
-@dataclass(frozen=True)
-class Made:
-    """A tensor of a line of code, without the image axis. `line`: from 1 in the source as `inspect` gives it; `name`:
-    as the code calls it, "return" for what a function gives back."""
-
-    line: int
-    name: str
-    values: Tensor
-
-
-@torch.no_grad()
-def made_by_lines(run: Callable[[], Any], shown: type | Callable[..., Any]) -> list[Made]:
-    """What every line of `shown`, a class or a function, makes while `run` runs, in the order of the pass; a function
-    that is called several times as it is called first. The code itself is watched: none of it is written twice.
-    """
-    shown = inspect.unwrap(shown)
-    lines, start = inspect.getsourcelines(shown)
-    file, seen, found = inspect.getsourcefile(shown), set[CodeType](), list[Made]()
-
-    def kept(line: int, name: str, value: object) -> None:
-        if isinstance(value, Tensor) and value.dim() > 1:
-            found.append(Made(line - start + 1, name, value[0].detach().float().cpu()))
-
-    def watch(frame: FrameType, event: str, _: Any) -> Any:
-        code = frame.f_code
-        own = code.co_filename == file and start <= code.co_firstlineno < start + len(lines)
-        if event != "call" or not own or code in seen or code.co_name.startswith("<"):
-            return None
-        seen.add(code)
-        at, before = code.co_firstlineno, dict[str, object]()
-
-        def step(frame: FrameType, event: str, returned: Any) -> Any:
-            nonlocal at, before
-            now = dict(frame.f_locals)
-            for name in now:
-                if now[name] is not before.get(name):
-                    kept(at, name, now[name])
-            at, before = frame.f_lineno, now
-            if event == "return":
-                kept(at, "return", returned)
-            return step
-
-        return step
-
-    others = sys.gettrace()
-    sys.settrace(watch)
-    try:
-        run()
-    finally:
-        sys.settrace(others)
-    return found
 
 
 @torch.no_grad()

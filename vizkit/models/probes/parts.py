@@ -90,7 +90,7 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
     """All groups of one layer as they were computed, and its weights with the ids of their tokens."""
     layer_at = getattr(family(loaded.model), "layer_at", None)
     if layer_at is None:
-        raise NotApplicable(f"The walk-through is made for ViT and Swin; {loaded.name} is built differently.")
+        raise NotApplicable(f"Only layers of a ViT or a Swin are taken apart; {loaded.name} is built differently.")
     watcher = Watcher(loaded.model, layer_index)
     try:
         with torch.no_grad(), watcher:

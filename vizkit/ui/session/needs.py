@@ -75,7 +75,6 @@ NEEDS = {
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
     "vit": family("vit", "a ViT", *VITS),
     "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),
-    "tnt": family("tnt", "a TNT", "random:tnt_s_patch16_224", "tnt_s_patch16_224"),
     "dual_scale": family(
         "dual_scale", "a dual-scale ViT", "bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"
     ),

@@ -1,45 +1,46 @@
-"""Block: one block of a transformer drawn as boxes and arrows, each with its tensor of this very image."""
+"""One block of a transformer drawn as boxes and arrows, each with its tensor of this very image."""
 
+import inspect
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vizkit.analysis.remarks.compute import adds
 from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, marks
-from vizkit.figure.canvas.rows import Rows
+from vizkit.figure.canvas.rows import Rows, cell_box, text64
 from vizkit.figure.numbers import limit_of, squares
 from vizkit.figure.saved.plate import Mark
-from vizkit.figure.scales import robust
-from vizkit.geometry import id_at, name_of
+from vizkit.figure.scales import Scale, robust
+from vizkit.geometry import Box as Xyxy
+from vizkit.geometry import cell_of, id_at, name_of
 from vizkit.image import data_url
-from vizkit.models.families import family
+from vizkit.models import family_of
 from vizkit.models.probes.block_parts import BlockParts, block_parts
-from vizkit.traces import NotApplicable
-from vizkit.views.architecture.from_parts import FromParts, spread
+from vizkit.traces import NotApplicable, Tokens
+from vizkit.views.architecture.boxes import Box
+from vizkit.views.architecture.tnt import words_and_patches
 from vizkit.views.blocks import (
     Block,
     Canvas,
+    Code,
     Formula,
     Heading,
     Line,
-    Link,
     Map,
-    Numbers,
     Paper,
+    Part,
     Picture,
-    Proof,
     Said,
     side_by_side,
 )
-from vizkit.views.controls import choice, layer, most_heads, number
 from vizkit.views.rows_of import rows_for_browser
 from vizkit.views.rules import one_of
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
 
 WIDE, PHONE = (800.0, 110.0), (340.0, 58.0)  # a line, and how high a tensor is drawn
 PARTS = {  # its title, its formula, what it is
@@ -61,72 +62,50 @@ PARTS = {  # its title, its formula, what it is
     "leaving": ("X″", r"X'' = X' + \mathrm{MLP}", "The tokens that leave the block."),
 }
 SQUARE, OF_A_HEAD = ("scores", "weights"), ("query", "key", "value", "scores", "weights")
-CODE = {  # where a part stands in the code of a ViT
-    **dict.fromkeys((*OF_A_HEAD, "heads", "attention"), "attention"),
-    **dict.fromkeys(("hidden", "mlp"), "MLP"),
-    **dict.fromkeys(("tokens", "norm", "sum", "norm2", "leaving"), "block"),
-}
 MASKED = -50.0  # Swin adds −100 to pairs of two regions
 TENSOR_PX = 520
 
 
-class DrawnBlock(View):
-    """One block, drawn: from tokens over norm, Q, K, V, scores, softmax and MLP back to the residual stream, each with
-    its tensor of this image."""
+def opened(of: Subject, box: Box, scale: Scale, head: int, part: str) -> Iterator[Block]:
+    """A block of the network with its tensors of this image; of one without attention its map. `head` from 1."""
+    yield Heading(f"{box.title.capitalize()} of {of.name}")
+    if box.layer is None:
+        yield from without_attention(of, box, scale)
+    elif family_of(of.loaded.model) == "tnt":
+        yield from words_and_patches(of, box.layer)
+    else:
+        yield Part(lambda: with_attention(of, box.layer or 0, head, part))
 
-    block: int | None = layer("Block", "Which one is drawn.", key="layer", runs=True)
-    head: int = number("Head", 1, most_heads, 1, "Whose Q, K, V, scores and softmax are drawn.", key="block_head")
-    part: str = choice(
-        "Part",
-        tuple(PARTS),
-        "Which one is opened.",
-        default="weights",
-        words={name: title for name, (title, _, _) in PARTS.items()} | {"norm2": "norm of X′", "scaled2": "scaled MLP"},
-        key="block_part",
-        inside=True,
+
+def without_attention(of: Subject, box: Box, scale: Scale) -> Iterator[Block]:
+    code = list(code_of(of.loaded.model.get_submodule(box.step.path)))
+    if box.places is None:
+        yield from code
+        return
+    rows = Rows(box.places.reshape(1, -1), box.places.shape, query_ids=np.array([0]), scale=scale, kind="features")
+    yield side_by_side(Map(rows, of.asked, "Strength of the places in", "times the median", of=of, room=False), code)
+
+
+def with_attention(of: Subject, index: int, head: int, part: str) -> Iterator[Block]:
+    parts = taken_apart(of, index)
+    head = min(head, len(parts.attention.weights)) - 1
+    tensors = tensors_of(parts, head)
+    part = part if part in tensors else "weights"
+    nodes = list(nodes_of(tensors))
+    wide, narrow = (placed(nodes, *size) for size in (WIDE, PHONE))
+    yield Said(sentence(tensors, index + 1))
+    if (count := len(of.layers[index].query_ids)) > 1:
+        yield Line(f"Of window {window_of(of, index) + 1} of {count}, which holds the patch under the cursor.")
+    drawn = Canvas(
+        "vizkit_block",
+        {"nodes": [packed(each) for each in nodes], "diagrams": [sent(wide), sent(narrow)], "part": part},
+        f"Block {index + 1} of {of.name} as boxes and arrows",
+        {"part": (one_of(list(PARTS)), "part")},
+        (Paper(partial(on_paper, nodes, part)),),
     )
-
-    alone: ClassVar = True
-    how: ClassVar = How(
-        "Follow the arrows from the tokens on the left; the thick line is the residual stream, to which attention and "
-        "MLP only add. A box is a tensor of this image: a line of it is a token, a column a channel, blue is below "
-        "zero, white zero, red above, each on a scale of its own: 99 of 100 of its numbers lie within the strongest "
-        "colours. Boxes are as large as their tensors: a token is equally high everywhere, a channel equally wide. "
-        "Click a box to open it.",
-        r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X'))",
-        "which of the numbers matter for the answer.",
-        "Dosovitskiy et al. 2020, eq. 2 and 3; Vaswani et al. 2017, eq. 1",
-    )
-
-    def title(self, of: Subject) -> str:
-        return f"Block {self.number(of) + 1} of {of.depth}, head {self.head}"
-
-    def number(self, of: Subject) -> int:
-        """From 0."""
-        return min(self.block or of.depth, of.depth) - 1
-
-    def show(self, of: Subject) -> Iterator[Block]:
-        parts, index = taken_apart(of, self.number(of)), self.number(of)
-        head = min(self.head, len(parts.attention.weights)) - 1
-        tensors = tensors_of(parts, head)
-        part = self.part if self.part in tensors else "weights"
-        nodes = list(nodes_of(tensors))
-        wide, narrow = (placed(nodes, *size) for size in (WIDE, PHONE))
-        yield Said(sentence(tensors, index + 1))
-        if (count := len(of.layers[index].query_ids)) > 1:
-            yield Line(f"Of window {window_of(of, index) + 1} of {count}, which holds the patch under the cursor.")
-        drawn = Canvas(
-            "vizkit_block",
-            {"nodes": [packed(each) for each in nodes], "diagrams": [sent(wide), sent(narrow)], "part": part},
-            f"Block {index + 1} of {of.name} as boxes and arrows",
-            {"part": (one_of(list(PARTS)), "part")},
-            (Paper(partial(on_paper, nodes, part)),),
-        )
-        over = list(over_picture(of, parts, tensors[part], part))
-        yield side_by_side(drawn, over, widths=(3, 1.2)) if over else drawn
-        yield from opened(of, tensors[part], part, index + 1, head)
-        yield Proof(of.seen)
-        yield Numbers(partial(arrays, tensors))
+    over = list(over_picture(of, parts, tensors[part], part))
+    yield side_by_side(drawn, over, widths=(3, 1.2)) if over else drawn
+    yield from tensor(of, parts, tensors[part], part, head)
 
 
 def sentence(tensors: dict[str, Tensor], number: int) -> str:
@@ -232,18 +211,77 @@ def sent(drawn: Diagram) -> dict[str, Any]:
 
 
 # ---- the opened part -------------------------------------------------------------------------------------------------
-def opened(of: Subject, values: Tensor, part: str, number: int, head: int) -> Iterator[Block]:
-    """The tensor itself, what it is, and where its code stands."""
+def tensor(of: Subject, parts: BlockParts, values: Tensor, part: str, head: int) -> Iterator[Block]:
+    """The opened tensor itself, what it is, and the model's own code for it."""
     title, formula, words = PARTS[part]
     whose = f" of head {head + 1}" if part in OF_A_HEAD else ""
     axes, shape = "query × key" if part in SQUARE else "token × channel", " × ".join(f"{n:,}" for n in values.shape)
     drawn = plain(values)
-    picture = squares(drawn, TENSOR_PX)
-    said: list[Block] = [Heading(f"{title}{whose}: {axes}, {shape}"), Line(words), Formula(formula)]
-    if part in CODE and family(of.loaded.model).TITLE == "ViT":
-        said.append(Link("The code of this part", FromParts(block=number, part=CODE[part])))
     caption = f"{spread(values[values.isfinite()])}; blue below 0, red above, strongest from ±{limit_of(drawn):.3g}"
-    yield side_by_side(said, Picture(picture, f"{title}, {shape} numbers", caption, picture.shape[1] / 1000))
+    yield Heading(f"{title}{whose}: {axes}, {shape}")
+    said = [Line(words), Formula(formula), *code_of(module_of(of, parts, part))]
+    pixels = squares(drawn, TENSOR_PX)
+    picture = Picture(pixels, f"{title}, {shape} numbers", caption, pixels.shape[1] / 1000)
+    yield side_by_side(products(of, parts, head, picture) if part in SQUARE else picture, said)
+
+
+def products(of: Subject, parts: BlockParts, head: int, picture: Picture) -> Iterator[Block]:
+    """The matrix (query, key), of which every cell tells its products."""
+    part = parts.attention
+    bias = None if part.bias is None else part.bias[head].nan_to_num(neginf=-math.inf)
+    data = {
+        "picture": data_url(picture.rgb),
+        "query": packed_floats(part.query[head]),
+        "key": packed_floats(part.key[head]),
+        "weights": packed_floats(part.weights[head]),
+        "bias": None if bias is None else packed_floats(bias),
+        "scale": float(part.scale[head]),
+        "channels": part.query.shape[-1],
+        "queries": names_of(part.tokens, part.query_ids),
+        "keys": names_of(part.key_tokens, part.key_ids),
+    }
+    yield Canvas("vizkit_products", data, f"{picture.alt} of {of.name}", still=(picture,), of=of)
+    yield Line(picture.caption)
+
+
+def packed_floats(values: Tensor) -> str:
+    return text64(values.numpy().astype("<f4"))
+
+
+def names_of(tokens: Tokens, ids: Tensor) -> list[tuple[str, Xyxy | None]]:
+    """Of each token its name, and where it lies in shares of what the model saw."""
+    grid = tokens.grid or (1, 1)
+    real = ((at, cell_of(tokens, at) if at >= 0 else None) for at in ids.tolist())
+    return [
+        (name_of(tokens, at) if at >= 0 else "padding", None if cell is None else cell_box(cell, grid))
+        for at, cell in real
+    ]
+
+
+def module_of(of: Subject, parts: BlockParts, part: str) -> nn.Module:
+    """Whose code makes this tensor."""
+    model, path = of.loaded.model, parts.attention.name
+    block = model.get_submodule(path.rpartition(".")[0])
+    if part in (*OF_A_HEAD, "heads", "attention"):
+        return model.get_submodule(path)
+    return block.get_submodule("mlp") if part in ("hidden", "mlp") else block
+
+
+def code_of(module: nn.Module) -> Iterator[Block]:
+    """Its own `forward`, as the model runs it; nothing where the source is not at hand."""
+    try:
+        code = inspect.cleandoc("\n" + inspect.getsource(type(module).forward))
+    except (OSError, TypeError):
+        return
+    yield Line(f"Its code: {type(module).__module__}.{type(module).__qualname__}")
+    yield Code(code)
+
+
+def spread(values: Tensor) -> str:
+    low, high = float(values.min()), float(values.max())
+    deviation = float(values.std()) if values.numel() > 1 else 0.0
+    digits = max(0, 2 - math.floor(math.log10(max(abs(low), abs(high), 1e-9))))
+    return f"from {low:.{digits}f} to {high:.{digits}f}, deviation {deviation:.{digits}f}".replace("-", "−")
 
 
 def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> Iterator[Block]:
@@ -256,7 +294,7 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
     if part == "weights":
         yield Heading(f"Softmax: what {name} attends to")
         rows = rows_for_browser(values, parts.attention)
-        yield Map(rows, of.asked, "A row of the softmax in", "weight of a key", room=False)
+        yield Map(rows, of.asked, "A row of the softmax in", "weight of a key", of=of, room=False)
     elif part == "scores":
         own = values[parts.attention.query_ids == token]  # rows differ by what no softmax sees, so each has its scale
         reached = own[own.isfinite() & (own > MASKED)]
@@ -275,7 +313,7 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
             robust([reached.numpy()]),
             "similarity",
         )
-        yield Map(rows, of.asked, "A row of the scores in", "score of a key", room=False)
+        yield Map(rows, of.asked, "A row of the scores in", "score of a key", of=of, room=False)
     else:
         own = parts.attention.query_ids
         lengths, ids = values.norm(dim=-1), own[own >= 0].numpy()
@@ -292,8 +330,14 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
             kind="features",
         )
         yield Heading(f"{PARTS[part][0]}: how long each token’s vector is")
-        yield Map(rows, of.asked, "Lengths of vectors in", "length of a token's vector", room=False)
+        yield Map(rows, of.asked, "Lengths of vectors in", "length of a token's vector", of=of, room=False)
 
 
-def arrays(tensors: dict[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: each.nan_to_num(neginf=-1e9).numpy() for name, each in tensors.items()}
+def arrays(of: Subject, box: Box, head: int) -> dict[str, np.ndarray]:
+    """By the names of PARTS; empty where this block has no such tensor."""
+    try:
+        parts = taken_apart(of, box.layer or 0) if box.layer is not None else None
+    except NotApplicable:
+        parts = None
+    found = tensors_of(parts, min(head, len(parts.attention.weights)) - 1) if parts else {}
+    return {name: found[name].nan_to_num(neginf=-1e9).numpy() if name in found else np.zeros(0) for name in PARTS}

@@ -1,8 +1,8 @@
-"""Dual-scale: one image cut twice, and one attention that mixes the scores of both cuts, at any α."""
+"""A dual-scale ViT: one image cut twice, and one attention that mixes the scores of both cuts, at any α."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,84 +34,53 @@ from vizkit.views.blocks import (
     Tiles,
     side_by_side,
 )
-from vizkit.views.controls import head, number
 from vizkit.views.explore import sentences
 from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
 
 ALPHAS = tuple(round(0.05 * step, 2) for step in range(21))
 MOST_TOKENS = 400  # of which the answers at all of them are computed
 
 
-class DualScale(View):
-    """Two grids on one image, and the merging of their scores."""
+def two_grids(of: Subject, alpha: float, head: int | None) -> Iterator[Block]:
+    """`alpha`: of the steps ALPHAS. `head` from 1, None for the mean."""
+    held, loaded, index = streams_of(of), of.loaded, None if head is None else head - 1
+    own, alpha, merging = held.alpha, exactly(alpha, held.alpha), dual(loaded).merge_block
+    every = [exactly(each, own) for each in ALPHAS] if len(held.tokens) <= MOST_TOKENS else sorted({0.0, own, 1.0})
+    answers = Answers.of(of, {each: logits_of(of, held, each) for each in (*every, alpha)}, own)
+    if answers:
+        yield Said(along(every, torch.stack([answers.shares[each] for each in every]), answers.labels, "α"))
+    attention, token = held.attention(alpha), id_at(held.tokens, of.asked) or 0
+    pair = partners(loaded, token)
 
-    alpha: float = number(
-        "α",
-        ALPHAS[0],
-        ALPHAS[-1],
-        0.5,
-        "1: the scores of the fine stream alone. 0: those of the coarse one. The step nearest to the model's own α is "
-        "that α exactly.",
-        at=ALPHAS,
-        plays=True,
-        key="dual_alpha",
+    def row(values: Tensor) -> np.ndarray:  # head key
+        chosen = values.mean(0) if index is None else values[min(index, len(values) - 1)]
+        return chosen.numpy().reshape(held.tokens.grid)
+
+    weights = {each: row(held.merged(each)[:, token].softmax(-1)) for each in dict.fromkeys((*every, alpha))}
+    rows = [row(each[:, token]) for each in (held.fine_scores, held.coarse_scores, held.merged(alpha))]
+    merged = (
+        Heading(f"Merged attention of block {merging}, {named(alpha, own)}"),
+        over_picture(of, attention, merging, index, "Merged attention of"),
     )
-    head: int | None = head(key="dual_head")
-
-    alone: ClassVar = True
-    how: ClassVar = How(
-        "The image is cut twice. Each coarse patch stands beside the fine ones inside it, both streams run through the "
-        "same blocks, and then one attention mixes their scores: at α = 1 only those of the fine stream count, at "
-        "α = 0 only those of the coarse one. The values, and so all detail, are the fine stream's at any α.",
-        r"S = \alpha\,S^{(\mathrm{fine})} + (1-\alpha)\,S^{(\mathrm{coarse})}, \quad "
-        r"S^{(p)} = \frac{Q^{(p)} {K^{(p)}}^\top}{\sqrt{d_k}}, \quad O = \mathrm{softmax}(S)\,V^{(\mathrm{fine})}",
-        "what a model would do that was trained with another α: the blocks after the merging only know their own.",
-        "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/dual_scale.py",
+    kind = "learned" if held.learned else "fixed in training"
+    words = f"The model’s own α is {own:.4f}, {kind}. A new α runs block {merging} and what follows it again."
+    beside = (
+        *((answers.bars(alpha, own),) if answers else ()),
+        Line(words),
+        tiles(rows, weights[alpha], alpha, pair),
     )
+    yield side_by_side(grids(of, pair), merged, beside, widths=(4, 4, 3))
+    if answers:
+        yield Answered(loaded)
+        yield Part(lambda: (answers.chart(every, own),))
+    yield Proof(of.seen)
+    kept = {"fine_scores": held.fine_scores, "coarse_scores": held.coarse_scores, "alphas": [alpha, own]}
+    yield Numbers(lambda: kept | {"attention": attention.weights[0], "logits": logits_of(of, held, alpha)})
 
-    def title(self, of: Subject) -> str:
-        return f"Two scales merged: {self.named(streams_of(of).alpha)}"
 
-    def named(self, own: float) -> str:
-        alpha = exactly(self.alpha, own)
-        return f"α = {alpha:.2f}{', the model’s own' * (alpha == own)}"
-
-    def show(self, of: Subject) -> Iterator[Block]:
-        held, loaded, index = streams_of(of), of.loaded, None if self.head is None else self.head - 1
-        own, alpha, merging = held.alpha, exactly(self.alpha, held.alpha), dual(loaded).merge_block
-        every = [exactly(each, own) for each in ALPHAS] if len(held.tokens) <= MOST_TOKENS else sorted({0.0, own, 1.0})
-        answers = Answers.of(of, {each: logits_of(of, held, each) for each in (*every, alpha)}, own)
-        if answers:
-            yield Said(along(every, torch.stack([answers.shares[each] for each in every]), answers.labels, "α"))
-        attention, token = held.attention(alpha), id_at(held.tokens, of.asked) or 0
-        pair = partners(loaded, token)
-
-        def row(values: Tensor) -> np.ndarray:  # head key
-            chosen = values.mean(0) if index is None else values[min(index, len(values) - 1)]
-            return chosen.numpy().reshape(held.tokens.grid)
-
-        weights = {each: row(held.merged(each)[:, token].softmax(-1)) for each in dict.fromkeys((*every, alpha))}
-        rows = [row(each[:, token]) for each in (held.fine_scores, held.coarse_scores, held.merged(alpha))]
-        merged = (
-            Heading(f"Merged attention of block {merging}, {self.named(own)}"),
-            over_picture(of, attention, merging, index, "Merged attention of"),
-        )
-        kind = "learned" if held.learned else "fixed in training"
-        words = f"The model’s own α is {own:.4f}, {kind}. A new α runs block {merging} and what follows it again."
-        beside = (
-            *((answers.bars(alpha, own),) if answers else ()),
-            Line(words),
-            tiles(rows, weights[alpha], alpha, pair),
-        )
-        yield side_by_side(grids(of, pair), merged, beside, widths=(4, 4, 3))
-        if answers:
-            yield Answered(loaded)
-            yield Part(lambda: (answers.chart(every, own),))
-        yield Proof(of.seen)
-        kept = {"fine_scores": held.fine_scores, "coarse_scores": held.coarse_scores, "alphas": [alpha, own]}
-        yield Numbers(lambda: kept | {"attention": attention.weights[0], "logits": logits_of(of, held, alpha)})
+def named(alpha: float, own: float) -> str:
+    return f"α = {alpha:.2f}{', the model’s own' * (alpha == own)}"
 
 
 def exactly(step: float, own: float) -> float:

@@ -1,8 +1,7 @@
-"""Gradual reduction: what is left of the image after each averaging of tokens, what is lost, and what that saves."""
+"""A gradual-reduction ViT: which areas its tokens stand for after each averaging, and what that saves."""
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from vizkit.views.architecture.counted import amount, share, steps_of, total
 from vizkit.views.blocks import Block, Chart, Heading, Map, Metrics, Numbers, Picture, Said, first_said, side_by_side
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
 
 CHARTS = {
     "Tokens by block": ("tokens", lambda step: step.tokens_in),
@@ -31,55 +29,35 @@ CHARTS = {
 }
 
 
-class GradualReduction(View):
-    """What is left of the image after each averaging of tokens."""
-
-    alone: ClassVar = True
-    overlays: ClassVar = False
-    how: ClassVar = How(
-        "Each picture is the image as coarsely as the blocks of that stage see it: one flat colour, the mean of its "
-        "pixels, for every token that is left. After the named blocks neighbours are averaged in pairs, by turns left "
-        "and right, above and below, so a token always stands for one rectangle; special tokens are not averaged. "
-        "Contrast is the variance of the pixels' colours; what lies inside of a token is lost.",
-        r"N \to \tfrac{N}{2}: \quad z'_{k} = \tfrac12\,(z_{2k-1} + z_{2k}), \qquad \text{attention costs } 2N^2D "
-        r"\to \tfrac14 \cdot 2N^2D",
-        "what a token knows: attention has already mixed in the rest of the image, and vectors are averaged, not "
-        "colours.",
-        "Badzohreh 2024, a thesis without code; where it is silent, our reading: see networks/gradual_reduction.py",
-    )
-
-    def title(self, of: Subject) -> str:
-        return "The image as fewer and fewer tokens"
-
-    def show(self, of: Subject) -> Iterator[Block]:
-        plain, seen = unreduced(of.loaded), of.seen_rgb
-        sets = token_sets(of.loaded.model, of.loaded.preprocessing.size_hw)  # of every block, and of the head
-        stages = list(dict.fromkeys(sets))
-        kept = {tokens: contrast(seen, tokens) for tokens in stages}
-        first, *_, last = ((prod(tokens.grid or ()), left) for tokens, left in kept.items())
-        yield Said(lost(first, last, thinnest(of, sets)))
-        asked = Map(grid_for_browser(sets[0]), of.asked, "Patches of", "", room=False)
-        columns = (stage(of, tokens, sets, kept[tokens]) for tokens in stages)
-        yield side_by_side((Heading("The image: click a patch"), asked), *columns)
-        counted = {"this model": steps_of(of), "nothing averaged: a plain ViT": steps_of(of, plain)}
-        own, other = map(total, counted.values())
-        yield Said(first_said(saved(own[0], other[0], "multiply–adds", "the plain ViT of the same weights")))
-        names = "Multiply–adds", "Products of attention, QKᵀ and weights · V"
-        shares = zip(names, own, other, strict=True)
-        parameters = ("Parameters", amount(of.loaded.parameters), "in both: none depends on the number of tokens")
-        yield Metrics((*((name, amount(a), f"{share(a, b)} of {amount(b)}") for name, a, b in shares), parameters))
-        blocks = {name: [step for step in each if step.path.startswith("blocks.")] for name, each in counted.items()}
-        yield side_by_side(*(by_block(blocks, title) for title in CHARTS))
-        yield Numbers(
-            lambda: (
-                {
-                    f"{model}, {title}": [*map(pick, steps)]
-                    for model, steps in blocks.items()
-                    for title, (_, pick) in CHARTS.items()
-                }
-                | {"contrast": [*kept.values()]}
-            )
+def fewer_tokens(of: Subject) -> Iterator[Block]:
+    plain, seen = unreduced(of.loaded), of.seen_rgb
+    sets = token_sets(of.loaded.model, of.loaded.preprocessing.size_hw)  # of every block, and of the head
+    stages = list(dict.fromkeys(sets))
+    kept = {tokens: contrast(seen, tokens) for tokens in stages}
+    first, *_, last = ((prod(tokens.grid or ()), left) for tokens, left in kept.items())
+    yield Said(lost(first, last, thinnest(of, sets)))
+    asked = Map(grid_for_browser(sets[0]), of.asked, "Patches of", "", room=False)
+    columns = (stage(of, tokens, sets, kept[tokens]) for tokens in stages)
+    yield side_by_side((Heading("The image: click a patch"), asked), *columns)
+    counted = {"this model": steps_of(of), "nothing averaged: a plain ViT": steps_of(of, plain)}
+    own, other = map(total, counted.values())
+    yield Said(first_said(saved(own[0], other[0], "multiply–adds", "the plain ViT of the same weights")))
+    names = "Multiply–adds", "Products of attention, QKᵀ and weights · V"
+    shares = zip(names, own, other, strict=True)
+    parameters = ("Parameters", amount(of.loaded.parameters), "in both: none depends on the number of tokens")
+    yield Metrics((*((name, amount(a), f"{share(a, b)} of {amount(b)}") for name, a, b in shares), parameters))
+    blocks = {name: [step for step in each if step.path.startswith("blocks.")] for name, each in counted.items()}
+    yield side_by_side(*(by_block(blocks, title) for title in CHARTS))
+    yield Numbers(
+        lambda: (
+            {
+                f"{model}, {title}": [*map(pick, steps)]
+                for model, steps in blocks.items()
+                for title, (_, pick) in CHARTS.items()
+            }
+            | {"contrast": [*kept.values()]}
         )
+    )
 
 
 def contrast(rgb: np.ndarray, tokens: Tokens) -> float:
@@ -112,7 +90,9 @@ def stage(of: Subject, tokens: Tokens, sets: Sequence[Tokens], left: float) -> I
     yield Heading(f"{f'After block {before}' if before else 'At first'}: {rows * columns}{special}")
     size = f"{tokens.stride * tokens.aspect:g} × {tokens.stride:g}"
     seen_by = who(before, sets.count(tokens), depth)
-    words = f"{rows} × {columns} tokens of {size} pixels · {seen_by} · {in_percent(left)} of the contrast"
+    words = (
+        f"{rows} × {columns} tokens of {size} pixels · {seen_by} · mean colours keep {in_percent(left)} of the contrast"
+    )
     alt = f"{rows} × {columns} tokens, each in the mean colour of its pixels"
     yield Picture(token_colours(seen, grid, cell), alt, words)
     box = pixel_box(tokens, id_of(tokens, cell), (seen.shape[0], seen.shape[1])) or (0, 0, 1, 1)

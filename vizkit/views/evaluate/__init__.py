@@ -56,4 +56,14 @@ VIEWS = (
         name="published",
         page="evaluate",
     ),
+    Entry(
+        "Is it worth it?",
+        "What two grids, or fewer and fewer tokens, gain and cost: five models that are equal in all else.",
+        "evaluate.worth:IsItWorthIt",
+        "",
+        reads="picture",
+        formerly=(Former("Is it worth it?", "architecture"),),
+        name="is-it-worth-it",
+        page="evaluate",
+    ),
 )

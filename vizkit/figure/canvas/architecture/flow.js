@@ -1,4 +1,9 @@
-// A model as boxes and arrows from top to bottom. A box opens to all its numbers; nothing here asks Python.
+// A network from the image to its answer: every block with its map over the image, on the scale of its kind. A click opens a
+// block; one on the image moves the cursor of the page. What is pointed at is told below.
+
+const STORE = new WeakMap()
+const GAP = 18, LEAST = 118                            // in CSS pixels
+const HINT = 'point at a block for its own; click it to open it below.'
 
 const element = (name, text, className) => {
   const made = document.createElement(name)
@@ -7,34 +12,114 @@ const element = (name, text, className) => {
   return made
 }
 
-const box = row => {
-  const details = element('details'), summary = element('summary'), facts = element('dl')
-  const name = element('span', '', 'name')
-  name.append(element('b', row.kind))
-  if (row.times) name.append(element('em', row.times))
-  if (row.streams) name.append(element('em', row.streams, 'streams'))
-  name.append(element('small', row.path))
-  const bar = element('span', '', 'bar')
-  bar.setAttribute('aria-hidden', 'true')
-  bar.style.setProperty('--share', 100 * row.share + '%')
-  bar.style.setProperty('--products', 100 * row.products + '%')
-  bar.append(element('i'), element('i'))
-  summary.append(name, element('span', row.tokens, 'tokens'), bar, element('span', row.cost, 'cost'))
-  row.facts.forEach(([what, value]) => facts.append(element('dt', what), element('dd', value)))
-  if (row.blocks.length) facts.append(element('dt', 'blocks'), element('dd', row.blocks.join(', ')))
-  details.append(summary, facts)
-  return details
-}
-
-export default function ({ data, parentElement }) {
-  const list = parentElement.querySelector('ol')
-  const text = JSON.stringify(data)
-  if (list.dataset.text === text) return               // a rerun leaves opened boxes open
-  list.dataset.text = text
-  list.setAttribute('aria-label', data.label)
-  list.replaceChildren(...data.rows.map(row => {
-    const item = element('li', '', row.kind ? 'block' : row.changed ? 'arrow changed' : 'arrow')
-    item.append(row.kind ? box(row) : element('span', row.arrow))
-    return item
+export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
+  const root = parentElement.querySelector('section'), list = root.querySelector('ol'), said = root.querySelector('output')
+  const state = STORE.get(parentElement) || {}
+  STORE.set(parentElement, state)
+  const table = bytes(data.colours), [x0, y0, x1, y1] = data.box, image = new Image()
+  const tell = text => { said.textContent = text || `${data.summary}; ${data.alone ? HINT.split(';')[0] + '.' : HINT}` }
+  const drawing = []                                   // what paints each canvas again, at its size
+  const under = (pen, wide, high) => {                 // what the model sees of the image
+    pen.fillStyle = '#0b0d19'; pen.fillRect(0, 0, wide, high)
+    if (!image.complete || !image.naturalWidth) return
+    const w = wide / (x1 - x0), h = high / (y1 - y0)
+    pen.imageSmoothingEnabled = data.image_size[1] > 128
+    pen.drawImage(image, -x0 * w, -y0 * h, w, h)
+  }
+  const lattice = (pen, [rows, columns], of, wide, high) => {   // a line wherever neighbours are of two windows
+    pen.beginPath()
+    for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) {
+      const x = c * wide / columns, y = r * high / rows, own = of[r * columns + c]
+      if (c && own !== of[r * columns + c - 1]) { pen.moveTo(x, y); pen.lineTo(x, y + high / rows) }
+      if (r && own !== of[(r - 1) * columns + c]) { pen.moveTo(x, y); pen.lineTo(x + wide / columns, y) }
+    }
+    for (const [colour, line] of [['#000', 3], ['#fff', 1.5]]) { pen.strokeStyle = colour; pen.lineWidth = line; pen.stroke() }
+  }
+  const marked = (pen, [rows, columns], wide, high) => {   // the cell under the cursor
+    const [x, y] = [(data.point[0] - x0) / (x1 - x0), (data.point[1] - y0) / (y1 - y0)]
+    if (x < 0 || y < 0 || x >= 1 || y >= 1) return
+    const box = [Math.floor(x * columns) * wide / columns, Math.floor(y * rows) * high / rows, wide / columns, high / rows]
+    for (const [colour, line] of [['#000', 3], ['#fff', 1.5]]) { pen.strokeStyle = colour; pen.lineWidth = line; pen.strokeRect(...box) }
+  }
+  const canvasOf = paint => {
+    const canvas = element('canvas')
+    drawing.push(() => {
+      const ratio = window.devicePixelRatio || 1, { clientWidth: wide, clientHeight: high } = canvas
+      if (!wide) return
+      canvas.width = Math.round(wide * ratio); canvas.height = Math.round(high * ratio)
+      const pen = canvas.getContext('2d')
+      pen.scale(ratio, ratio)
+      paint(pen, wide, high)
+    })
+    return canvas
+  }
+  const mapOf = ({ rows, columns, values, scale, windows }) => {
+    const cells = painted(scale, floats(values), [rows, columns], table, data.floor, data.ceiling)
+    const of = windows && new Int32Array(bytes(windows).buffer)
+    return canvasOf((pen, wide, high) => {
+      under(pen, wide, high)
+      dim(pen, [0, 0, wide, high])
+      pen.imageSmoothingEnabled = false                // one flat rectangle for each token
+      pen.drawImage(cells, 0, 0, wide, high)
+      if (of) lattice(pen, [rows, columns], of, wide, high)
+      marked(pen, [rows, columns], wide, high)
+    })
+  }
+  const boxOf = (box, at) => {
+    const button = element('button'), bar = element('span', '', 'bar')
+    for (const share of [box.products, box.share - box.products]) bar.append(Object.assign(element('i'), { style: `width: ${100 * share}%` }))
+    button.append(element('b', box.title), box.rows ? mapOf(box) : element('span', box.words, 'shape'), bar, element('small', box.words))
+    button.setAttribute('aria-label', `${box.title}: ${box.facts}`)
+    button.setAttribute('aria-pressed', String(at === data.chosen))
+    button.disabled = data.alone
+    button.onpointerenter = button.onfocus = () => tell(box.facts)
+    button.onpointerleave = button.onblur = () => tell('')
+    button.onclick = () => setTriggerValue('block', [data.model, at + 1])
+    return button
+  }
+  const first = element('div'), picture = canvasOf((pen, wide, high) => {
+    under(pen, wide, high)
+    const grid = data.boxes.find(box => box.rows)
+    if (grid) marked(pen, [grid.rows, grid.columns], wide, high)
+  })
+  picture.className = 'image'
+  picture.onclick = event => {
+    if (data.alone) return
+    const frame = picture.getBoundingClientRect(), at = (from, size, low, high) => Math.round(clamp(low + (from / size) * (high - low), 0, 0.9999) * 10000) / 10000
+    setStateValue('point', [at(event.clientX - frame.left, frame.width, x0, x1), at(event.clientY - frame.top, frame.height, y0, y1)])
+  }
+  first.append(element('b', 'image'), picture)
+  const last = element('div'), answers = element('p', '', 'answers')
+  data.answers.forEach(({ name, value, right }) => {
+    const line = element('span', `${name} `, right === null ? '' : right ? 'right' : '')
+    line.append(element('small', value + (right ? ' ✓' : '')))
+    answers.append(line)
+  })
+  if (data.answers[0].right === false) answers.firstChild.className = 'wrong'
+  last.append(element('b', 'answer'), answers)
+  list.replaceChildren(...[first, ...data.boxes.map(boxOf), last].map(inside => { const item = element('li'); item.append(inside); return item }))
+  root.setAttribute('aria-label', data.label)
+  // ---- one bar for each scale ----------------------------------------------------------------------------------------------
+  root.querySelector('.bars').replaceChildren(...data.bars.map(([words, scale]) => {
+    const bar = element('p')
+    bar.append(element('span'), element('i'), element('span'), element('span', words))
+    showBar(bar.children, scale, table)
+    return bar
   }))
+  tell('')
+  state.draw = () => {
+    const wide = list.clientWidth, count = list.children.length
+    if (!wide) return
+    const most = Math.max(3, Math.floor((wide + GAP) / (LEAST + GAP))), each = Math.ceil(count / Math.ceil(count / most))
+    const size = Math.floor(Math.min(190, (wide + GAP) / Math.max(each, 3) - GAP)), shape = ((y1 - y0) * data.image_size[0]) / ((x1 - x0) * data.image_size[1])
+    for (const [name, px] of [['--gap', GAP], ['--size', size], ['--high', size * shape]]) list.style.setProperty(name, px + 'px')
+    drawing.forEach(paint => paint())
+  }
+  image.onload = () => state.draw()
+  image.src = data.image
+  if (!state.resize) {
+    state.resize = new ResizeObserver(() => { if (list.clientWidth !== state.width) { state.width = list.clientWidth; state.draw() } })
+    state.resize.observe(root)
+  }
+  state.draw()
 }

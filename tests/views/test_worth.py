@@ -1,0 +1,60 @@
+"""Is it worth it: what the runs of five equal models allow to say."""
+
+import numpy as np
+import pytest
+
+from tests.training.test_architecture_table import finish
+from tests.views.contract import subject
+from vizkit.models.probes.multiply_adds import counted
+from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
+from vizkit.views.blocks import Line, Table
+from vizkit.views.evaluate import worth
+from vizkit.views.evaluate.worth import IsItWorthIt
+from vizkit.views.settled import flat
+from vizkit.views.subject import Subject, no_model
+
+
+@pytest.fixture(autouse=True)
+def _no_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+
+
+def test_shipped_runs_are_a_fair_comparison_of_three_seeds():
+    rows = worths(SIZES["digits"], worth.shipped())
+    assert [row.variant for row in rows] == list(VARIANTS)
+    assert all([run.recipe.seed for run in row.runs] == [0, 1, 2] for row in rows)
+    assert all(len(run.metrics()) == run.recipe.epochs for row in rows for run in row.runs)
+    assert all(row.mean > 0.9 for row in rows)
+
+
+def shown(view, kind):
+    return [block for block in flat(view.show(of_picture("digit 3"))) if isinstance(block, kind)]
+
+
+def of_picture(name):
+    return Subject(no_model, np.zeros((8, 8, 3), np.uint8), image=name)
+
+
+def test_the_runs_are_those_of_the_picture():
+    assert worth.titles([of_picture("mayfly nymph")])[0].startswith("insects")
+    assert worth.titles([of_picture("digit 3")])[0].startswith("digits")
+    rows = {row.words: row for row in worths(SIZES["digits"], worth.shipped())}
+    (table,) = shown(IsItWorthIt(), Table)
+    assert {line["Model"]: line["Test"] for line in table.rows} == {
+        name: f"{100 * row.mean:.1f} %" for name, row in rows.items()
+    }
+
+
+def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_path):
+    finish(tmp_path, "digits_gradual", 0, 0.75)
+    mine = next(title for title in worth.titles([of_picture("digit 3")]) if title.startswith("your runs"))
+    (table,) = shown(IsItWorthIt(mine), Table)
+    assert [line["Test"] for line in table.rows] == ["75.0 %"]
+    finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
+    lines = shown(IsItWorthIt(), Line)
+    assert any("no fair comparison: its epochs differ" in line.text for line in lines)
+
+
+def test_cost_is_that_of_the_trained_models():
+    of = subject("digits_gradual")
+    assert worth.multiply_adds("digits_gradual", 32, 10) == counted(of.loaded)

@@ -1,0 +1,215 @@
+"""Network: models from the image to the answer as one picture, every block with its map of this image."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+from vizkit.analysis.remarks.compute import gathers, most_and_least, strongest
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.palette import OPACITIES
+from vizkit.figure.scales import SHARES, Scale, robust
+from vizkit.views.architecture.block import PARTS, opened
+from vizkit.views.architecture.block import arrays as tensors
+from vizkit.views.architecture.boxes import Box, Quantity, boxes_of, number_of
+from vizkit.views.architecture.counted import amount, shapes, share, steps_of, total
+from vizkit.views.blocks import Answered, Block, Canvas, Heading, Numbers, Proof, Said, Tile, Tiles, first_said
+from vizkit.views.compare.images import truth_of
+from vizkit.views.controls import choice, most_heads, number
+from vizkit.views.rules import tuple_of, whole
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+TOP = 3  # answers
+QUANTITIES: dict[Quantity, str] = {
+    "attention": "attention received, times an equal share",
+    "strength": "strength, times the median",
+}
+
+
+class Network(View):
+    """Models from the image to the answer as one picture, every block with its map of this image."""
+
+    quantity: Literal["attention", "strength"] = choice(
+        "Maps",
+        ("attention", "strength"),
+        "Attention: how much of it each patch receives from all tokens. Strength: how long the vectors are that leave "
+        "the block; of blocks without attention always this.",
+        words={"attention": "attention received", "strength": "strength"},
+        key="network_maps",
+    )
+    model: int = number("Model", 1, lambda of: len(of) or 1, 1, "Of which a block is opened.", key="net", inside=True)
+    block: int | None = number(
+        "Block",
+        1,
+        lambda of: max((len(boxes_of(each, "attention")) for each in of), default=1) or 1,
+        None,
+        "Which box of the picture is opened, counted from the image.",
+        key="network_block",
+        inside=True,
+        runs=True,
+    )
+    head: int = number("Head", 1, most_heads, 1, "Of the opened block: whose Q, K and V are drawn.", key="block_head")
+    part: str = choice(
+        "Part",
+        tuple(PARTS),
+        "Of the opened block: which tensor is opened.",
+        default="weights",
+        words={name: title for name, (title, _, _) in PARTS.items()} | {"norm2": "norm of X′", "scaled2": "scaled MLP"},
+        key="block_part",
+        inside=True,
+    )
+
+    together: ClassVar = True
+    overlays: ClassVar = False
+    how: ClassVar = How(
+        "Follow each model from the image to its answer. Over the image lies what every block makes of it: how much "
+        "attention each patch receives, in times an equal share, or how long its vector is, in times the median; cells "
+        "are the tokens, or the places of a CNN's maps, as large as they are. White lines are the windows of a Swin, "
+        "and merging makes one token of four. The bar under a map is the cost of the block in multiply–adds, the "
+        "orange part of it products of two activations (QKᵀ and weights · V). A click opens a block below: its tensors "
+        "as boxes, blue below zero, white zero, red above, 99 of 100 numbers within the strongest colours.",
+        r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X')), \quad "
+        r"12\,N D^2 + 2\,N^2 D \text{ multiply–adds}",
+        "which of it matters for the answer, nor time. Sums, norms and softmax are not counted.",
+        "Dosovitskiy et al. 2020, eq. 1 to 4; Liu et al. 2021, fig. 3; Vaswani et al. 2017, eq. 1",
+    )
+
+    def title(self, of: Sequence[Subject]) -> str:
+        return "The whole network, block by block"
+
+    def show(self, of: Sequence[Subject]) -> Iterator[Block]:
+        boxes = [boxes_of(each, self.quantity) for each in of]
+        costs = {each.name: total(steps_of(each))[0] for each in of}
+        scales = {"attention": SHARES, "strength": strength_scale(boxes)}
+        most = max((box.step.multiply_adds for each in boxes for box in each), default=1)
+        yield Said(first_said(finding(of[0].name, boxes[0]), most_and_least(costs, "multiply–adds")))
+        chosen = min(self.model, len(of)) - 1
+        used = dict.fromkeys(box.quantity for own in boxes for box in own if box.places is not None)
+        for at, (each, own) in enumerate(zip(of, boxes, strict=True)):
+            yield Heading(each.name)
+            opens = number_of(own, self.block) if at == chosen else None
+            yield drawn(each, own, scales, most, at, opens, shown=used if at == 0 else ())
+            if each.loaded.classifies:
+                yield Answered(each.loaded)
+        box = boxes[chosen][number_of(boxes[chosen], self.block)] if boxes[chosen] else None
+        if box:
+            yield from opened(of[chosen], box, scales[box.quantity], self.head, self.part)
+        yield from (Proof(each.seen) for each in of if each.layers)
+        yield Numbers(lambda: arrays(of) | (tensors(of[chosen], box, self.head) if box else {}))
+
+
+def strength_scale(boxes: Sequence[Sequence[Box]]) -> Scale:
+    """One for all maps of all models, in times the median place of a map."""
+    every = (box for own in boxes for box in own)
+    return robust([box.places for box in every if box.quantity == "strength" and box.places is not None], "×")
+
+
+def finding(name: str, boxes: Sequence[Box]) -> str | None:
+    """Where attention gathers most; of a model without attention, where one place stands out."""
+    maps = {box.title: box.places for box in boxes if box.quantity == "attention" and box.places is not None}
+    if maps:
+        return gathers(name, maps)
+    maps = {box.title: box.places for box in boxes if box.places is not None and box.places.size > 1}
+    return strongest(name, maps) if maps else None
+
+
+def summary(of: Subject) -> str:
+    cost, products = total(steps_of(of))
+    attention = f", {share(products, cost)} of them in products of attention" if products else ""
+    return f"{amount(cost)} multiply–adds{attention} · {amount(of.loaded.parameters)} parameters"
+
+
+def answers_of(of: Subject) -> list[dict[str, Any]]:
+    """The first answers, each with whether it is right, where the truth is known."""
+    loaded, truth = of.loaded, truth_of(of.image)
+    if not loaded.classifies:
+        return [{"name": loaded.head.title, "value": "", "right": None}]
+    lines = loaded.head.lines(of.seen.logits, loaded.label, TOP)
+    known = truth if truth in loaded.labels else ""
+    return [{"name": name, "value": value, "right": name == known if known else None} for name, value in lines]
+
+
+def drawn(
+    of: Subject,
+    boxes: Sequence[Box],
+    scales: Mapping[Quantity, Scale],
+    most: int,
+    model: int,
+    chosen: int | None,
+    shown: Iterable[Quantity],
+) -> Canvas:
+    """`model`: its number from 0; `shown`: the quantities whose bars stand below it, one for all models."""
+    floor, ceiling = OPACITIES["over image"]
+    data = {
+        "boxes": [packed(box, scales[box.quantity], most) for box in boxes],
+        "model": model + 1,
+        "chosen": chosen,
+        "answers": answers_of(of),
+        "summary": summary(of),
+        "bars": [(QUANTITIES[name], scales[name].packed()) for name in shown],
+        "floor": floor,
+        "ceiling": ceiling,
+    }
+    maps: dict[Quantity, list[Tile]] = {}  # on paper those of one scale stand together
+    for box in boxes:
+        if box.places is not None:
+            tile = Tile(box.title, box.places, words(box), scale=scales[box.quantity])
+            maps.setdefault(box.quantity, []).append(tile)
+    label = f"{of.name} from the image over {len(boxes)} blocks to its answer"
+    rule = tuple_of(whole(model + 1, model + 1), whole(1, max(1, len(boxes))))
+    still = tuple(Tiles(QUANTITIES[name], tuple(tiles), label, of=of) for name, tiles in maps.items())
+    return Canvas("vizkit_flow", data, label, {"block": (rule, ("model", "block"))}, still, of)
+
+
+def packed(box: Box, scale: Scale, most: int) -> dict[str, Any]:
+    step, places = box.step, box.places
+    return {
+        "title": box.title,
+        "words": words(box),
+        "facts": facts(box),
+        "share": step.multiply_adds / (most or 1),
+        "products": step.attention_multiply_adds / (most or 1),
+        **(
+            {}
+            if places is None
+            else {
+                "rows": places.shape[0],
+                "columns": places.shape[1],
+                "values": text64(places.astype("<f4")),
+                "scale": scale.of(places).packed(),
+                "windows": None if box.windows is None else text64(box.windows.astype("<i4")),
+            }
+        ),
+    }
+
+
+def words(box: Box) -> str:
+    """What stands under its map."""
+    size = " × ".join(map(str, box.places.shape)) if box.places is not None else shapes(box.step.shapes_out[-1:])
+    windows = "" if box.windows is None else ", shifted windows" if box.shifted else ", windows"
+    step = box.step
+    merged = (
+        f", {step.tokens_in // step.tokens_out} into 1" if box.merges and step.tokens_in and step.tokens_out else ""
+    )
+    return f"{size}{windows}{merged}"
+
+
+def facts(box: Box) -> str:
+    step = box.step
+    products = f", {share(step.attention_multiply_adds, step.multiply_adds)} in products of attention"
+    return (
+        f"{step.path} ({step.kind}): {shapes(step.shapes_in)} → {shapes(step.shapes_out)}; "
+        f"{step.multiply_adds:,} multiply–adds{products * bool(step.attention_multiply_adds)}; "
+        f"{step.parameters:,} parameters{f'; runs {step.calls} times' * (step.calls > 1)}"
+    )
+
+
+def arrays(of: Sequence[Subject]) -> dict[str, Any]:
+    """Of every model the maps of both kinds, and the costs block by block."""
+    found: dict[str, Any] = {}
+    for at, each in enumerate(of, 1):
+        steps = steps_of(each)
+        for name in ("path", "multiply_adds", "attention_multiply_adds", "parameters", "calls"):
+            found[f"model{at} {name}"] = [getattr(step, name) for step in steps]
+        both = [box for quantity in get_args(Quantity) for box in boxes_of(each, quantity) if box.places is not None]
+        found |= {f"model{at} {box.step.path} {box.quantity}": box.places for box in both}
+    return found
