@@ -171,7 +171,7 @@ def draw(view: View, package: str, line: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if line:
             st.caption(line, width="content")
-        sources = models_for(view.needs, chosen.sources(), "picture" in now)
+        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
     if view.answers:
         banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:

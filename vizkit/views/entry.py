@@ -33,8 +33,8 @@ class Entry:
     """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
     class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
 
-    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models.
-    `fragment`: a change inside draws this view alone again, not the page.
+    `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
+    another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
     `formerly`: what it replaces, so that old addresses, commands and reports still open. `answers`: whether it shows
     what models answer.
     `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, else
@@ -51,4 +51,5 @@ class Entry:
     reads: Reads = "picture and models"
     name: str = ""
     page: str = ""
+    beside: str = ""
     only: Only | None = None

@@ -46,6 +46,6 @@ def asked(name, of, empty):
 def test_an_empty_value_is_the_usual_one(page):
     for name in [name for name, entry in VIEWS.items() if entry.page == page]:
         entry, fields = VIEWS[name], controls(class_of(name))
-        of = [subject(MODELS.get(page, "digits_vit"))]
+        of = [subject(each) for each in (MODELS.get(page, "digits_vit"), *(["digits_vit"] if entry.beside else []))]
         keys = [key_of(entry, field, each) for field, each in fields.items() if each.kind not in ("several", "text")]
         assert asked(name, of, [*keys, "draw"]) == asked(name, of, []), name

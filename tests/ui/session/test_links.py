@@ -98,8 +98,11 @@ def shown(test: AppTest) -> tuple[Any, ...]:
 
 
 def models_of(view: View) -> list[str]:
-    """Two that have what the view needs, where two are at hand: which of them is chosen is part of the address."""
+    """Two that have what the view needs, where two are at hand: which of them is chosen is part of the address; or one,
+    and what is shown beside it."""
     here = [name for name in NEEDS[view.needs or "model"].models if name.startswith(("bundled:", "random:"))]
+    if view.beside:
+        return [here[0], NEEDS[view.beside].models[0]]
     return [*here, *(["bundled:digits_swin"] if view.needs in ("model", "transformer", "classes") else [])][:2]
 
 

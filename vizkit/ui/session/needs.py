@@ -61,6 +61,7 @@ def family(name: str, what: str, *models: str) -> Need:
     return Need(f"is {what}", partial(_of_family, name), models)
 
 
+MOST_MODELS = 4
 WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
 VITS = (*WITH_CLASSES, "bundled:photographs_vit")
 # Every need that a view may name; "" is none at all.
@@ -103,12 +104,21 @@ def _suitable(sources: list[str], need: str) -> list[str]:
     return fitting
 
 
-def models_for(need: str, sources: list[str], picture: bool = True) -> list[str]:
+def models_for(need: str, sources: list[str], picture: bool = True, beside: str = "") -> list[str]:
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
-    `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it."""
+    `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
+    `beside`: another need, of which one more model is shown at least."""
+    if beside:
+        first = _models_for(need, sources, picture, whole=False)[: MOST_MODELS - 1]
+        return [*first, *_models_for(beside, sources, picture, whole=False)][:MOST_MODELS]
+    return _models_for(need, sources, picture)
+
+
+def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = True) -> list[str]:
+    """`whole`: what is not shown of the chosen models is said."""
     fitting = _suitable(sources, need)
     if fitting or not need:
-        if len(fitting) < len(sources):
+        if len(fitting) < len(sources) and whole:
             named = " and ".join(plain(title(source)) for source in fitting)
             st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.", width="content")
         return fitting
