@@ -63,7 +63,7 @@ def test_attention_from_one_head_to_statistics(page: Page, server: str):
     ready(page)
     walk = page.locator(f"{MAIN} .walk")
     expect(walk).to_have_attribute("data-step", "5")  # softmax
-    walk.get_by_role("button", name="1", exact=True).click()
+    walk.get_by_role("button", name="1 Patch").click()
     expect(walk).to_have_attribute("data-step", "0")
     for step in range(1, 10):
         walk.get_by_role("button", name="Next").click()

@@ -152,6 +152,7 @@ export default function ({ data, parentElement, setStateValue }) {
       const button = item.firstChild
       i === state.step ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current')
       button.lastChild.textContent = ' ' + STEPS[i].title
+      button.setAttribute('aria-label', `${i + 1} ${STEPS[i].title}`)   // also where there is no room for its name
       button.className = skipped(i) ? 'skipped' : ''; button.title = skipped(i) || STEPS[i].title
     })
     const why = STEPS.map((each, i) => [each.skip, i + 1]).filter(([skip]) => skip)
