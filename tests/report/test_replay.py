@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import zipfile
 from dataclasses import replace
 from html import escape
