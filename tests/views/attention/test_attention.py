@@ -93,7 +93,7 @@ def test_weighted_by_values_every_weight_is_a_length():
             "walk-through",
             {"layer": 5, "query": "cls", "by_values": True},
         ),
-        ("fused-heads", {}, "walk-through", {"layer": 2, "query": "patch"}),
+        ("fused-heads", {}, "walk-through", {"query": "patch"}),
         (
             "entropy",
             {"layer": 5, "head": 2},

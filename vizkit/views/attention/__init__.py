@@ -14,7 +14,7 @@ VIEWS = (
                 "Explorer",
                 name="fused-heads",
                 fields={"layer": "layer", "query": "query", "by_values": "by_values"},
-                settings={"layer": 2, "query": "patch"},
+                settings={"query": "patch"},
             ),
         ),
         name="walk-through",
