@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.conftest import fine, opened
 from vizkit.from_json import ReportError
-from vizkit.report.item import from_json
+from vizkit.report.item import Item, from_json, to_json
 from vizkit.ui.views import former_settings
 from vizkit.views import FORMER, VIEWS, class_of, replaced
 from vizkit.views.address import key_of
@@ -52,8 +52,8 @@ def test_each_is_replaced_once():
 def test_an_old_record_opens(name: str):
     """Whatever else it held."""
     former, now = FORMER[name]
-    shows = {"gone": 1}
-    record = {"kind": f"view {name}", "shows": shows, "source": "bundled:digits_vit", "image": "digit 3", "link": ""}
+    today = to_json(Item(class_of(now.name)(), "bundled:digits_vit", "digit 3", ""))
+    record = today | {"kind": f"view {name}", "shows": {"gone": 1}}
     item = from_json(record)
     assert item.kind == f"view {now.name}"
     for field, value in former.settings.items():

@@ -1,5 +1,7 @@
 """Positions: an order that is changed by hand, and what each kind of positions knows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers
 from vizkit.views.positions.shuffle import Shuffle
 from vizkit.views.positions.similarity import PositionSimilarity, offered
-from vizkit.views.rows_of import of_others
+from vizkit.views.rows_of import of_others, similarity_for_browser
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -137,8 +139,9 @@ def test_another_grid_is_resampled():
 
 def test_of_very_many_places_the_curve_is_that_of_the_chosen_one(monkeypatch: pytest.MonkeyPatch):
     of = subject("digits_vit")
-    monkeypatch.setattr("vizkit.views.rows_of.MAX_MATRIX", 100)
-    monkeypatch.setattr("vizkit.views.rows_of.similarity_for_browser.__defaults__", (100,))
+    monkeypatch.setattr(
+        "vizkit.views.positions.similarity.similarity_for_browser", partial(similarity_for_browser, most=100)
+    )
     saved = only(Numbers, shown(PositionSimilarity(), of))[0].arrays()
     table = torch.from_numpy(saved["table"])
     near = similarity_to(table.flatten(0, 1), 4 * 8 + 4).view(8, 8)

@@ -113,12 +113,12 @@ def test_the_page_opens_on_the_shift_and_plays_it_once(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin")
     expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
     expect(page).to_have_url(re.compile("shift_step=6"))
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.locator(f"{MAIN} nav button.play")).to_have_text("▶ Play")
     step_to(page, 0)
     choose(page, "Stages")
     choose(page, "Shift")
     expect(page.locator(CANVAS)).to_have_attribute("data-at", "0")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.locator(f"{MAIN} nav button.play")).to_have_text("▶ Play")
 
 
 @pytest.mark.product
@@ -127,7 +127,7 @@ def test_it_does_not_play_for_who_wants_no_motion(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin")
     ready(page)
     expect(page.locator(CANVAS)).to_have_attribute("data-at", "0")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    expect(page.locator(f"{MAIN} nav button.play")).to_have_text("▶ Play")
 
 
 @pytest.mark.product(first=0)
