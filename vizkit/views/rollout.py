@@ -158,7 +158,7 @@ class Rollout(View):
         marked = row_in(here, there)
         matrices = self.multiplied(of, layers, marked, depth, start)
         yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
-        if followed(of):
+        if followed(of, of.loaded):
             yield self.checked(of, row, asked, depth, usual=depth == deepest)
         if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
             yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
