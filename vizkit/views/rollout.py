@@ -18,6 +18,7 @@ from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.scales import DOUBLINGS, of_shares
+from vizkit.geometry import name_of
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import (
@@ -113,7 +114,7 @@ class Rollout(View):
     how = How(
         "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "
         "of each step for the residual connection. Click a patch to choose its row; step through the layers to see it "
-        "develop.",
+        "develop; point at a patch in the small image for the products whose sum its share is.",
         r"\hat A_l = \lambda I + (1 - \lambda)\,\overline{A}_l, \quad R = \hat A_L \cdots \hat A_1, \quad "
         r"r \leftarrow r\,\hat A_l \ \text{ for one row}",
         "why the model predicts a class. Values, MLPs and normalisation are left out, all heads have equal weight, and "
@@ -247,7 +248,12 @@ class Rollout(View):
         """Of which products each share of the row is the sum."""
         options = (self.fusion, self.discard, start - 1, self.residual, depth - start)
         found = of.made(rollout_terms, of.whole(), asked, *options)  # pyright: ignore[reportArgumentType]
-        shares = row.mass.rows[0]
+        shares, place = row.mass.rows[0], len(row.tokens.special) + int(row.grid.argmax())
+        largest = " + ".join(
+            f"{in_percent(taken)} of {name_of(found.tokens, int(token))} × its {in_percent(passed)}"
+            for token, taken, passed in zip(found.through[place], found.taken[place], found.passed[place], strict=True)
+        )
+        said = f"{begun(named(row))} has {in_percent(shares[place])} of {name_of(row.tokens, place)}: {largest} + …"
         data = {
             "query": begun(named(row)),
             "key_special": row.tokens.special,
@@ -259,10 +265,10 @@ class Rollout(View):
             "taken": text64(found.taken.numpy().astype("<f4")),
             "passed": text64(found.passed.numpy().astype("<f4")),
             "shares": text64(shares.numpy().astype("<f4")),
-            "place": len(row.tokens.special) + int(row.grid.argmax()),
+            "place": place,
         }
         alt = f"Layer {depth} times the product of the layers before it: point at a patch to see the terms of its share"
-        return Canvas("vizkit_terms", data, alt, of=of)
+        return Canvas("vizkit_terms", data, alt, still=(Line(said),), of=of)
 
     @property
     def own(self) -> str:
