@@ -14,7 +14,7 @@ from vizkit.analysis.attribution.rollout import (
     rollout_by_layer,
     rollout_masses,
     rollout_matrix,
-    rollout_products,
+    rollout_terms,
 )
 from vizkit.geometry import all_ids, merging
 from vizkit.models import Keep, families
@@ -440,17 +440,13 @@ def test_the_name_of_a_model_does_not_matter():
 
 @pytest.mark.parametrize("key", ["vit", "distilled", "swin", "cait"])
 @pytest.mark.parametrize("start", [0, 1])
-def test_the_product_grows_to_the_matrix(key, start):
-    """The last is the whole matrix; of a ViT each is the layer times the one before, and the first is the layer."""
-    steps = rollout_products(traced(key), start_layer=start, discard=0.1)
-    learned = sum(layer.learned for layer in traced(key).attention)
-    assert len(steps) == learned - start
-    if key in ("vit", "distilled"):
-        torch.testing.assert_close(steps[0][1], steps[0][0])
-        torch.testing.assert_close(steps[1][1], steps[1][0] @ steps[0][1])
-    if key != "cait":  # whose last layers have a query without a place
-        torch.testing.assert_close(steps[-1][1], rollout_matrix(traced(key), start_layer=start, discard=0.1))
-    for depth, (_, product) in enumerate(steps):
-        row = rollout_by_layer(traced(key), "mean", start_layer=start, discard=0.1)[depth]
-        if key == "vit":
-            torch.testing.assert_close(product[1:].mean(0)[1:], row.grid.flatten())
+@pytest.mark.parametrize("query", ["cls", "mean", (1, 0)])
+def test_all_terms_together_are_the_row(key, start, query):
+    """Of every layer, through windows and merging too; each is a product of two shares."""
+    options = {"start_layer": start, "discard": 0.1}
+    for layer, row in enumerate(rollout_by_layer(traced(key), query, **options)):
+        terms = rollout_terms(traced(key), query, layer=layer, count=10**6, **options)
+        close((terms.taken * terms.passed).sum(1), row.mass.rows[0])
+        few = rollout_terms(traced(key), query, layer=layer, count=2, **options)
+        assert few.through.shape == (len(row.tokens), 2)
+        close(few.taken * few.passed, (terms.taken * terms.passed)[:, :2])  # the largest

@@ -7,7 +7,6 @@ import torch
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
 from vizkit.figure.attention.matrix import matrix
-from vizkit.figure.attention.product import square
 from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
@@ -146,28 +145,3 @@ def test_the_colours_of_a_patch_stand_on_one_scale():
     np.testing.assert_array_equal(red[0, 0], scale[159])  # 1 of 4
     np.testing.assert_array_equal(red[0, -1], scale[64])  # −2 of 4
     assert (red[28:31] == 255).all()
-
-
-def test_a_matrix_of_a_product_keeps_one_row_bright_between_two_lines():
-    even, brightest = np.full((4, 4), 0.25), colours()[255]
-    assert (square(even, side_px=40) == brightest).all()
-    drawn = square(even, 2, side_px=40)
-    assert (drawn[20:30] == brightest).all()  # of four rows the third
-    assert (drawn[[19, 30]] == 255).all()
-    assert (drawn[[*range(19), *range(31, 40)]] == (brightest * 0.45).astype(np.uint8)).all()
-
-
-@pytest.mark.parametrize("row", [0, 199])
-def test_a_row_of_hundreds_can_be_seen_and_no_edge_cuts_it_off(row: int):
-    drawn = square(np.eye(200), row, side_px=40)
-    at = slice(0, 5) if row == 0 else slice(35, 40)
-    assert (drawn[at] == drawn[at][0]).all()
-    assert (drawn[at][0] != colours()[0]).any()
-    assert (drawn[5 if row == 0 else 34] == 255).all()
-
-
-def test_the_diagonal_does_not_leave_the_rest_dark():
-    """Of 10,000 weights the hundred on the diagonal are fifty times the others."""
-    weights = np.where(np.eye(100) > 0, 0.5, 0.01)
-    drawn = square(weights, side_px=100)
-    assert (drawn[0, 50] == colours()[255]).all()

@@ -179,6 +179,18 @@ def test_a_model_without_classes_is_asked_about_its_embedding():
 
 
 @pytest.mark.product(first=0)
+def test_a_feature_is_chosen_as_a_class_is():
+    test = opened("relevance", models=FEATURES, image="digit 3", class_a="feature 7")
+    assert not test.exception
+    assert (test.selectbox(key="class_a").value, test.info[:]) == ("feature 7", [])
+    assert re.search(r"for feature 7 \(-?[\d.]+\)", texts(test))
+    test.segmented_control(key="relevance_view").set_value("Trust").run()
+    assert "A single feature has no largest value" in texts(test)
+    test = opened("intervene", models=FEATURES, image="digit 3", intervene_view="Patching", class_a="feature 7")
+    assert not test.exception  # which knows the likeness alone
+
+
+@pytest.mark.product(first=0)
 @pytest.mark.parametrize(("linked", "said"), [("class 7", "for 7"), ("7", "for 7"), ("99", "Class 99 does not exist")])
 def test_a_link_names_a_class_as_commands_do(linked, said):
     test = opened("relevance", models=VIT, image="digit 3", class_a=linked)

@@ -2,11 +2,22 @@
 
 import numpy as np
 import pytest
+import torch
 
 import vizkit
+from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.trust.table import CHANCE, FIGURES, signed
-from vizkit.views.blocks import Table, Tiles
+from vizkit.datasets import samples
+from vizkit.heads import LIKENESS_IN_WORDS
+from vizkit.percent import in_percent
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Said, Table, Tiles
+from vizkit.views.controls import ControlError, checked, controls, options
+from vizkit.views.relevance.explained import now
+from vizkit.views.relevance.maps import Maps
+from vizkit.views.relevance.trust import Trust
+from vizkit.views.subject import Subject
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +61,58 @@ def test_every_score_of_the_table_is_saved(digits):
     assert {f"{name}_{each}_score" for name in (*METHODS, CHANCE) for each in FIGURES} <= set(shown.numbers)
     assert shown.numbers["table1"].tolist()[0] == list(table.rows[0])
     assert np.isfinite(shown.numbers["rollout_deletion_score"]).all()
+
+
+@pytest.fixture(scope="module")
+def photographs():
+    return vizkit.load("bundled:photographs_vit", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def cat(photographs):
+    return Subject(lambda: photographs, samples.picture("cat"), image="cat", model="ViT")
+
+
+@pytest.mark.parametrize("text", ["feature 7", "7", "class 7"])
+def test_a_single_feature_of_a_model_without_classes_is_explained(photographs, cat, text):
+    view = checked(Maps(target=text, method="generic_relevance"), [cat])
+    assert view.target == "feature 7"
+    expected = generic_relevance(vizkit.trace(photographs, cat.rgb, target=7), "cls")
+    torch.testing.assert_close(torch.from_numpy(view.numbers([cat])["generic_relevance"]), expected)
+    assert view.title([cat]) == "Evidence for feature 7"
+    likeness = Maps(method="generic_relevance").numbers_of(cat)["generic_relevance"]
+    assert not np.allclose(likeness, expected)  # kept apart from output 0 of the other
+    assert not np.array_equal(Maps(target="feature 0").numbers_of(cat)["generic_relevance"], likeness)
+
+
+def test_every_feature_is_offered_and_no_other(cat):
+    offered = options(controls(Maps)["target"], [cat])
+    assert offered[:2] == ["what each model predicts", LIKENESS_IN_WORDS]
+    assert offered[2:] == [f"feature {number}" for number in range(384)]
+    with pytest.raises(ControlError, match="ViT has 384 features, numbered from 0"):
+        checked(Maps(target="feature 384"), [cat])
+
+
+def test_a_feature_has_no_largest_value_by_which_maps_could_be_ranked(cat):
+    view = Maps(target="feature 7")
+    assert view.race(cat, ["rollout"]) == {}
+    with pytest.raises(NotApplicable, match="A single feature has no largest value"):
+        [*Trust(target="feature 7").show(cat)]
+
+
+def test_the_first_sentence_has_the_numbers_of_trust():
+    """Of insects, where the class can be taken away: a tenth of the places, of twenty steps the second."""
+    loaded = vizkit.load("bundled:insects_vit", device="cpu")
+    of = Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph")
+    said = next(
+        block for block in vizkit.show("relevance", loaded, "sample:mayfly nymph").blocks if type(block) is Said
+    )
+    view = Trust()
+    curves = now(of, view.measured(of, ["generic_relevance"])["generic_relevance"]).curves
+    chance = now(of, view.chance(of)).chance
+    whole, left, random = (
+        in_percent(float(each)) for each in (curves.deletion[0], curves.deletion[2], chance.deletion[2])
+    )
+    assert said.text.endswith(
+        f"; blurring the brightest 10 % lowers its probability from {whole} to {left}, a random 10 % to {random}."
+    )

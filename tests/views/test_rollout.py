@@ -1,4 +1,6 @@
-"""The product beside the map: the row that glows is the one that is drawn, in every layer and on every grid."""
+"""Rollout: one scale for all layers, sinks, the check of its map, and the terms of each share."""
+
+import base64
 
 import numpy as np
 import pytest
@@ -6,9 +8,9 @@ import torch
 
 import vizkit
 from tests.views.contract import subject
-from vizkit.analysis.attribution.layer_product import Mass, stream
+from vizkit.analysis.attribution.layer_product import Mass
 from vizkit.analysis.attribution.rollout import Rollout as Row
-from vizkit.analysis.attribution.rollout import rollout, rollout_products, same_place
+from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, same_place
 from vizkit.analysis.attribution.subject import cells_of
 from vizkit.analysis.remarks import maps
 from vizkit.analysis.trust.deletion import erased
@@ -16,41 +18,31 @@ from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES
 from vizkit.scoring import subject_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Columns, Later, Line, Link, Map, Said, Tiles
+from vizkit.views.blocks import Canvas, Later, Link, Map, Said, Tiles
 from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.rollout import Rollout
-from vizkit.views.rollout_parts import called, in_layer, row_in, within_image
+from vizkit.views.rollout_parts import within_image
 from vizkit.views.subject import Subject
 
 
-@pytest.mark.parametrize(("model", "query"), [("digits_vit", "cls"), ("digits_vit", (2, 5)), ("digits_swin", (1, 3))])
-def test_the_row_that_glows_is_the_row_of_the_map(model: str, query: str | tuple[int, int]):
-    of = subject(model)
-    layers = stream(of.whole())
-    last = next(each.query for each in reversed(layers) if each.query.grid)
-    learned = [each.query for each in layers if each.learned]
-    grown = Rollout(query=query).rows(of, query, 1)
-    products = rollout_products(of.whole())
-    assert len(grown) == len(products) == len(learned)
-    for row, (_, product), tokens in zip(grown, products, learned, strict=True):
-        marked = row_in(tokens, in_layer(tokens, query, last))
-        assert marked is not None
-        torch.testing.assert_close(product[marked][-row.grid.numel() :], row.grid.flatten())
-
-
-def test_a_mean_of_rows_has_no_row_of_its_own():
-    tokens = Tokens("tokens", ("cls",), (2, 2), stride=16.0)
-    assert row_in(tokens, "mean") is None
+@pytest.mark.parametrize("query", ["cls", "mean", (2, 5)])
+@pytest.mark.parametrize("depth", [1, 4, 6])
+def test_the_terms_beside_the_map_are_of_its_row(query: str | tuple[int, int], depth: int):
+    of = subject("digits_vit")
+    row = rollout_by_layer(of.whole(), query)[depth - 1]
+    (canvas,) = (block for block in Rollout(query=query, depth=depth).show(of) if isinstance(block, Canvas))
+    data = {name: np.frombuffer(base64.b64decode(canvas.data[name]), "<f4") for name in ("taken", "passed", "shares")}
+    np.testing.assert_allclose(data["shares"], row.mass.rows[0], rtol=1e-6)
+    terms = (data["taken"] * data["passed"]).reshape(len(data["shares"]), -1)
+    assert (np.diff(terms) <= 1e-9).all()  # the largest first
+    assert (terms.sum(1) <= data["shares"] * (1 + 1e-5)).all()
+    assert canvas.data["place"] == 1 + int(row.grid.argmax())  # opens on the largest, behind [cls]
 
 
 def test_the_centre_of_a_cell_lies_in_one_of_another_grid_by_hand():
     assert same_place((1, 0), (2, 2), (4, 4)) == (3, 1)
     assert same_place((3, 1), (4, 4), (2, 2)) == (1, 0)
     assert same_place((1, 1), (3, 3), (3, 3)) == (1, 1)
-
-
-def test_products_are_called_by_their_layers():
-    assert [called(1, 0), called(1, 1), called(2, 5)] == ["identity", "layer 1", "layers 2 to 5"]
 
 
 def test_the_share_within_the_image_is_said_where_it_is_another_number():
@@ -64,8 +56,7 @@ def test_the_share_within_the_image_is_said_where_it_is_another_number():
 def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_asks():
     of = subject("digits_vit")
     blocks = list(Rollout().show(of))
-    (columns,) = (block for block in blocks if isinstance(block, Columns))
-    assert [each.rows.scale for part in columns.parts for each in part if isinstance(each, Map)] == [SHARES]
+    assert [block.rows.scale for block in blocks if isinstance(block, Map)] == [SHARES]
     (strip,) = (block for block in blocks if isinstance(block, Tiles))
     assert {(tile.scale.low, tile.scale.top) for tile in strip.maps} == {(0.25, 32)}
     assert [tile.scale.equal for tile in strip.maps] == pytest.approx([tile.values.mean() for tile in strip.maps])
@@ -74,7 +65,6 @@ def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_as
     for tile in strip.maps:
         assert tile.scale.top == np.delete(tile.values.ravel(), 2 * 8 + 3).max()
     assert strip.maps[0].scale.top < strip.maps[0].values[2, 3]
-    assert any("0.5 × attention + 0.5 × identity" in block.text for block in blocks if isinstance(block, Line))
 
 
 def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():

@@ -10,19 +10,20 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.analysis.attribution.rollout import Rollout as Row
-from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_products
+from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_matrix, rollout_terms
 from vizkit.analysis.attribution.sinks import Sink, sinks
 from vizkit.analysis.remarks import places
 from vizkit.analysis.remarks.maps import without_brightest
 from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
-from vizkit.figure.attention.product import square
+from vizkit.figure.canvas.rows import text64
 from vizkit.figure.scales import DOUBLINGS, of_shares
+from vizkit.geometry import name_of
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import (
     Blocks,
-    Columns,
+    Canvas,
     Later,
     Line,
     Link,
@@ -40,13 +41,11 @@ from vizkit.views.controls import changed, choice, layer, number, query, scale, 
 from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.rollout_parts import (
     all_rows,
-    called,
     how_followed,
     in_layer,
     masses,
     named,
     one_row,
-    row_in,
     within_image,
 )
 from vizkit.views.subject import Subject
@@ -55,7 +54,7 @@ from vizkit.views.view import How, View
 WORDS = {"cls": "class", "dist": "distillation", "cls+dist": "class + distillation", "mean": "mean of places"}
 SHINES = 8.0  # times an equal share that a sink has in the product: else it does not outshine the rest
 MOST_TOKENS = 1600  # of which the full matrix is shown: the work grows with the cube
-MOST_MULTIPLIED = 300  # tokens up to which the product of all rows is drawn at every layer
+MOST_MULTIPLIED = 800  # tokens up to which the product of all rows is made at every layer
 
 
 def queries(of: Sequence[Subject]) -> list[str]:
@@ -115,7 +114,7 @@ class Rollout(View):
     how = How(
         "Bright places contribute most to the marked token when the attention of all layers is multiplied, with half "
         "of each step for the residual connection. Click a patch to choose its row; step through the layers to see it "
-        "develop.",
+        "develop; point at a patch in the small image for the products whose sum its share is.",
         r"\hat A_l = \lambda I + (1 - \lambda)\,\overline{A}_l, \quad R = \hat A_L \cdots \hat A_1, \quad "
         r"r \leftarrow r\,\hat A_l \ \text{ for one row}",
         "why the model predicts a class. Values, MLPs and normalisation are left out, all heads have equal weight, and "
@@ -155,15 +154,14 @@ class Rollout(View):
             "query",
             ringed=tuple(sink.place for sink in sunk),
         )
-        marked = row_in(here, there)
-        matrices = self.multiplied(of, layers, marked, depth, start)
-        yield Columns(((shown,), matrices), (3, 1)) if matrices else shown
-        if followed(of):
+        yield shown
+        if followed(of, of.loaded):
             yield self.checked(of, row, asked, depth, usual=depth == deepest)
+        if len(row.tokens) <= MOST_MULTIPLIED:
+            yield self.terms(of, asked, row, depth, start)
         if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
             yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
-        product = self.factor(row, marked) if matrices else ""
-        yield Line(" ".join(filter(None, (product, within_image(row), how_followed(layers)))))
+        yield Line(" ".join(filter(None, (within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
                 f"Layer by layer{self.own}",
@@ -246,27 +244,31 @@ class Rollout(View):
             f"{in_percent(float(rows.max()))}.",
         )
 
-    def multiplied(
-        self, of: Subject, layers: list[Attention], row: int | None, depth: int, start: int
-    ) -> tuple[Picture, ...]:
-        """One more layer times the product so far, with the row in both; nothing where they are too large."""
-        if max(len(tokens) for each in layers for tokens in (each.query, each.key)) > MOST_MULTIPLIED:
-            return ()
-        steps = of.made(rollout_products, of.whole(), self.fusion, self.discard, start - 1, self.residual)
-        factor, now = (each.numpy() for each in steps[depth - start])
-        before = steps[depth - start - 1][1].numpy() if depth > start else np.eye(factor.shape[1], dtype=np.float32)
-        return (
-            Picture(square(factor, row), f"The matrix of layer {depth}", f"layer {depth}"),
-            Picture(square(before), "The product of the layers before it", f"× {called(start, depth - 1)}"),
-            Picture(square(now, row), f"The product up to layer {depth}", f"= {called(start, depth)}"),
+    def terms(self, of: Subject, asked: object, row: Row, depth: int, start: int) -> Canvas:
+        """Of which products each share of the row is the sum."""
+        options = (self.fusion, self.discard, start - 1, self.residual, depth - start)
+        found = of.made(rollout_terms, of.whole(), asked, *options)  # pyright: ignore[reportArgumentType]
+        shares, place = row.mass.rows[0], len(row.tokens.special) + int(row.grid.argmax())
+        largest = " + ".join(
+            f"{in_percent(taken)} of {name_of(found.tokens, int(token))} × its {in_percent(passed)}"
+            for token, taken, passed in zip(found.through[place], found.taken[place], found.passed[place], strict=True)
         )
-
-    def factor(self, row: Row, marked: int | None) -> str:
-        """What is multiplied, and where the map is in it."""
-        means = "two rows" if row.query == "cls+dist" else "all rows"
-        which = f"the map is the mean of {means}" if marked is None else "the bright row of the last is the map"
-        weights = f"{1 - self.residual:g} × attention + {self.residual:g} × identity"
-        return f"The matrix of a layer is {weights}, its queries down and its keys across; {which}."
+        said = f"{begun(named(row))} has {in_percent(shares[place])} of {name_of(row.tokens, place)}: {largest} + …"
+        data = {
+            "query": begun(named(row)),
+            "key_special": row.tokens.special,
+            "key_grid": row.tokens.grid,
+            "through_special": found.tokens.special,
+            "through_grid": found.tokens.grid,
+            "count": found.through.shape[1],
+            "through": text64(found.through.numpy().astype("<u2")),
+            "taken": text64(found.taken.numpy().astype("<f4")),
+            "passed": text64(found.passed.numpy().astype("<f4")),
+            "shares": text64(shares.numpy().astype("<f4")),
+            "place": place,
+        }
+        alt = f"Layer {depth} times the product of the layers before it: point at a patch to see the terms of its share"
+        return Canvas("vizkit_terms", data, alt, still=(Line(said),), of=of)
 
     @property
     def own(self) -> str:
@@ -275,8 +277,9 @@ class Rollout(View):
 
     def tile(self, name: str, row: Row, asked: object, tokens: Tokens) -> Tile:
         """A small map; of one that asks from a place the scale leaves that place out."""
-        at = row_in(tokens, asked) if isinstance(asked, tuple) and row.grid.shape == tokens.grid else None
-        own = None if at is None else at - len(tokens.special)
+        own = None
+        if isinstance(asked, tuple) and row.grid.shape == tokens.grid:
+            own = asked[0] * row.grid.shape[1] + asked[1]
         return Tile(name, row.grid.numpy(), scale=of_shares(self.scale).of(row.grid.numpy(), own=own))
 
     # ---- words -------------------------------------------------------------------------------------------------------

@@ -34,18 +34,6 @@ def in_layer(tokens: Tokens, asked: Asked, last: Tokens) -> Asked:
     )
 
 
-def row_in(tokens: Tokens, asked: Asked) -> int | None:
-    """Of a layer's queries the one that asks, None where several do, or none."""
-    if isinstance(asked, tuple):
-        return id_of(tokens, asked) if tokens.grid else None
-    return tokens.special.index(asked) if asked in tokens.special else None
-
-
-def called(first: int, last: int) -> str:
-    """A product of layers."""
-    return "identity" if last < first else f"layer {first}" if last == first else f"layers {first} to {last}"
-
-
 def within_image(row: Row) -> str:
     """The largest place as a share of the image's part, where that is another number than as a share of the row."""
     image, most = float(row.grid.sum()), float(row.grid.max())

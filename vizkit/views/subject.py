@@ -101,6 +101,14 @@ class Subject:
         return self.kept("embedding", lambda: embedding_of(self.open(), pixels_of(self.open(), self.original)))
 
     @property
+    def features(self) -> "Tensor":
+        """What a model without classes returns of this image, (feature): `loaded` answers by its likeness."""
+        from vizkit.models import Keep, trace
+
+        edits = self.changes.model
+        return self.kept("features", lambda: trace(self.opened, self.rgb, keep=Keep(heads="mean"), edits=edits).logits)
+
+    @property
     def box_xyxy(self) -> "Box":
         """The part of the picture that the model sees, in its pixels."""
         from vizkit.image import seen_box
@@ -314,17 +322,20 @@ class Subject:
         against: int | None,
         layer: str = "",
         progress: "Callable[[int, int], None] | None" = None,
+        asked: "Loaded | None" = None,
     ) -> "Explanation":
         """Raises NotApplicable where this model has no such map, or not at this layer. `progress(done, total)` counts
-        the passes of a method that needs many."""
+        the passes of a method that needs many. `asked`: `loaded`, or `opened` for a feature by itself."""
         from vizkit.scoring import Question
 
-        def asked() -> Question:
+        loaded = asked or self.loaded
+
+        def ask() -> Question:
             with sentences():
                 edits = [str(edit) for edit in self.changes.model]
-                return Question.of(self.loaded, self.rgb, target, against, edits=edits)
+                return Question.of(loaded, self.rgb, target, against, edits=edits)
 
-        question: Question = self.kept(("question", target, against), asked)
+        question: Question = self.kept(("question", loaded.head.name, target, against), ask)
         return question.at(layer).explain(method, progress)
 
 

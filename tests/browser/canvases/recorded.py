@@ -43,6 +43,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_suspects": (["data-suspects"], [VIT, SWIN]),
     "vizkit_swipe": (["enlarge-whole"], [NO_MODEL, ("an insect", "mayfly nymph")]),
     "vizkit_switches": (["switches"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_terms": (["rollout"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_tiles": (["rollout", "relevance", "compare-maps", "feature-maps", "explore"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_transfer": (["enlarge"], [NO_MODEL]),
     "vizkit_translate": (["translate"], [NO_MODEL]),

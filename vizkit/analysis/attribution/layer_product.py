@@ -237,22 +237,6 @@ def reached_by(holding: Bool[Tensor, " query_or_padding"], layer: Attention) -> 
     return reached[:-1]
 
 
-def dense(factor: Factor) -> Float[Tensor, "query key"]:
-    """Â of one layer as a matrix; what goes to padding is left out."""
-    layer, own = factor.layer, same_token(factor.layer.query, factor.layer.key)
-    matrix = torch.zeros(len(layer.query) + 1, len(layer.key) + 1)  # PADDING picks the last row and column
-    if factor.share or factor.normalise:
-        mixing = layer.weights.float().mean(1) if factor.mixing is None else factor.mixing.float()
-        matrix[layer.query_ids[:, :, None], layer.key_ids[:, None]] = mixing
-    identity, share = (own >= 0) * factor.identity, torch.where(own >= 0, factor.share, 1.0)
-    matrix = matrix[:-1, :-1] * share[:, None]
-    matrix[own >= 0, own[own >= 0]] += identity[own >= 0]
-    if factor.normalise:
-        total = identity + share * row_sums(factor)[:-1].float()
-        matrix /= total.where(total > 0, torch.ones_like(total))[:, None]
-    return matrix
-
-
 def row_sums(factor: Factor) -> Float[Tensor, " query_or_padding"]:
     """The sum of every query's row of Ā, by id, and a last zero; recorded means of heads sum to 1."""
     layer = factor.layer

@@ -10,7 +10,7 @@ Through Swin (Liu et al. 2021): windows and shifts by their token ids, patch mer
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention.fusion import Fusion, fuse
@@ -18,12 +18,12 @@ from vizkit.analysis.attribution.layer_product import (
     Factor,
     Mass,
     Query,
-    dense,
     factors,
     same_token,
     start,
     stream,
     through,
+    times,
 )
 from vizkit.geometry import cell_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, refuse
@@ -108,18 +108,58 @@ def rollout_by_layer(
     has no class token yet (class attention at the end), "cls" is the mean of all places.
     """
     ready = _prepared(trace, fusion, discard, start_layer, residual)
+    return [_rolled(ready, *begin) for begin in _starts(ready, query, start_layer)]
+
+
+def _starts(ready: list[Factor], query: Query, start_layer: int) -> list[tuple[int, Float[Tensor, "1 token"], str]]:
+    """Of every attention layer from `start_layer` on where the row of the query begins, see `layer_product.start`."""
     layers = [factor.layer for factor in ready]
     last = next(layer.query for layer in reversed(layers) if layer.query.grid)
     if isinstance(query, int) and 0 <= query < len(last):  # ids differ from stage to stage, places and names do not
         query = cell_of(last, query) or last.special[query]
-    rollouts = []
+    starts = []
     for end in [i for i, layer in enumerate(layers) if layer.learned][start_layer:]:
         here = next((layer.query.grid for layer in layers[end::-1] if layer.query.grid), None)
         start_query = query
         if isinstance(query, tuple) and here and last.grid:
             start_query = same_place(query, last.grid, here)
-        rollouts.append(_rolled(ready, *start(layers[: end + 1], start_query)))
-    return rollouts
+        starts.append(start(layers[: end + 1], start_query))
+    return starts
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The largest terms of the sum that each share of a row is, the largest first: what the query takes from a token
+    in the last layer (`taken`) times what that token has of the input's token (`passed`). `through`: ids of `tokens`.
+    """
+
+    tokens: Tokens
+    through: Int[Tensor, "token term"]
+    taken: Float[Tensor, "token term"]
+    passed: Float[Tensor, "token term"]
+
+
+def rollout_terms(
+    trace: Trace,
+    query: Query = "cls",
+    fusion: Fusion = "mean",
+    discard: float = 0.0,
+    start_layer: int = 0,
+    residual: float = 0.5,
+    layer: int = -1,
+    count: int = 5,
+) -> Terms:
+    """R = Â_l (Â_(l−1) ⋯ Â_1), entry by entry of the row that `rollout_by_layer` gives at the place `layer`: at most
+    `count` terms of each. The work grows with the cube of the tokens."""
+    ready = _prepared(trace, fusion, discard, start_layer, residual)
+    end, row, _ = _starts(ready, query, start_layer)[layer]
+    last = through(ready[end : end + 1], row.float())
+    before = Mass(torch.eye(len(last.tokens)), torch.zeros(len(last.tokens)), last.tokens)
+    for factor in reversed(ready[:end]):
+        before = times(before, factor)
+    terms = last.rows[0, :, None] * before.rows  # key token
+    ids = terms.topk(min(count, len(terms)), dim=0).indices
+    return Terms(last.tokens, ids.T, last.rows[0][ids].T, before.rows.gather(0, ids).T)
 
 
 def same_place(cell: tuple[int, int], of: tuple[int, int], now: tuple[int, int]) -> tuple[int, int]:
@@ -138,26 +178,6 @@ def rollout_matrix(
     ready = _prepared(trace, fusion, discard, start_layer, residual)
     last = max(i for i, factor in enumerate(ready) if factor.layer.query.grid)
     return through(ready[: last + 1], torch.eye(len(ready[last].layer.query))).rows
-
-
-def rollout_products(
-    trace: Trace, fusion: Fusion = "mean", discard: float = 0.0, start_layer: int = 0, residual: float = 0.5
-) -> list[tuple[Float[Tensor, "query key"], Float[Tensor, "query token"]]]:
-    """(Â_l, Â_l ⋯ Â_1) of every attention layer l from `start_layer` on: over the layer's own queries and keys, and
-    over its queries and the tokens of the input. The work grows with the cube of the tokens."""
-    ready = _prepared(trace, fusion, discard, start_layer, residual)
-    products: list[tuple[Tensor, Tensor]] = []
-    before, learned = torch.empty(0), 0
-    for end, factor in enumerate(ready):
-        one = dense(factor)
-        if end and ready[end - 1].layer.query != factor.layer.key:  # a token comes in between, past this layer
-            before = through(ready[: end + 1], torch.eye(len(one))).rows
-        else:
-            before = one @ before if end else one
-        learned += factor.layer.learned
-        if factor.layer.learned and learned > start_layer:
-            products.append((one, before))
-    return products
 
 
 def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, residual: float) -> list[Factor]:

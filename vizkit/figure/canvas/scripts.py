@@ -180,6 +180,12 @@ SCRIPTS = {
     "vizkit_walk": Script(
         _WALK_HTML, _WALK / "walk.css", (*_SCALED, NEWS, *(_WALK / f"{name}.js" for name in ("row", "scenes", "walk")))
     ),
+    "vizkit_terms": Script(
+        "<section><canvas tabindex='0' role='application'></canvas><div><output aria-live='polite'></output><ol></ol>"
+        "</div></section>\n",
+        _HERE / "terms.css",
+        (SHORT, _HERE / "terms.js"),
+    ),
     "vizkit_race": Script(_RACE, _HERE / "race.css", (SHORT, _HERE / "race.js")),
     "vizkit_scrubber": Script("<section></section>\n", _HERE / "scrubber.css", (_HERE / "scrubber.js",)),
     "vizkit_stage": Script("<section></section>\n", _HERE / "stage.css", (_HERE / "stage.js",)),

@@ -54,7 +54,7 @@ class Decision(View):
         "Class",
         classes,
         "Type to search. The class whose logit is explained: the maps show the evidence for it. Without classes: the "
-        "length of the embedding, along that of this picture.",
+        "length of the embedding along that of this image.",
         default=PREDICTED,
         key="class_a",
         meant=meant,
@@ -73,15 +73,18 @@ class Decision(View):
         runs=True,
     )
 
+    def answer(self, of: Subject) -> "tuple[Loaded, Tensor]":
+        """(the model that is asked, what it returns of the image)."""
+        return of.loaded, of.seen.logits
+
     def asked(self, of: Subject) -> tuple[int, int | None]:
         """(class, rival) by their numbers. NotApplicable with a sentence where this model does not know one."""
-        return asked(of.loaded, of.seen.logits, of.name, self.target, self.against)
+        return asked(*self.answer(of), of.name, self.target, self.against)
 
     def what(self, of: Subject) -> str:
         """The class, and its rival."""
-        target, against = self.asked(of)
-        rival = "" if against is None else f" against {of.loaded.label(against)}"
-        return f"{of.loaded.label(target)}{rival}"
+        label, (target, against) = self.answer(of)[0].label, self.asked(of)
+        return f"{label(target)}{'' if against is None else f' against {label(against)}'}"
 
 
 def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.trust.deletion import Erased
+    from vizkit.models import Loaded
 
 RANDOM_ORDERS = 2
 
 
-def followed(of: Subject) -> bool:
+def followed(of: Subject, loaded: "Loaded") -> bool:
     """Whether an answer can be followed while places are erased: no value without a bound, and of no changed model."""
-    return of.loaded.head.bounded and not of.changes.model
+    return loaded.head.bounded and not of.changes.model
 
 
 def erasing(

@@ -1,5 +1,6 @@
 """Every map of one decision, and what is measured of it: what the views of Relevance share."""
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -7,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets import samples
+from vizkit.heads import EMBEDDING
 from vizkit.scoring import Question, subject_of, truth_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Job
-from vizkit.views.controls import several
-from vizkit.views.relevance.decision import Decision
+from vizkit.views.controls import ControlError, again, several
+from vizkit.views.relevance.decision import Decision, classes, classes_by_name, meant
 from vizkit.views.relevance.erasing import RANDOM_ORDERS
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vizkit.analysis.attribution.explaining import Explanation
     from vizkit.analysis.trust.scores import Measure, Score
     from vizkit.datasets.insects import Sample
+    from vizkit.models import Loaded
 
 
 TITLES = {name: method.title for name, method in METHODS.items()}
@@ -29,9 +34,30 @@ Found = Mapping[str, "Explanation"]
 Progress = Callable[[int, int], None]
 
 
+def features(of: Subject) -> dict[str, int]:
+    """Of a model without classes every feature by its name: each can be explained by itself."""
+    return classes_by_name(of.opened, of.embedding) if of.opened.head is EMBEDDING else {}
+
+
+def explained(of: Sequence[Subject]) -> list[str]:
+    """What can be explained: classes, and without them the likeness or a single feature."""
+    return [*classes(of), *dict.fromkeys(name for each in of for name in features(each))]
+
+
+def meant_or_feature(of: Sequence[Subject], text: str) -> str:
+    """As `meant`; of a model without classes a number is that of a feature."""
+    for each in of:
+        if (known := features(each)) and (number := re.fullmatch(r"(?:class |feature )?(\d{1,9})", text)):
+            if int(number[1]) >= len(known):
+                raise ControlError(f"{each.name} has {len(known):,} features, numbered from 0.")
+            return [*known][int(number[1])]
+    return meant(of, text)
+
+
 class Explained(Decision):
     """Views of the maps for a class, and of what they are worth."""
 
+    target: str = again(Decision, "target", options=explained, meant=meant_or_feature)
     slow: tuple[str, ...] = several(
         "More maps",
         SLOW,
@@ -46,15 +72,20 @@ class Explained(Decision):
         """Where a class activation map is made: as a reader calls the layer, and in the trace; "" before the head."""
         return "", ""
 
+    def answer(self, of: Subject) -> "tuple[Loaded, Tensor]":
+        """Of a model without classes its features where one of them is chosen, else its likeness."""
+        return (of.opened, of.features) if self.target in features(of) else super().answer(of)
+
     # ---- maps --------------------------------------------------------------------------------------------------------
     def key(self, of: Subject, method: str) -> tuple[Hashable, ...]:
         """What a map depends on."""
-        return (method, *self.asked(of), self.place(of, method)[0])
+        return (method, self.answer(of)[0].head.name, *self.asked(of), self.place(of, method)[0])
 
     def explained(self, of: Subject, method: str, progress: Progress | None = None) -> "Explanation | str":
         """The map, or the sentence why there is none."""
         try:
-            return of.explanation(method, *self.asked(of), self.place(of, method)[1], progress)
+            loaded, layer = self.answer(of)[0], self.place(of, method)[1]
+            return of.explanation(method, *self.asked(of), layer, progress, loaded)
         except NotApplicable as sentence:
             return str(sentence)
 

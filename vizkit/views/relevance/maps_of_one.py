@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.analysis.attribution.methods import METHODS
@@ -21,6 +21,9 @@ from vizkit.views.relevance.erasing import erasing, followed
 from vizkit.views.relevance.explained import SLOW, TITLES, Explained, Found
 from vizkit.views.subject import Subject
 
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
+
 LARGE_PX, SMALL_PX, FEW_PX = 2000, 104, 170  # the first is as wide as its place
 FEW = 4  # maps
 
@@ -32,7 +35,7 @@ class Coloured(Explained):
 
     def race(self, of: Subject, methods: Sequence[str]) -> dict[str, Job]:
         """What measures how much better than chance these maps are; nothing where that has no meaning."""
-        return self.measured(of, methods) if followed(of) else {}
+        return self.measured(of, methods) if followed(of, self.answer(of)[0]) else {}
 
 
 def gains_of(scores: Mapping[str, Score]) -> tuple[dict[str, float], str]:
@@ -57,6 +60,10 @@ class OfOne:
         return f"{self.of.name}: " if len(self.among) > 1 else ""
 
     @property
+    def loaded(self) -> "Loaded":
+        return self.view.answer(self.of)[0]
+
+    @property
     def asked(self) -> tuple[int, int | None]:
         return self.view.asked(self.of)
 
@@ -71,7 +78,7 @@ class OfOne:
     def _large(self, found: Explanation | str) -> Blocks:
         if isinstance(found, str):
             yield Line(found)
-        elif followed(self.of):
+        elif followed(self.of, self.loaded):
             job = erasing(self.of, self.view.key(self.of, self.method), lambda: on_patches(found), *self.asked)
             yield Later(self.of, (job,), lambda done: self._checked(found, done.get(job.key)))
         else:
@@ -84,16 +91,16 @@ class OfOne:
         covered, what = of.covered(tuple(heat.shape)), f"the evidence for {self.view.what(of)}"
         nouns = "patches" if of.layers and tuple(heat.shape) == found.cells else "places"
         lies = first_said(places.where(heat, covered, what, nouns), places.spread(heat, what, nouns)).removesuffix(".")
-        yield Said(f"{'; '.join(filter(None, (lies, erased and without_brightest(erased, of.loaded.head))))}.")
+        yield Said(f"{'; '.join(filter(None, (lies, erased and without_brightest(erased, self.loaded.head))))}.")
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
-        yield self._drawn((named,), {self.method: found}, (method.measures(of.loaded.head.number),), LARGE_PX)
+        yield self._drawn((named,), {self.method: found}, (method.measures(self.loaded.head.number),), LARGE_PX)
         yield Line(f"{' '.join((method.asks, method.caveat, *found.notes))} {method.source}.")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def small(self) -> Blocks:
         """In the order in which they are to be believed, once that is known."""
         of, view = self.of, self.view
-        what = in_words(of.loaded, of.seen.logits, *self.asked)
+        what = in_words(*view.answer(of), *self.asked)
         yield Heading(f"{self.named}{what}") if self.named else Line(what)
         fast, _ = view.fast(of)
         slow = {name: view.slow_job(of, name) for name in view.slow}

@@ -60,13 +60,16 @@ class Trust(Racing):
         return f"Trust in the maps for {self.what(of)}: {self.removed} % {self.test}"
 
     def show(self, of: Subject) -> Blocks:
-        scorable(of.loaded)
+        loaded = self.answer(of)[0]
+        scorable(loaded)
+        if not loaded.head.bounded:
+            raise NotApplicable("A single feature has no largest value, so nothing says how much of it is left.")
         if of.changes.model:
             raise NotApplicable("Trust runs the model again, as it is: without changes of the model.")
         fast, without = self.fast(of)
         if not fast and not self.slow:
             raise NotApplicable(next(iter(without.values())))
-        yield Line(f"{in_words(of.loaded, of.seen.logits, *self.asked(of))}{drawn_truth(of)}")
+        yield Line(f"{in_words(*self.answer(of), *self.asked(of))}{drawn_truth(of)}")
         yield from map(Line, of.loaded.notes)
         many = Many(of, (*fast, *self.slow), self.scores, self.over, self.images)
         race = Race(self, of, (*fast, *self.slow), many.said())

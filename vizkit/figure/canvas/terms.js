@@ -1,0 +1,69 @@
+// The terms of one share of a rollout: pointing at a patch lists what the query takes from a token in the last layer, times
+// what that token has of the patch; the tokens are framed and numbered on the image.
+
+const STORE = new WeakMap()
+const TARGET = '#38e0ff', DIM = 'rgba(8, 10, 24, .5)'
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector('section'), canvas = root.querySelector('canvas')
+  const said = root.querySelector('output'), list = root.querySelector('ol')
+  const state = STORE.get(parentElement) || {}
+  STORE.set(parentElement, state)
+  const { key_special: special, key_grid: [rows, columns], through_special, through_grid, count, place } = data
+  const through = new Uint16Array(bytes(data.through).buffer), taken = floats(data.taken), passed = floats(data.passed), shares = floats(data.shares)
+  const name = (id, special, grid) => id < special.length ? `[${special[id]}]`
+    : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}`
+  const draw = () => {
+    if (!canvas.clientWidth || !state.image.complete || !state.image.naturalWidth) return
+    const ratio = window.devicePixelRatio || 1, [left, up, right, down] = data.box, { naturalWidth, naturalHeight } = state.image
+    const width = Math.round(canvas.clientWidth * ratio), height = Math.round(width * (down - up) * data.image_size[0] / ((right - left) * data.image_size[1]))
+    Object.assign(canvas, { width, height })
+    const pen = canvas.getContext('2d'), at = state.at
+    pen.imageSmoothingEnabled = data.image_size[1] > 128
+    pen.drawImage(state.image, -left * width / (right - left), -up * height / (down - up), width / (right - left), height / (down - up))
+    pen.fillStyle = DIM; pen.fillRect(0, 0, width, height)
+    const cell = (id, [down, across]) => [id % across * width / across, Math.floor(id / across) * height / down, width / across, height / down]
+    const frame = (box, ink) => { for (const [colour, line] of [['#000', 4], [ink, 2]]) { pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.strokeRect(...box) } }
+    const terms = [...Array(count).keys()].map(term => {
+      const from = at * count + term
+      return { id: through[from], taken: taken[from], passed: passed[from], share: taken[from] * passed[from] }
+    }).filter(term => term.share > 0)
+    frame(cell(at - special.length, [rows, columns]), TARGET)
+    pen.font = `600 ${12 * ratio}px sans-serif`; pen.textAlign = 'center'; pen.textBaseline = 'middle'
+    terms.forEach((term, i) => {
+      if (term.id < through_special.length) return
+      const [x, y, wide, high] = cell(term.id - through_special.length, through_grid)
+      if (term.id - through_special.length !== at - special.length) frame([x, y, wide, high], '#fff')
+      pen.fillStyle = '#fff'; pen.strokeStyle = '#000'; pen.lineWidth = 3 * ratio
+      pen.strokeText(i + 1, x + wide / 2, y + high / 2); pen.fillText(i + 1, x + wide / 2, y + high / 2)
+    })
+    const rest = shares[at] - terms.reduce((sum, term) => sum + term.share, 0)
+    said.textContent = `${data.query} has ${percent(shares[at])} of ${name(at, special, [rows, columns])}, the sum of these products: what it takes of a token in the last layer × what that token has of this patch`
+    list.replaceChildren(...terms.map(term => {
+      const line = document.createElement('li')
+      line.textContent = `${percent(term.taken)} of ${name(term.id, through_special, through_grid)} × its ${percent(term.passed)} = ${percent(term.share)}`
+      return line
+    }))
+    if (rest > 1e-5) list.append(Object.assign(document.createElement('small'), { textContent: `and ${percent(rest)} through all other tokens` }))
+    canvas.setAttribute('aria-label', `${said.textContent} ${list.textContent} ${data.label}`)
+  }
+  const point = event => {
+    const seen = canvas.getBoundingClientRect()
+    const part = (at, from, size, of) => clamp(Math.floor((at - from) / size * of), 0, of - 1)
+    state.at = special.length + part(event.clientY, seen.top, seen.height, rows) * columns + part(event.clientX, seen.left, seen.width, columns)
+    draw()
+  }
+  canvas.onpointermove = canvas.onpointerdown = point
+  canvas.onpointerleave = () => { state.at = place; draw() }
+  canvas.onkeydown = event => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key]
+    if (!step) return
+    event.preventDefault()
+    state.at = clamp(state.at + step, special.length, shares.length - 1)
+    draw()
+  }
+  if (state.source !== data.image) Object.assign(state, { source: data.image, image: Object.assign(new Image(), { onload: () => state.draw(), src: data.image }) })
+  Object.assign(state, { draw, at: place })
+  if (!state.resize) { state.resize = new ResizeObserver(() => state.draw()); state.resize.observe(root) }
+  draw()
+}
