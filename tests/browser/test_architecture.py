@@ -27,7 +27,7 @@ def click(page: Page, x: float, y: float) -> None:
 def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
     ready(page)
-    networks = page.locator(f"{MAIN} ol")
+    networks = page.locator(f"{MAIN} section[aria-label*='from the image'] ol")
     expect(networks).to_have_count(2)
     second = networks.first.get_by_role("button", name="block 2: blocks.1")
     second.hover()
