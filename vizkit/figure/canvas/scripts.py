@@ -118,7 +118,8 @@ SCRIPTS = {
     ),
     "vizkit_products": Script(
         "<section><canvas class='cells' tabindex='0' role='application'></canvas>"
-        "<canvas class='photo' role='img'></canvas><canvas class='bars' role='img'></canvas><output aria-live='polite'></output></section>\n",
+        "<canvas class='photo' role='img'></canvas>"
+        "<canvas class='bars' role='img'></canvas><output aria-live='polite'></output></section>\n",
         _ARCHITECTURE / "products.css",
         (SHORT, _ARCHITECTURE / "products.js"),
     ),
