@@ -10,11 +10,11 @@ from tests.browser.steps import MAIN, choose, click_at, fits, ready
 CANVAS = f"{MAIN} canvas[role='application']"
 
 
-def add_first(page: Page) -> None:
+def add_first(page: Page, what: str) -> None:
     """The sentence, and the button that adds a model for this view."""
-    expect(page.get_by_text("None of your models")).to_be_visible()
+    expect(page.get_by_text(f"None of your models is {what}")).to_be_visible()
     page.get_by_role("button", name="Add it to your models").first.click()
-    expect(page.get_by_text("None of your models")).to_be_hidden(timeout=120_000)
+    expect(page.get_by_text(f"None of your models is {what}")).to_be_hidden(timeout=120_000)
     expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
     ready(page)
 
@@ -27,7 +27,7 @@ def click(page: Page, x: float, y: float) -> None:
 def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
     ready(page)
-    networks = page.locator(f"{MAIN} ol")
+    networks = page.locator(f"{MAIN} section[aria-label*='from the image'] ol")
     expect(networks).to_have_count(2)
     second = networks.first.get_by_role("button", name="block 2: blocks.1")
     second.hover()
@@ -40,7 +40,7 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
     part.click()
     expect(page.get_by_text("MLP inside: token × channel, 65 × 384")).to_be_visible()
     expect(part).to_have_attribute("aria-pressed", "true")
-    expect(page).to_have_url(re.compile("block_part=hidden"))
+    expect(page).to_have_url(re.compile("block_part=MLP"))
     networks.last.get_by_role("button", name="block 1: ").click()
     expect(page.get_by_text("Block 1 of Swin · digits")).to_be_visible()
     expect(page).to_have_url(re.compile("net=2"))
@@ -61,7 +61,7 @@ def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3")
     ready(page)
     choose(page, "Coarser tokens")
-    add_first(page)
+    add_first(page, "a dual-scale ViT")
     click(page, 0.02, 0.02)
     expect(page.get_by_text("Coarse patch 1 stands beside fine patches 1, 2,")).to_be_visible()
     expect(page.get_by_text("Merged attention of block 3, α = 0.50")).to_be_visible()

@@ -117,8 +117,9 @@ SCRIPTS = {
         (*_SCALED, _ARCHITECTURE / "flow.js"),
     ),
     "vizkit_products": Script(
-        "<section><canvas class='cells' tabindex='0' role='application'></canvas><canvas class='photo'></canvas>"
-        "<canvas class='bars'></canvas><output aria-live='polite'></output></section>\n",
+        "<section><canvas class='cells' tabindex='0' role='application'></canvas>"
+        "<canvas class='photo' role='img'></canvas>"
+        "<canvas class='bars' role='img'></canvas><output aria-live='polite'></output></section>\n",
         _ARCHITECTURE / "products.css",
         (SHORT, _ARCHITECTURE / "products.js"),
     ),

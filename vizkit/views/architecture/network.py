@@ -79,11 +79,13 @@ class Network(View):
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         boxes = [boxes_of(each, self.quantity) for each in of]
         costs = {each.name: total(steps_of(each))[0] for each in of}
-        scales = {"attention": SHARES, "strength": strength_scale(boxes)}
+        scales: dict[Quantity, Scale] = {"attention": SHARES, "strength": strength_scale(boxes)}
         most = max((box.step.multiply_adds for each in boxes for box in each), default=1)
         yield Said(first_said(finding(of[0].name, boxes[0]), most_and_least(costs, "multiply–adds")))
         chosen = min(self.model, len(of)) - 1
-        used = dict.fromkeys(box.quantity for own in boxes for box in own if box.places is not None)
+        used: dict[Quantity, None] = dict.fromkeys(
+            box.quantity for own in boxes for box in own if box.places is not None
+        )
         for at, (each, own) in enumerate(zip(of, boxes, strict=True)):
             yield Heading(each.name)
             opens = number_of(own, self.block) if at == chosen else None

@@ -41,8 +41,9 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     const box = [Math.floor(x * columns) * wide / columns, Math.floor(y * rows) * high / rows, wide / columns, high / rows]
     for (const [colour, line] of [['#000', 3], ['#fff', 1.5]]) { pen.strokeStyle = colour; pen.lineWidth = line; pen.strokeRect(...box) }
   }
-  const canvasOf = paint => {
+  const canvasOf = (label, paint) => {
     const canvas = element('canvas')
+    canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', label)
     drawing.push(() => {
       const ratio = window.devicePixelRatio || 1, { clientWidth: wide, clientHeight: high } = canvas
       if (!wide) return
@@ -53,10 +54,10 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     })
     return canvas
   }
-  const mapOf = ({ rows, columns, values, scale, windows }) => {
+  const mapOf = ({ title, rows, columns, values, scale, windows }) => {
     const cells = painted(scale, floats(values), [rows, columns], table, data.floor, data.ceiling)
     const of = windows && new Int32Array(bytes(windows).buffer)
-    return canvasOf((pen, wide, high) => {
+    return canvasOf(`Map of ${title}`, (pen, wide, high) => {
       under(pen, wide, high)
       dim(pen, [0, 0, wide, high])
       pen.imageSmoothingEnabled = false                // one flat rectangle for each token
@@ -77,7 +78,7 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     button.onclick = () => setTriggerValue('block', [data.model, at + 1])
     return button
   }
-  const first = element('div'), picture = canvasOf((pen, wide, high) => {
+  const first = element('div'), picture = canvasOf('What the model sees of the image', (pen, wide, high) => {
     under(pen, wide, high)
     const grid = data.boxes.find(box => box.rows)
     if (grid) marked(pen, [grid.rows, grid.columns], wide, high)

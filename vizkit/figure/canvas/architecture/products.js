@@ -73,6 +73,8 @@ export default function ({ data, parentElement, setStateValue }) {
     point(at[0] + step[0], at[1] + step[1])
   }
   cells.setAttribute('aria-label', data.label)
+  photo.setAttribute('aria-label', 'The image with both patches')
+  bars.setAttribute('aria-label', 'The products of every channel')
   matrix.onload = image.onload = () => state.draw()
   matrix.src = data.picture; image.src = data.image
   state.draw = draw
