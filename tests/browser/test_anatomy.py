@@ -53,8 +53,8 @@ def test_positions_from_the_experiment_to_what_they_know(page: Page, server: str
     expect(said).to_have_text(before)
     click(page, "Similarity", 0.3, 0.3)
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
-    pick(page, "positions_kind", "sinusoidal")
-    expect(page.get_by_text("sinusoidal, in one row").first).to_be_visible()
+    page.goto(f"{server}/positions?{MODELS}&positions_view=Sinusoids")  # as it was called
+    expect(page.get_by_label("Similarity of positions, sinusoidal").first).to_be_visible()
     expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
 
 
