@@ -21,7 +21,6 @@ VIEWS = (
     "entropy",
     "walk-through",
     "head-statistics",
-    "similarity-in-depth",
     "token-norms",
     "learned-positions",
     "position-kinds",

@@ -44,7 +44,6 @@ EXAMPLES = {
     "charts.laid_out": [given([], "x", "y")],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
     "attention.distances.distances": [given([X, X], [8.0, 16.0], 16.0, "the largest")],
-    "attention.layer_cost.layer_cost": [given({"4 px": (X, X), "4 px, windows": (X, X), "chosen": (X, X)})],
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
     "sequences.repeated.repeated_lines": [given([Repeated("a", [1, 2, 3], [LIST, LIST])], "x", "y", 2)],

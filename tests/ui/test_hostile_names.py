@@ -121,7 +121,7 @@ def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
 
 CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
-    **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost"),
+    **views("patches", [VIT, BAD], "Cut", "Token norms by layer"),
     **views("positions", [VIT, BAD], "Learned", "Relative", "Shuffle"),
     **views("attention", [VIT, BAD], "Walk-through", "Explorer", "Statistics"),
     **views(
