@@ -127,7 +127,7 @@ CASES = {
     **views(
         "swin", [SWIN, VIT], "Stages", "Shift", "Window", "Reach", "Merging", "Cost", "Beside a ViT", "Switched off"
     ),
-    **views("convolution", [VIT, BAD], "Slide", "Activations", "Norms"),
+    **views("convolution", [VIT, BAD], "Slide", "Reach", "What makes deep networks trainable"),
     **views("architecture", [VIT, SWIN], *(view.title for view in architecture.VIEWS)),
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),

@@ -264,13 +264,17 @@ def test_pairs_of_patches_grow_as_each_model_attends():
 @pytest.mark.parametrize(
     ("query", "page", "title"),
     [
-        ({"patches_view": "Compare in depth", "block": "3"}, "explore", "alike after block 3 of 6"),
+        ({"patches_view": "Compare in depth", "block": "3"}, "patches", "alike after block 3 of 6"),
         ({"patches_view": "Filters"}, "patches", "196 patches and"),
         ({"patches_view": "Cost", "cost_patch": "4", "cost_size": "224"}, "patches", "784 patches and"),
+        ({"convolution_view": "Receptive field"}, "convolution", "sees the whole image in its first layer"),
+        ({"convolution_view": "Vanishing gradients"}, "convolution", "the first layer's gradient"),
+        ({"convolution_view": "Activations"}, "convolution", "is given most numbers below 0"),
+        ({"convolution_view": "Norms"}, "convolution", "over the channels of one token"),
     ],
 )
 def test_views_of_earlier_versions_lead_to_what_replaces_them(query, page, title):
-    test = opened("patches", models="ViT · insects", image="mayfly nymph", **query)
+    test = opened(page, models="ViT · insects", image="mayfly nymph", **query)
     assert not test.exception
     assert title in texts(test)
 

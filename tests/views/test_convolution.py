@@ -16,13 +16,11 @@ from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.report.item import FORMER
 from vizkit.traces import NotApplicable
 from vizkit.views.address import from_address
-from vizkit.views.blocks import Canvas, Chart, Folded, Line, Metrics, Picture, Said, Table
-from vizkit.views.convolution import receptive_field
+from vizkit.views.blocks import Canvas, Folded, Line, Metrics, Numbers, Picture, Said, Table
 from vizkit.views.convolution.feature_maps import FeatureMaps
-from vizkit.views.convolution.norms import Norms
 from vizkit.views.convolution.receptive_field import ReceptiveField
 from vizkit.views.convolution.slide import Slide
-from vizkit.views.convolution.vanishing import Vanishing
+from vizkit.views.convolution.trainable import Trainable
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
@@ -141,30 +139,36 @@ def test_the_sentence_says_which_class_a_channel_stands_for():
     assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2)
 
 
-# ---- Receptive field -------------------------------------------------------------------------------------------------
-def test_lenet_beside_transformers_in_shares_of_their_sides(monkeypatch):
-    """LeNet-5 of 32 pixels; the ViT sees all of its input: half of a side to either edge."""
-    monkeypatch.setattr(receptive_field, "SAMPLES", 1)
+# ---- Reach -----------------------------------------------------------------------------------------------------------
+def test_what_a_cell_sees_beside_other_networks():
+    """LeNet-5 of 32 pixels: fields of 6, 14, 16 … pixels; a token of the ViT sees all, one of the Swin its window."""
     loaded = vizkit.load("bundled:digits_lenet", device="cpu")
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
-    blocks = list(everything(ReceptiveField(3).show([lenet])))
+    blocks = list(everything(ReceptiveField().show([lenet])))
     words = said(blocks)
-    assert "A unit in the middle of C3 can see 14 × 14 pixels" in words
-    assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in words
-    table = next(block for block in blocks if isinstance(block, Table))
-    assert [row["field px"] for row in table.rows] == ["5", "6", "14", "16", "32"]
-    chart = next(block for block in blocks if isinstance(block, Chart))
-    lines = {line.name: line.y for line in chart.figure.data}
-    assert lines["LeNet-5: can see"] == tuple(px / 32 for px in (0.5, 2.5, 3, 7, 8, 16))
-    assert set(lines["ViT · digits: can see"]) == {0.5}
-    assert list(lines["Swin · digits: can see"]) == sorted(lines["Swin · digits: can see"])
+    assert "A cell of ViT · digits sees the whole image in its first layer" in words
+    assert "C3: 14 · " in words
+    assert "Swin · digits and ViT · digits are not your models" in words
+    assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in str([block.rows for block in blocks if isinstance(block, Table)])
+    (numbers,) = (block.make() for block in blocks if isinstance(block, Numbers))
+    swin = numbers["Swin · digits: pixels seen"]
+    assert (swin[1:, 2] - swin[1:, 0] >= swin[:-1, 2] - swin[:-1, 0]).all()
+    assert swin[0, 2] - swin[0, 0] < numbers["ViT · digits: pixels seen"][0, 2]
     assert sum(isinstance(block, Folded) for block in blocks) == 2
 
 
-# ---- Norms, Vanishing gradients --------------------------------------------------------------------------------------
+def test_what_a_cell_uses_is_a_part_of_what_it_sees():
+    loaded = vizkit.load("bundled:digits_lenet", device="cpu")
+    lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
+    blocks = list(everything(ReceptiveField("what it uses", 3).show([lenet])))
+    assert "A unit in the middle of C3 can see 14 × 14 pixels" in said(blocks)
+    assert sum(isinstance(block, Picture) for block in blocks) == 3
+
+
+# ---- What makes deep networks trainable ------------------------------------------------------------------------------
 def test_only_batchnorm_looks_at_other_images():
     of = subject("digits_cnn")
-    many, one = (said(everything(Norms(images=count).show(of))) for count in (3, 1))
+    many, one = (said(everything(Trainable("norms", images=count).show(of))) for count in (3, 1))
     assert "The other 2 images change what BatchNorm gives" in many
     assert "In a batch of one" in one
     assert "24 of 32 channels" in many
@@ -172,17 +176,20 @@ def test_only_batchnorm_looks_at_other_images():
 
 def test_residuals_bring_the_gradient_back():
     nothing = Subject(no_model, no_picture())
-    plain, residual = (said(Vanishing(residual=on).show(nothing)) for on in (False, True))
+    plain, residual = (said(Trainable(residual=on).show(nothing)) for on in (False, True))
     assert "× 10⁻¹" in plain
     assert "× 10⁻¹" not in residual
+
+
+def test_activations_are_those_of_the_model():
+    assert "ReLU" in said(Trainable("activations").show(subject("digits_cnn")))
 
 
 # ---- reports of 0.1.0 ------------------------------------------------------------------------------------------------
 def test_kinds_of_earlier_reports_are_views():
     channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})
     assert channel == FeatureMaps(2, "norm", 8)
-    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": ["china"]}}) == ReceptiveField(2)
-    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}).over == "this picture"
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}) == ReceptiveField("what it uses", 2)
     filters = FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects", "images": 24}})
     assert (filters.layer, filters.channel, filters.data, filters.count) == (2, 8, "insects", 24)
     with pytest.raises(ReportError):
@@ -193,5 +200,5 @@ def test_a_picture_moves_with_its_models():
     from vizkit.views.convolution.shift import Shift
 
     blocks = list(everything(Shift(0).show([subject("digits_cnn"), subject("digits_vit")])))
-    assert "cosine 1.000" in said(blocks)
+    assert "cosine of the features 1.000" in said(blocks)
     assert any(isinstance(block, Picture) for block in blocks)

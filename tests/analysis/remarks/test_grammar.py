@@ -313,11 +313,25 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     convolution.moved: lambda: (
         convolution.moved(
             (-px, 0, px),
-            {name: np.array([cosine, 1.0, cosine]) for name in LABELS[:models]},
-            {name: np.array([0, 0, int(name in LABELS[:changing])]) for name in LABELS[:models]},
+            answers,
+            {name: np.array([p, 1, p]) for name in answers},
             px,
+            dict.fromkeys(answers, "{:.2f}".format),
         )
-        for px, cosine, models, changing in product((1, 8, 11), (0.5, 1.0), (1, 2, 3), (0, 1, 2))
+        for px, p, answers in product(
+            (1, 8),
+            SHARES,
+            (
+                {"CNN": ["ant", "ant", "bee"], "ViT": ["ant"] * 3, "Swin": ["ant"] * 3},
+                {"CNN": ["bee", "ant", "ant"], "ViT": ["ant"] * 3},
+                {"CNN": ["ant"] * 3, "ViT": ["ant"] * 3},
+                {"CNN": ["ant"] * 3},
+            ),
+        )
+    ),
+    convolution.reached: lambda: (
+        convolution.reached({"CNN": ("stage", whole, count, share), "ViT": ("layer", 1, 1, 1.0)})
+        for whole, count, share in product((None, 1, 2), (1, 2, 8), SHARES)
     ),
     convolution.robust: lambda: (
         convolution.robust(

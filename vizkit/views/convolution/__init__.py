@@ -1,6 +1,6 @@
 """Convolutional networks, seen with the same eyes as transformers."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -19,9 +19,10 @@ VIEWS = (
         page="convolution",
     ),
     Entry(
-        "Receptive field",
-        "How much of the image a unit can see, and uses.",
+        "Reach",
+        "What one cell of each layer can see of the image: CNN, Swin and ViT.",
         "convolution.receptive_field:ReceptiveField",
+        formerly=(Former("Receptive field"),),
         name="receptive-field",
         page="convolution",
     ),
@@ -35,32 +36,31 @@ VIEWS = (
     ),
     Entry(
         "Shift by a pixel",
-        "The picture moves by a few pixels, and the answers with it or not.",
+        "The image moves by a few pixels, and the answers with it or not.",
         "convolution.shift:Shift",
         answers=True,
         name="shift",
         page="convolution",
     ),
     Entry(
-        "Activations",
-        "What lets a network bend: the curves, and what a model's own are given.",
-        "convolution.activations:Activations",
-        name="activations",
-        page="convolution",
-    ),
-    Entry(
-        "Norms",
-        "Which numbers share a mean, on the model's own tokens.",
-        "convolution.norms:Norms",
-        name="norms",
-        page="convolution",
-    ),
-    Entry(
-        "Vanishing gradients",
-        "What is left of the gradient at the first of many layers.",
-        "convolution.vanishing:Vanishing",
-        "",
-        reads="nothing",
+        "What makes deep networks trainable",
+        "Residual paths, norms and activations, and what is left of the gradient at the first of many layers.",
+        "convolution.trainable:Trainable",
+        formerly=(
+            Former("Vanishing gradients"),
+            Former(
+                "Activations",
+                name="activations",
+                fields={"curves": "activations", "activations": "activations"},
+                settings={"shows": "activations"},
+            ),
+            Former(
+                "Norms",
+                name="norms",
+                fields={"block": "block", "images": "images", "channel": "channel"},
+                settings={"shows": "norms"},
+            ),
+        ),
         name="vanishing-gradients",
         page="convolution",
     ),

@@ -16,8 +16,8 @@ from vizkit.scoring import pictures, top_patches
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice, layer, number
-from vizkit.views.convolution.feature_maps import pass_of, walk_of
 from vizkit.views.convolution.known import data_of
+from vizkit.views.convolution.passes import pass_of, walk_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
