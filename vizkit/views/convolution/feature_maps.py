@@ -63,7 +63,7 @@ class FeatureMaps(View):
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
         "image which pixels it can depend on; click it to see which channels of the layer before make its number.",
         r"z_c(i, j) = b_c + \sum_{c'} \sum_{m, n} K_{c c'}(m, n)\, x_{c'}(i s - p + m d,\; j s - p + n d)",
-        "how strongly each pixel in the frame counts: those in its middle count most (view Receptive field).",
+        "how strongly each pixel in the frame counts: those in its middle count most (view Reach).",
         "Zeiler & Fergus 2014; Araujo et al. 2019",
     )
 

@@ -226,14 +226,14 @@ def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, i
     return noun, next((number for number, area in enumerate(areas, 1) if area > 1 - 1e-9), None), len(frames), areas[0]
 
 
-def effect(of: Subject, share: float, progress: object = None) -> tuple[EffectiveField, str, int]:
+def effect(of: Subject, share: float, progress: object = None) -> tuple[EffectiveField, str, float]:
     """How much each pixel changes the cell at this share of the depth, after which layer, and the side of the square
     that holds most of it."""
     names = [each.name for each in of.seen.features]
     index = max(0, ceil(share * len(names) - 1e-9) - 1)
     with torch.enable_grad():
         (field,) = effective_fields(of.loaded, [pixels_of(of.loaded, of.rgb)], index, point_of(of))
-    return field, names[index], round(side_holding(field.share, field.centre_yx, MOST))
+    return field, names[index], side_holding(field.share, field.centre_yx, MOST)
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def drawn(of: Subject, frames: Sequence[Frame]) -> tuple[Block, ...]:
     return Heading(of.name), Picture(picture, f"What a cell of each layer of {of.name} can see"), Line(words)
 
 
-def coloured(of: Subject, field: EffectiveField, name: str, side: int) -> Blocks:
+def coloured(of: Subject, field: EffectiveField, name: str, side: float) -> Blocks:
     (y, x), half = field.centre_yx, side / 2
     square = (x - half, y - half, x + half, y + half)
     seen = next((box for layer_name, box in frames_of(of, family_of(of.loaded.model)) if layer_name == name), None)
