@@ -24,7 +24,6 @@ from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
 from vizkit.views.attention.explorer import Explorer
 from vizkit.views.convolution.feature_maps import FeatureMaps
-from vizkit.views.convolution.filters import Filters
 from vizkit.views.convolution.slide import Slide
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.explore import Explore
@@ -43,7 +42,7 @@ ALL = [
     (VIT, Maps("3", "5", method="grad_cam")),
     (VIT, Maps("3", method="integrated_gradients")),
     (CNN, FeatureMaps(2, "activation", 8)),
-    (CNN, Filters(2, 4, "this picture")),
+    (CNN, Slide(filter=4)),
     (CNN, Slide("blur", size=5)),
     ("", Boxes(scene=1, query=3)),
     (VIT, Explorer(5, "patch", "min", True)),

@@ -9,7 +9,7 @@ import torch
 import vizkit
 from tests.views.contract import everything, model
 from vizkit.analysis.convolution.sliding import Steps, output
-from vizkit.analysis.remarks.convolution import answered, made_of
+from vizkit.analysis.remarks.convolution import made_of
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.models.probes.convolution.first_layer import first_layer
@@ -58,9 +58,9 @@ def again(data: dict) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("view", "steps", "count"),
     [
-        (Slide(), (3, 1, 0, 1), 30 * 30),
-        (Slide(size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
-        (Slide(size=6), (5, 1, 0, 1), 28 * 28),  # no kernel has an even side
+        (Slide("edges"), (3, 1, 0, 1), 30 * 30),
+        (Slide("edges", size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
+        (Slide("edges", size=6), (5, 1, 0, 1), 28 * 28),  # no kernel has an even side
         (Slide("max pooling"), (2, 2, 0, 1), 16 * 16),
         (Slide("average pooling", padding=3), (2, 2, 1, 1), 17 * 17),  # as in PyTorch, half a side at most
     ],
@@ -93,7 +93,7 @@ def test_edited_weights_belong_to_their_kernel():
         (Slide(numbers=typed), True),  # a link of 0.1.0, which names none
         (Slide("blur", numbers=f"blur:{typed}"), True),
         (Slide("blur", numbers=f"edges:{typed}"), False),
-        (Slide(size=5, numbers=typed), False),
+        (Slide("edges", size=5, numbers=typed), False),
         *((Slide(numbers=wrong), False) for wrong in ("1,2", "a,b", "1e9" + ",0" * 8, "nan" + ",0" * 8)),
     ):
         data = canvas(view, of)
@@ -102,9 +102,22 @@ def test_edited_weights_belong_to_their_kernel():
 
 
 def test_a_link_brings_steps_and_place():
-    view = from_address(Slide, {"slide_size": "7", "slide_stride": "9", "slide_padding": "2", "slide_at": "4,99"})
+    view = from_address(
+        Slide,
+        {"slide_kernel": "edges", "slide_size": "7", "slide_stride": "9", "slide_padding": "2", "slide_at": "4,99"},
+    )
     data = canvas(view, [subject("digits_cnn")])
     assert (data["steps"], data["at"]) == ((7, 1, 2, 1), (3, 29))  # there is no stride of 9, and no column 99
+
+
+def test_it_opens_on_a_filter_of_the_model_or_of_a_cnn_beside_it():
+    own = canvas(Slide(), [subject("digits_cnn")])
+    torch.testing.assert_close(kernel_of(own), first_layer(model("digits_cnn")).weight[0].flatten())
+    assert own["filters"]["count"] == len(first_layer(model("digits_cnn")).weight)
+    assert canvas(Slide(filter=3), [subject("digits_cnn")])["filters"]["chosen"] == 2
+    beside = canvas(Slide(), [subject("insects_deit", "mayfly nymph")])  # whose own filters are 8 × 8
+    assert beside["filters"]["names"] == "CNN · insects"
+    assert canvas(Slide("edges"), [subject("digits_cnn")])["filters"] is None
 
 
 # ---- Feature maps ----------------------------------------------------------------------------------------------------
@@ -130,13 +143,6 @@ def test_the_sentence_counts_the_channels_that_make_half():
         "Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half of all that is added "
         "or taken away."
     )
-
-
-def test_the_sentence_says_which_class_a_channel_stands_for():
-    assert answered(4, ["cat"] * 5 + ["dog"] * 3) == (
-        "5 of the 8 pictures that channel 5 answers most strongly show the class cat."
-    )
-    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2)
 
 
 # ---- Reach -----------------------------------------------------------------------------------------------------------
@@ -190,8 +196,9 @@ def test_kinds_of_earlier_reports_are_views():
     channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})
     assert channel == FeatureMaps(2, "norm", 8)
     assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}) == ReceptiveField("what it uses", 2)
-    filters = FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects", "images": 24}})
-    assert (filters.layer, filters.channel, filters.data, filters.count) == (2, 8, "insects", 24)
+    assert FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects"}}) == FeatureMaps(
+        2, channel=8
+    )
     with pytest.raises(ReportError):
         FORMER["channel"]({"shows": {"convolution": "x"}})
 

@@ -164,11 +164,7 @@ def _field(record: dict[str, Any]) -> View:
 
 
 def _filters(record: dict[str, Any]) -> View:
-    shows = record.pop("shows", None)
-    names = {"convolution": "layer", "channel": "channel"}
-    if isinstance(shows, dict) and not shows.get("data"):
-        return _renamed("filters", shows, names, data="this picture")
-    return _renamed("filters", shows, names | {"data": "data", "images": "count"})
+    return _renamed("feature-maps", record.pop("shows", None), {"convolution": "layer", "channel": "channel"})
 
 
 def _renamed(view: str, record: Any, names: dict[str, str], **more: str) -> View:

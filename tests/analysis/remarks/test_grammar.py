@@ -306,10 +306,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         convolution.made_of(range(count), [sign * (at + 1.0) for at in range(count)], 0.5)
         for count, sign in product(COUNTS, (-1, 1))
     ),
-    convolution.answered: lambda: (
-        convolution.answered(7, [LABELS[at % kinds] for at in range(count)])
-        for count, kinds in product(COUNTS[1:], (1, 2, 3))
-    ),
     convolution.moved: lambda: (
         convolution.moved(
             (-px, 0, px),

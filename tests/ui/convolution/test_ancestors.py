@@ -45,7 +45,6 @@ SMALL = [  # the same of the other two, at 64 pixels
     (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
     (ALEXNET, "compare", {"compare_view": "Cost"}, "Multiply–adds are counted"),
     (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4: 195"),
-    (ALEXNET, "convolution", {"convolution_view": "Filters", "filters_data": "this picture"}, "11 × 11"),
     (ALEXNET, "convolution", {"convolution_view": "Shift by a pixel"}, "cosine"),
     (ALEXNET, "convolution", {"convolution_view": "Activations"}, "ReLU"),
     (VGG, "relevance", {"cam_layer": "stage 5 · 4 × 4 cells"}, "Grad-CAM"),

@@ -1,6 +1,5 @@
 """Convolutional networks: what stands out in an output."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -114,21 +113,6 @@ def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> s
     first = f"Channel {channels[order[0]] + 1} of the layer before adds most to this number, {shares[order[0]]:+.2f}"
     words = f"{first}; {counted(count, 'channel')} of {len(shares)} {'makes' if count == 1 else 'make'} half of all"
     return f"{words} that is added or taken away.".replace("-", "−")
-
-
-def answered(channel: int, labels: Sequence[str]) -> str:
-    """`labels`: the classes of the pictures that a channel, from 0, answers most strongly to."""
-    label, times = Counter(labels).most_common(1)[0]
-    if times * 2 <= len(labels):
-        kinds = len(set(labels))
-        return (
-            f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
-            "classes: it stands for no single class."
-        )
-    return (
-        f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
-        f"class {label}."
-    )
 
 
 def moved(

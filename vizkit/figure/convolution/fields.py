@@ -25,7 +25,7 @@ def framed(
     side_px: int = 640,
 ) -> UInt8[np.ndarray, "out_height out_width 3"]:
     """`frames`: names and boxes in pixels of the model's input of `size_hw`, which lies at `box_xyxy` on the image, the
-    first dark, the last bright, with the numbers of their names; what lies outside the image is cut off. `share`: the
+    first dark, the last bright, with the numbers of their names; what lies outside that input is cut off. `share`: the
     effect of every pixel of that input, drawn below; the last frame is then that of what is used."""
     import cv2
 
@@ -39,7 +39,9 @@ def framed(
         inks[-1] = USED
     for (name, frame), ink in reversed([*zip(frames, inks, strict=True)]):  # the smallest on top
         on_image = [
-            out_of_box((x / size_hw[1], y / size_hw[0]), (x0, y0, x1, y1), out.shape[:2])
+            out_of_box(
+                (min(max(x / size_hw[1], 0), 1), min(max(y / size_hw[0], 0), 1)), (x0, y0, x1, y1), out.shape[:2]
+            )
             for x, y in (frame[:2], frame[2:])
         ]
         (left, top), (right, bottom) = (

@@ -5,8 +5,9 @@ from vizkit.views.entry import Entry, Former
 VIEWS = (
     Entry(
         "Slide",
-        "A kernel walks over the image: pixels times weights, summed.",
+        "A filter of a model walks over the image: pixels times weights, summed.",
         "convolution.slide:Slide",
+        formerly=(Former("Filters", name="filters", fields={"channel": "filter", "filters_channel": "filter"}),),
         name="slide",
         page="convolution",
     ),
@@ -24,14 +25,6 @@ VIEWS = (
         "convolution.receptive_field:ReceptiveField",
         formerly=(Former("Receptive field"),),
         name="receptive-field",
-        page="convolution",
-    ),
-    Entry(
-        "Filters",
-        "The first layer's filters, and the patches that a channel answers to most.",
-        "convolution.filters:Filters",
-        "cnn",
-        name="filters",
         page="convolution",
     ),
     Entry(
