@@ -42,7 +42,7 @@ ALL = [
     (VIT, Maps("3", "5", method="grad_cam")),
     (VIT, Maps("3", method="integrated_gradients")),
     (CNN, FeatureMaps(2, "activation", 8)),
-    (CNN, Slide(filter=4)),
+    (CNN, FeatureMaps(3, "norm")),
     (CNN, Slide("blur", size=5)),
     ("", Boxes(scene=1, query=3)),
     (VIT, Explorer(5, "patch", "min", True)),
