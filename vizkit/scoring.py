@@ -4,7 +4,7 @@ opened = pictures(loaded, "insects", 200)
 scores = score_case(case_of(loaded, opened, 0), ["rollout", "grad_cam"])
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
     from vizkit.datasets.insects import Sample
     from vizkit.models import Loaded
-    from vizkit.models.probes.convolution.top_patches import Answers
     from vizkit.traces import Trace
 
 GRADIENT_BYTES = 2**30  # of attention weights; their gradients and the graph take as much again, each
-TOP_PATCHES = 8  # of a channel
 FRESH_SEED = 5
 """Insects drawn with it were in no training, validation or test of the bundled models, which use seed 0."""
 
@@ -160,27 +158,6 @@ def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed
 
     side = max(loaded.preprocessing.size_hw)
     return open_set(data, split, images=images, size_px=min(max(side, SIZES_PX[0]), SIZES_PX[1]), seed=seed)
-
-
-def top_patches(
-    loaded: "Loaded",
-    path: str,
-    picture: "UInt8[np.ndarray, 'height width 3']",
-    data: str,
-    images: int,
-    progress: "Callable[[int], None]" = lambda done: None,
-) -> "Answers":
-    """What the channels of the convolution `path` answer to most: over pictures of a set, or where `data` is "" in this
-    one alone."""
-    from vizkit.models import pixels_of
-    from vizkit.models.probes.convolution.layers_seen import seen
-    from vizkit.models.probes.convolution.top_patches import strongest_places
-
-    paths = [layer.path for layer in seen(loaded, pixels_of(loaded, picture)).convolved]
-    shown = (rgb for rgb, _ in pictures(loaded, data, images)) if data else iter([picture])
-    return strongest_places(
-        loaded, shown, paths.index(path), keep=TOP_PATCHES, of_each=1 if data else TOP_PATCHES, progress=progress
-    )
 
 
 def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":

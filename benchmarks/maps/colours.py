@@ -22,7 +22,6 @@ VIEWS = (
     "compare-maps",
     "walk-through",
     "head-statistics",
-    "similarity-in-depth",
     "token-norms",
     "position-similarity",
     "flow",

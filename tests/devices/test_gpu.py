@@ -28,7 +28,6 @@ from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.probes import parts, positions
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.models.probes.convolution.layers_seen import seen
-from vizkit.models.probes.convolution.top_patches import strongest_places
 from vizkit.models.probes.from_parts import inside
 from vizkit.models.probes.interventions.steering import steered
 from vizkit.models.probes.patch_merging import leaving, merged
@@ -137,9 +136,6 @@ ENTRIES = {
     "kernels": lambda device: first_layer(bundled("digits_cnn", device)).weight,
     "channels": lambda device: tuple(
         seen(x := bundled("digits_cnn", device), pixels_of(x, PICTURE), 0).convolved[0].after.values()
-    ),
-    "strongest places": lambda device: torch.from_numpy(
-        strongest_places(bundled("digits_cnn", device), [PICTURE, OTHER], 0, keep=2).values
     ),
     "texts": of_texts,
     "detection": detected,

@@ -1,11 +1,9 @@
 """The pictures of the anatomy pages, as numbers; and the small functions that feed them."""
 
 import numpy as np
-import pytest
 import torch
 
 from vizkit.analysis.attention.fusion import fuse
-from vizkit.analysis.swin.cost_curves import SIZES_PX, cost_curves
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
 from vizkit.figure.palette import SIGNED, colours
@@ -100,17 +98,6 @@ def test_fusion():
     torch.testing.assert_close(fuse(weights, "mean"), torch.tensor([[0.4, 0.6]]))
     torch.testing.assert_close(fuse(weights, "max"), torch.tensor([[0.6, 0.8]]))
     torch.testing.assert_close(fuse(weights, "min"), torch.tensor([[0.2, 0.4]]))
-
-
-def test_windows_grow_with_the_tokens_and_global_attention_with_their_square():
-    lines = cost_curves(96, 3)
-    assert len(lines) == 5
-    small, large = SIZES_PX.index(224), SIZES_PX.index(896)
-    windows = next(flops for name, (_, flops) in lines.items() if "windows" in name)
-    assert windows[large] / windows[small] == pytest.approx(16)  # (896/224)² times the tokens
-    everywhere = lines["4 px patches"][1]
-    assert everywhere[large] / everywhere[small] > 175  # towards 16² = 256
-    assert windows[small] == 12 * 3136 * 96**2 + 2 * 49 * 3136 * 96
 
 
 def test_a_row_goes_back_to_its_places():

@@ -15,7 +15,6 @@ import pytest
 from vizkit import figure as package
 from vizkit.figure import palette
 from vizkit.figure.charts import STEPS, literal, template
-from vizkit.figure.convolution.fields import Line as Reaches
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
@@ -43,7 +42,6 @@ EXAMPLES = {
     "charts.paired_bars": [given(NAMES, {"one": LIST, "other": LIST}, "x")],
     "charts.laid_out": [given([], "x", "y")],
     "attention.by_layer.by_layer": [given({"a": X, "b": X}, "y", published=[(1, 0.5, "paper")])],
-    "attention.layer_cost.layer_cost": [given({"4 px": (X, X), "4 px, windows": (X, X), "chosen": (X, X)})],
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
     "sequences.repeated.repeated_lines": [given([Repeated("a", [1, 2, 3], [LIST, LIST])], "x", "y", 2)],
@@ -60,7 +58,6 @@ EXAMPLES = {
     "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a", between(0, 1, "%"))],
-    "convolution.fields.by_depth": [given([Reaches("a", "can see", (0.0, 1.0), (0.1, 0.9))])],
     "convolution.sharing.sharing": [
         given(RNG.normal(size=(2, 3, 4)), together, (0, 1, 2), "title", limit=2.0)
         for together in (None, np.broadcast_to(np.arange(4) == 2, (2, 3, 4)))
@@ -91,7 +88,7 @@ EXAMPLES = {
     ],
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
     "evaluation.strength_curves.strength_curves": [given({"a": X[None] / 4, "b": np.stack([X, X]) / 4}, LIST, 1, "°")],
-    "shift.cosines": [given([0, 1, 2], {"a": X / 4}, 1)],
+    "shift.answers": [given([0, 1, 2], {"a": X[:3] / 4}, {"a": ["ant", "bee", "ant"]}, 1, "probability")],
     "sequences.word_plane.word_plane": [
         given(GRID[:, :2], NAMES, ["digits", "", "digits"], (0.5, 0.2), "title", named=[0], joined=(0, 2))
     ],

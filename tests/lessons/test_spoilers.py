@@ -104,7 +104,7 @@ def test_numbers_of_one_thing_agree(file: Any) -> None:
 
 # What the sentence above the figure says of the quantity that the step asks for.
 AGREE = {
-    ("1", "One token more"): r"reads this image as ([\d,]+) tokens",
-    ("1", "What is the table's share of the work?"): r"Here (\d+) %",
+    ("1", "One token more"): r"sequence of ([\d,]+) tokens",
+    ("1", "What is the table's share of the work?"): r"in each head, (\d+) %",
     ("3", "Leave the division out"): r"largest weight of this row, (\d+) %",
 }

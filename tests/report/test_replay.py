@@ -25,7 +25,6 @@ from vizkit.report.replay import changed, inputs_for
 from vizkit.traces import NotApplicable
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.convolution.feature_maps import FeatureMaps
-from vizkit.views.convolution.filters import Filters
 from vizkit.views.convolution.slide import Slide
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.explore import Explore
@@ -44,7 +43,7 @@ ALL = [
     (VIT, Maps("3", "5", method="grad_cam")),
     (VIT, Maps("3", method="integrated_gradients")),
     (CNN, FeatureMaps(2, "activation", 8)),
-    (CNN, Filters(2, 4, "this picture")),
+    (CNN, FeatureMaps(3, "norm")),
     (CNN, Slide("blur", size=5)),
     ("", Boxes(scene=1, query=3)),
     (VIT, WalkThrough(5, query="patch", by_values=True)),

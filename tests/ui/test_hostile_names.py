@@ -121,11 +121,11 @@ def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
 
 CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
-    **views("patches", [VIT, BAD], "Cut", "Compare in depth", "Filters", "Token norms by layer", "Cost"),
+    **views("patches", [VIT, BAD], "Cut", "Token norms by layer"),
     **views("positions", [VIT, BAD], "What positions know", "Shuffle"),
     **views("attention", [VIT, BAD], "Head by head", "Statistics"),
     **views("swin", [SWIN, VIT], "Shift", "Stages", "Window", "Merging", "Switched off"),
-    **views("convolution", [VIT, BAD], "Slide", "Activations", "Norms"),
+    **views("convolution", [VIT, BAD], "Slide", "Reach", "What makes deep networks trainable"),
     **views("architecture", [VIT, SWIN], *(view.title for view in architecture.VIEWS)),
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),

@@ -38,7 +38,7 @@ mark: patch
 hint: Near the marked patch.
 reveal: It is {answer}; you said {guess}.
 why: Why there?
-view: similarity_in_depth(block=1)
+view: explore(shows="alike patches", layer=1)
 ---
 ## Draw
 draw: Paint where it is alike.

@@ -9,20 +9,18 @@ import torch
 import vizkit
 from tests.views.contract import everything, model
 from vizkit.analysis.convolution.sliding import Steps, output
-from vizkit.analysis.remarks.convolution import answered, made_of
+from vizkit.analysis.remarks.convolution import made_of
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.report.item import FORMER
 from vizkit.traces import NotApplicable
 from vizkit.views.address import from_address
-from vizkit.views.blocks import Canvas, Chart, Folded, Line, Metrics, Picture, Said, Table
-from vizkit.views.convolution import receptive_field
+from vizkit.views.blocks import Canvas, Folded, Line, Metrics, Numbers, Picture, Said, Table
 from vizkit.views.convolution.feature_maps import FeatureMaps
-from vizkit.views.convolution.norms import Norms
 from vizkit.views.convolution.receptive_field import ReceptiveField
 from vizkit.views.convolution.slide import Slide
-from vizkit.views.convolution.vanishing import Vanishing
+from vizkit.views.convolution.trainable import Trainable
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
@@ -60,9 +58,9 @@ def again(data: dict) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("view", "steps", "count"),
     [
-        (Slide(), (3, 1, 0, 1), 30 * 30),
-        (Slide(size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
-        (Slide(size=6), (5, 1, 0, 1), 28 * 28),  # no kernel has an even side
+        (Slide("edges"), (3, 1, 0, 1), 30 * 30),
+        (Slide("edges", size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
+        (Slide("edges", size=6), (5, 1, 0, 1), 28 * 28),  # no kernel has an even side
         (Slide("max pooling"), (2, 2, 0, 1), 16 * 16),
         (Slide("average pooling", padding=3), (2, 2, 1, 1), 17 * 17),  # as in PyTorch, half a side at most
     ],
@@ -95,7 +93,7 @@ def test_edited_weights_belong_to_their_kernel():
         (Slide(numbers=typed), True),  # a link of 0.1.0, which names none
         (Slide("blur", numbers=f"blur:{typed}"), True),
         (Slide("blur", numbers=f"edges:{typed}"), False),
-        (Slide(size=5, numbers=typed), False),
+        (Slide("edges", size=5, numbers=typed), False),
         *((Slide(numbers=wrong), False) for wrong in ("1,2", "a,b", "1e9" + ",0" * 8, "nan" + ",0" * 8)),
     ):
         data = canvas(view, of)
@@ -104,9 +102,22 @@ def test_edited_weights_belong_to_their_kernel():
 
 
 def test_a_link_brings_steps_and_place():
-    view = from_address(Slide, {"slide_size": "7", "slide_stride": "9", "slide_padding": "2", "slide_at": "4,99"})
+    view = from_address(
+        Slide,
+        {"slide_kernel": "edges", "slide_size": "7", "slide_stride": "9", "slide_padding": "2", "slide_at": "4,99"},
+    )
     data = canvas(view, [subject("digits_cnn")])
     assert (data["steps"], data["at"]) == ((7, 1, 2, 1), (3, 29))  # there is no stride of 9, and no column 99
+
+
+def test_it_opens_on_a_filter_of_the_model_or_of_a_cnn_beside_it():
+    own = canvas(Slide(), [subject("digits_cnn")])
+    torch.testing.assert_close(kernel_of(own), first_layer(model("digits_cnn")).weight[0].flatten())
+    assert own["filters"]["count"] == len(first_layer(model("digits_cnn")).weight)
+    assert canvas(Slide(filter=3), [subject("digits_cnn")])["filters"]["chosen"] == 2
+    beside = canvas(Slide(), [subject("insects_deit", "mayfly nymph")])  # whose own filters are 8 × 8
+    assert beside["filters"]["names"] == "CNN · insects"
+    assert canvas(Slide("edges"), [subject("digits_cnn")])["filters"] is None
 
 
 # ---- Feature maps ----------------------------------------------------------------------------------------------------
@@ -134,37 +145,36 @@ def test_the_sentence_counts_the_channels_that_make_half():
     )
 
 
-def test_the_sentence_says_which_class_a_channel_stands_for():
-    assert answered(4, ["cat"] * 5 + ["dog"] * 3) == (
-        "5 of the 8 pictures that channel 5 answers most strongly show the class cat."
-    )
-    assert "of 4 classes: it stands for no single class" in answered(0, ["a", "b", "c", "d"] * 2)
-
-
-# ---- Receptive field -------------------------------------------------------------------------------------------------
-def test_lenet_beside_transformers_in_shares_of_their_sides(monkeypatch):
-    """LeNet-5 of 32 pixels; the ViT sees all of its input: half of a side to either edge."""
-    monkeypatch.setattr(receptive_field, "SAMPLES", 1)
+# ---- Reach -----------------------------------------------------------------------------------------------------------
+def test_what_a_cell_sees_beside_other_networks():
+    """LeNet-5 of 32 pixels: fields of 6, 14, 16 … pixels; a token of the ViT sees all, one of the Swin its window."""
     loaded = vizkit.load("bundled:digits_lenet", device="cpu")
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
-    blocks = list(everything(ReceptiveField(3).show([lenet])))
+    blocks = list(everything(ReceptiveField().show([lenet])))
     words = said(blocks)
-    assert "A unit in the middle of C3 can see 14 × 14 pixels" in words
-    assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in words
-    table = next(block for block in blocks if isinstance(block, Table))
-    assert [row["field px"] for row in table.rows] == ["5", "6", "14", "16", "32"]
-    chart = next(block for block in blocks if isinstance(block, Chart))
-    lines = {line.name: line.y for line in chart.figure.data}
-    assert lines["LeNet-5: can see"] == tuple(px / 32 for px in (0.5, 2.5, 3, 7, 8, 16))
-    assert set(lines["ViT · digits: can see"]) == {0.5}
-    assert list(lines["Swin · digits: can see"]) == sorted(lines["Swin · digits: can see"])
+    assert "A cell of ViT · digits sees the whole image in its first layer" in words
+    assert "C3: 14 · " in words
+    assert "Swin · digits and ViT · digits are not your models" in words
+    assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in str([block.rows for block in blocks if isinstance(block, Table)])
+    (numbers,) = (block.make() for block in blocks if isinstance(block, Numbers))
+    swin = numbers["Swin · digits: pixels seen"]
+    assert (swin[1:, 2] - swin[1:, 0] >= swin[:-1, 2] - swin[:-1, 0]).all()
+    assert swin[0, 2] - swin[0, 0] < numbers["ViT · digits: pixels seen"][0, 2]
     assert sum(isinstance(block, Folded) for block in blocks) == 2
 
 
-# ---- Norms, Vanishing gradients --------------------------------------------------------------------------------------
+def test_what_a_cell_uses_is_a_part_of_what_it_sees():
+    loaded = vizkit.load("bundled:digits_lenet", device="cpu")
+    lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
+    blocks = list(everything(ReceptiveField("what it uses", 3).show([lenet])))
+    assert "A unit in the middle of C3 can see 14 × 14 pixels" in said(blocks)
+    assert sum(isinstance(block, Picture) for block in blocks) == 3
+
+
+# ---- What makes deep networks trainable ------------------------------------------------------------------------------
 def test_only_batchnorm_looks_at_other_images():
     of = subject("digits_cnn")
-    many, one = (said(everything(Norms(images=count).show(of))) for count in (3, 1))
+    many, one = (said(everything(Trainable("norms", images=count).show(of))) for count in (3, 1))
     assert "The other 2 images change what BatchNorm gives" in many
     assert "In a batch of one" in one
     assert "24 of 32 channels" in many
@@ -172,19 +182,23 @@ def test_only_batchnorm_looks_at_other_images():
 
 def test_residuals_bring_the_gradient_back():
     nothing = Subject(no_model, no_picture())
-    plain, residual = (said(Vanishing(residual=on).show(nothing)) for on in (False, True))
+    plain, residual = (said(Trainable(residual=on).show(nothing)) for on in (False, True))
     assert "× 10⁻¹" in plain
     assert "× 10⁻¹" not in residual
+
+
+def test_activations_are_those_of_the_model():
+    assert "ReLU" in said(Trainable("activations").show(subject("digits_cnn")))
 
 
 # ---- reports of 0.1.0 ------------------------------------------------------------------------------------------------
 def test_kinds_of_earlier_reports_are_views():
     channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})
     assert channel == FeatureMaps(2, "norm", 8)
-    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": ["china"]}}) == ReceptiveField(2)
-    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}).over == "this picture"
-    filters = FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects", "images": 24}})
-    assert (filters.layer, filters.channel, filters.data, filters.count) == (2, 8, "insects", 24)
+    assert FORMER["receptive field"]({"shows": {"stage": 2, "samples": []}}) == ReceptiveField("what it uses", 2)
+    assert FORMER["filters"]({"shows": {"convolution": 2, "channel": 7, "data": "insects"}}) == FeatureMaps(
+        2, channel=8
+    )
     with pytest.raises(ReportError):
         FORMER["channel"]({"shows": {"convolution": "x"}})
 
@@ -193,5 +207,5 @@ def test_a_picture_moves_with_its_models():
     from vizkit.views.convolution.shift import Shift
 
     blocks = list(everything(Shift(0).show([subject("digits_cnn"), subject("digits_vit")])))
-    assert "cosine 1.000" in said(blocks)
+    assert "cosine of the features 1.000" in said(blocks)
     assert any(isinstance(block, Picture) for block in blocks)

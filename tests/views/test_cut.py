@@ -8,7 +8,7 @@ import pytest
 from tests.views.contract import subject
 from vizkit.analysis.attention.attention_map import most_attended
 from vizkit.image import prepare
-from vizkit.models.probes.parts import patch_embedding
+from vizkit.models.probes.parts import attention_parts, patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.views.blocks import Canvas
 from vizkit.views.patches import cut
@@ -86,9 +86,19 @@ def test_matrices_are_those_of_the_model_and_what_is_added_has_one_scale():
     of = subject("insects_deit")
     cut = cut_of(of)
     sheets = {sheet.name: sheet for sheet in cut.sheets()}
-    assert list(sheets) == ["patches", "W", "embeddings", "positions", "tokens"]
-    assert [sheet.size for sheet in sheets.values()] == ["196 × 192", "192 × 128", *["196 × 128"] * 3]
+    assert list(sheets) == ["patches", "W: its main patterns", "embeddings", "positions", "tokens"]
+    assert [sheet.size for sheet in sheets.values()] == [
+        "196 × 192",
+        "192 × 128",
+        "196 × 128",
+        "196 × 128",
+        "198 × 128",
+    ]
     np.testing.assert_array_equal(sheets["tokens"].values, sheets["embeddings"].values + sheets["positions"].values)
+    recorded = attention_parts(of.loaded, of.pixels, 0).stream.before.numpy()  # what the first layer reads
+    assert sheets["tokens"].above is not None
+    np.testing.assert_allclose(sheets["tokens"].above, recorded[:2])  # [cls] and [dist]
+    np.testing.assert_allclose(sheets["tokens"].values, recorded[2:], atol=1e-4)
     limits = {sheets[name].limit for name in ("embeddings", "positions", "tokens")}
     assert limits == {max(np.abs(sheets[name].values).max() for name in ("embeddings", "positions", "tokens"))}
     assert cut.linear == "× W + b"
@@ -96,15 +106,14 @@ def test_matrices_are_those_of_the_model_and_what_is_added_has_one_scale():
 
 
 def test_another_patch_size_is_counted_on_the_same_picture():
-    """Of 112 pixels a side. N² pairs, 4·N·C² + 2·N²·C multiply–adds of attention with C = 128, two special tokens
-    counted; of a Swin N times the places of its windows."""
+    """Of 112 pixels a side. N² pairs, two special tokens counted; of a Swin N times the places of its windows."""
     words = {size["patch"]: size["words"] for size in data_of(subject("insects_deit"))["sizes"]}
     assert list(words) == [2, 4, 7, 8, 14, 16, 28, 56, 112]
-    assert words[28] == "16 patches of 28 × 28 px: 324 pairs, 1.3 M multiply–adds"  # 1,179,648 + 82,944
+    assert words[28] == "28 × 28 px: 16 patches + [cls] + [dist] = 18 tokens, 324 pairs"
     swin = {size["patch"]: size["words"] for size in data_of(subject("digits_swin"))["sizes"]}
-    assert swin[2].startswith("256 patches of 2 × 2 px: 4,096 pairs")  # in windows of 4 × 4
-    assert swin[4].startswith("64 patches of 4 × 4 px: 1,024 pairs")
-    assert swin[16].startswith("4 patches of 16 × 16 px: 16 pairs")  # a window is no larger than the grid
+    assert swin[2] == "2 × 2 px: 256 patches, 4,096 pairs"  # in windows of 4 × 4
+    assert swin[4] == "4 × 4 px: 64 patches, 1,024 pairs"
+    assert swin[16] == "16 × 16 px: 4 patches, 16 pairs"  # a window is no larger than the grid
 
 
 def test_patches_of_another_size_have_no_numbers_of_this_model():
@@ -113,3 +122,7 @@ def test_patches_of_another_size_have_no_numbers_of_this_model():
     assert data["sizes"][data["size"]]["patch"] == 14
     assert data["size"] != data["own"]
     assert Cut(patch=15).title(of) == "Cut: 8 × 8 patches"
+
+
+def test_smaller_patches_than_the_models_own_are_drawn_too():
+    assert data_of(subject("insects_deit"), patch=4, step=2)["size"] == 1  # of 2, 4, 7 …

@@ -45,17 +45,6 @@ def pulled_apart(
     return out
 
 
-def square_in_patches(
-    rgb: UInt8[np.ndarray, "height width 3"], size_px: int, grid: tuple[int, int], side_px: int = 480
-) -> UInt8[np.ndarray, "_ _ 3"]:
-    """The square middle of a picture at a size, pulled apart; whole where its patches are too small to be seen."""
-    side = min(rgb.shape[:2])
-    top, left = ((length - side) // 2 for length in rgb.shape[:2])
-    square = rgb[top : top + side, left : left + side]
-    shown = cv2.resize(square, (min(size_px, side_px),) * 2, interpolation=cv2.INTER_AREA)
-    return pulled_apart(shown, grid, side_px=side_px) if grid[0] <= MOST_APART else shown
-
-
 def _is_smaller(seen: np.ndarray, width: int) -> bool:
     return width < seen.shape[1]
 

@@ -1,4 +1,4 @@
-"""What moving a picture does, by distance: the features of one picture, and the answers to many."""
+"""What moving an image does, by distance: the answers to one, and to many."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -7,27 +7,47 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.charts import curves
+from vizkit.figure.palette import OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+X = "moved by (pixels of the model's input)"
 
-def cosines(
-    distance_px: Sequence[int], values: Mapping[str, Float[np.ndarray, " distance"]], marked_px: int
+
+def answers(
+    distance_px: Sequence[int],
+    values: Mapping[str, Float[np.ndarray, " distance"]],
+    named: Mapping[str, Sequence[str]],
+    marked_px: int,
+    quantity: str,
 ) -> "go.Figure":
-    """`values`: by model, cosine of the features with those of the unmoved picture. `marked_px`: a rule there."""
+    """`values`: by model, that of its answer to the unmoved image at every distance; `named`: what it answers there,
+    with a cross where that is another one. `marked_px`: a rule there."""
     lines = {name: (np.array(distance_px), each) for name, each in values.items()}
-    figure = curves(
-        lines,
-        "moved by (pixels of the model's input)",
-        "cosine of the features",
-        "Features of this picture",
-        mode="lines+markers",
-        marked={float(marked_px): "dot"},
-    )
-    low = min(float(each.min()) for each in values.values())
-    room = max(1 - low, 1e-3) / 20  # the axis fits the values: those of a transformer stay near 1
-    return figure.update_yaxes(range=[low - room, 1 + room])
+    title = "What is left of the answer to the unmoved image"
+    figure = curves(lines, X, quantity, title, mode="lines+markers", marked={float(marked_px): "dot"})
+    still = list(distance_px).index(0)
+    for trace, each in zip(figure.data, named.values(), strict=True):
+        trace.update(text=list(each), hovertemplate="%{x} pixels: %{y:.3g}, answer %{text}<extra></extra>")
+    others = [
+        (px, float(values[name][at]), answer)
+        for name, each in named.items()
+        for at, (px, answer) in enumerate(zip(distance_px, each, strict=True))
+        if answer != each[still]
+    ]
+    if others:
+        x, y, texts = zip(*others, strict=True)
+        marker = {"symbol": "x-thin", "size": 12, "line": {"width": 2, "color": OTHERS}}
+        figure.add_scatter(x=x, y=y, text=texts, mode="markers", marker=marker, name="another answer")
+    return _fitted(figure, [*values.values()])
+
+
+def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]]) -> "go.Figure":
+    """The axis holds the values and no more: those of a steady model stay near one another."""
+    low, high = (float(end([end(each) for each in values])) for end in (np.min, np.max))
+    room = max(high - low, 1e-3) / 20
+    return figure.update_yaxes(range=[low - room, high + room])
 
 
 def right_answers(
@@ -35,8 +55,8 @@ def right_answers(
 ) -> "go.Figure":
     """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals."""
     drawn = {name: (np.array(distances), 100 * np.array(right)) for name, (distances, right, _) in lines.items()}
-    figure = curves(drawn, "moved by (pixels)", "right answers (%)", title, mode="lines+markers")
+    figure = curves(drawn, X, "right answers (%)", title, mode="lines+markers")
     halves = iter([half for _, _, half in lines.values()])
     figure.for_each_trace(lambda trace: trace.update(error_y={"array": 100 * np.array(next(halves)), "thickness": 1}))
-    figure.update_yaxes(range=[0, 103])
-    return figure
+    ends = [100 * (np.array(right) + sign * np.array(half)) for _, right, half in lines.values() for sign in (-1, 1)]
+    return _fitted(figure, ends)

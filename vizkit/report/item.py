@@ -160,21 +160,16 @@ def _channel(record: dict[str, Any]) -> View:
 
 def _field(record: dict[str, Any]) -> View:
     shows = record.pop("shows", None)
-    over = "samples" if isinstance(shows, dict) and shows.get("samples") else "this picture"
-    return _renamed("receptive-field", shows, {"stage": "stage"}, over=over)
+    return _renamed("receptive-field", shows, {"stage": "stage"}, shows="what it uses")
 
 
 def _filters(record: dict[str, Any]) -> View:
-    shows = record.pop("shows", None)
-    names = {"convolution": "layer", "channel": "channel"}
-    if isinstance(shows, dict) and not shows.get("data"):
-        return _renamed("filters", shows, names, data="this picture")
-    return _renamed("filters", shows, names | {"data": "data", "images": "count"})
+    return _renamed("feature-maps", record.pop("shows", None), {"convolution": "layer", "channel": "channel"})
 
 
-def _renamed(view: str, shows: Any, names: dict[str, str], **more: str) -> View:
+def _renamed(view: str, record: Any, names: dict[str, str], **more: str) -> View:
     """The fields of a kind of 0.1.0 by their names of now; channels were counted from 0."""
-    given = shows if isinstance(shows, dict) else {}
+    given = record if isinstance(record, dict) else {}
     fields = {now: given[then] for then, now in names.items() if then in given}
     if isinstance(fields.get("channel"), int):
         fields["channel"] += 1

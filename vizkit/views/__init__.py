@@ -28,8 +28,7 @@ from vizkit.views import (
     super_resolution,
     swin,
 )
-from vizkit.views.entry import Entry, Reads
-from vizkit.views.entry import Former as Former
+from vizkit.views.entry import Entry, Former, Reads
 
 if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
@@ -44,6 +43,11 @@ VIEWS = {
             "Where every layer and head attends, all models side by side.",
             "explore:Explore",
             answers=True,
+            formerly=(
+                Former(
+                    "Compare in depth", "patches", "similarity-in-depth", {"block": "layer"}, {"shows": "alike patches"}
+                ),
+            ),
             name="explore",
             page="explore",
         ),

@@ -1,4 +1,4 @@
-"""How alike the vectors of the patches are after a block: what the first page opens on, and Compare in depth plays."""
+"""How alike the vectors of the patches are after a block: what Explore shows as “alike patches”."""
 
 from collections.abc import Iterator
 
@@ -49,13 +49,11 @@ def cosines_of(features: Features, asked: Point) -> Float[Tensor, " place"] | No
     return similarity_to(features.values, chosen)[len(features.tokens.special) :]
 
 
-def numbers(
-    features: Features, asked: Point, name: str = "cosine", *, with_special: bool = False
-) -> dict[str, np.ndarray]:
+def numbers(features: Features, asked: Point, *, with_special: bool = False) -> dict[str, np.ndarray]:
     """The cosines of all places, and of special tokens too."""
     cosines, tokens, chosen = cosines_of(features, asked), features.tokens, id_at(features.tokens, asked)
     if cosines is None or tokens.grid is None or chosen is None:
         return {}
     special = similarity_to(features.values, chosen)[: len(tokens.special)]
     named = {"special": special.numpy(), "special_names": np.array(tokens.special, dtype=str)} if with_special else {}
-    return {name: cosines.unflatten(0, tokens.grid).numpy(), **named}
+    return {"places": cosines.unflatten(0, tokens.grid).numpy(), **named}

@@ -219,7 +219,7 @@ class Explore(View):
         recorded = layers(trace)
         if self.shows == ALIKE:
             others = all_numbers(trace, self.asked(of), number, None) if recorded else {}
-            return others | alike.numbers(self.block(of)[0], self.point(of), "places", with_special=bool(recorded))
+            return others | alike.numbers(self.block(of)[0], self.point(of), with_special=bool(recorded))
         if not recorded:
             return {"places": feature_strength(trace.features[number - 1]).numpy()} if trace.features else {}
         return all_numbers(trace, self.asked(of), number, self.index(trace, number))

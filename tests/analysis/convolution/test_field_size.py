@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vizkit.analysis.convolution.field_size import half_side_of, side_holding
+from vizkit.analysis.convolution.field_size import side_holding
 from vizkit.analysis.remarks.convolution import field_used
 
 
@@ -20,16 +20,6 @@ def test_the_square_that_holds_a_share():
 
 def test_an_even_map_needs_its_share_of_the_area():
     assert side_holding(torch.ones(101, 101), (50.5, 50.5), 0.25) == pytest.approx(51, abs=1)
-
-
-def test_how_far_places_reach_from_the_middle():
-    places = torch.zeros(4, 5, dtype=torch.bool)
-    assert half_side_of(places, (40, 100)) == 0
-    places[2, 2] = True  # rows 20 to 30, columns 40 to 60
-    assert half_side_of(places, (40, 100)) == 10
-    places[2, 4] = True
-    assert half_side_of(places, (40, 100)) == 50
-    assert half_side_of(torch.ones(4, 5, dtype=torch.bool), (40, 60)) == 30
 
 
 def test_the_sentence_names_field_square_and_share():

@@ -7,7 +7,6 @@ from torch import nn
 
 import vizkit
 from vizkit.analysis.convolution.shifting import interval, line
-from vizkit.analysis.remarks.convolution import moved as said_of_moved
 from vizkit.analysis.remarks.convolution import robust
 from vizkit.evaluation.shifting import when_moved
 from vizkit.image import Preprocessing
@@ -60,21 +59,7 @@ def test_both_sides_are_one_distance():
     assert interval(np.array([0.0, 1.0])) == pytest.approx((0.5, 1.96 * 0.5**0.5 / 2**0.5), rel=1e-4)
 
 
-def test_the_sentences():
-    distances, same = (-2, -1, 0, 1, 2), np.ones(5)
-    steady, other = np.zeros(5, int), np.array([1, 0, 0, 0, 0])
-    words = said_of_moved(distances, {"A": same, "B": same}, {"A": steady, "B": other}, 1)
-    assert words
-    assert words == ("B gives another answer when the picture moves by 2 pixels to the left; A at no distance up to 2.")
-    for answers, where in (([1, 0, 0, 1, 0], "1 pixel to the right"), ([0, 1, 0, 1, 1], "1 pixel to either side")):
-        words = said_of_moved(distances, {"B": same}, {"B": np.array(answers)}, 1)
-        assert words
-        assert words == f"B gives another answer when the picture moves by {where}."
-    falling = np.array([0.5, 0.9, 1, 0.9, 0.5])
-    words = said_of_moved(distances, {"A": same, "B": falling}, {"A": steady, "B": steady}, 2)
-    assert words
-    assert words == "All answers stay; the features of B change most, to a cosine of 0.50."
-    assert said_of_moved(distances, {"A": same}, {"A": steady}, 2) is None
+def test_the_sentence_of_many_images():
     half = [0.0] * 3
     words = robust({"A": ([0, 1, 2], [1.0, 1.0, 0.96], half), "B": ([0, 1, 2], [0.9, 0.8, 0.9], half)})
     assert words

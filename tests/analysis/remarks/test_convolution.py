@@ -104,31 +104,26 @@ def test_what_a_channel_answers_to():
     )
 
 
-def test_the_nearest_distance_that_changes_an_answer():
-    def said(ours: list[int], other: list[int] | None = None, cosine: float = 0.5) -> str | None:
-        firsts = {"CNN": np.array(ours)} | ({} if other is None else {"ViT": np.array(other)})
-        cosines = {name: np.array([0.9, 1.0, cosine + at]) for at, name in enumerate(firsts)}
-        return rules.moved((-3, 0, 3), cosines, firsts, 3)
+def test_the_answers_of_a_move():
+    values = {"CNN": np.array([1.0, 0.75]), "ViT": np.array([1.0, 0.5])}
+    words = dict.fromkeys(values, "{:.2f}".format)
+    steady = rules.moved((0, 4), {"CNN": ["ant", "ant"], "ViT": ["bee", "bee"]}, values, 4, words)
+    assert steady == "All answers stay; that of ViT goes from 1.00 to 0.50 when the image moves by 4 pixels."
+    answers = {"CNN": ["ant", "bee", "bee", "ant"], "ViT": ["bee", "bee", "bee", "ant"]}
+    flat = dict.fromkeys(answers, np.ones(4))
+    said = rules.moved((-4, -2, 0, 6), answers, flat, 0, words)
+    assert said == "CNN answers ant instead of bee once the image moves by 4 pixels to the left."
+    answers["ViT"] = ["bee"] * 4
+    said = rules.moved((-4, -2, 0, 6), answers, flat, 0, words)
+    assert said.endswith("to the left; ViT keeps its answer up to 6 pixels.")
 
-    assert said([0, 0, 1]) == "CNN gives another answer when the picture moves by 3 pixels to the right."
-    assert said([1, 0, 0]) == "CNN gives another answer when the picture moves by 3 pixels to the left."
-    assert said([1, 0, 2], [0, 0, 0]) == (
-        "CNN gives another answer when the picture moves by 3 pixels to either side; ViT at no distance up to 3."
+
+def test_where_the_whole_image_is_seen():
+    models = {"CNN": ("stage", 4, 4, 0.25), "LeNet": ("stage", None, 2, 0.04), "ViT": ("layer", 1, 1, 1.0)}
+    assert rules.reached(models) == (
+        "A cell of ViT sees the whole image in its first layer; one of CNN sees 25 % after its first stage and all "
+        "after stage 4 of 4; one of LeNet sees 4 % after its first stage and all after none of its 2 stages."
     )
-    assert said([0, 0, 0], [0, 0, 0]) == "All answers stay; the features of CNN change most, to a cosine of 0.50."
-    assert said([0, 0, 0], cosine=0.97) == "All answers stay; the features of CNN change most, to a cosine of 0.97."
-    assert said([0, 0, 0], cosine=0.985) is None
-
-
-def test_the_numbers_of_a_move():
-    cosines = {"CNN": np.array([1.0, 0.75]), "ViT": np.array([1.0, 0.5])}
-    steady = rules.moved((0, 4), cosines, dict.fromkeys(cosines, np.array([1, 1])), 4)
-    assert steady is not None
-    assert steady == "All answers stay; the features of ViT change most, to a cosine of 0.50."
-    firsts = {"CNN": np.array([0, 1, 1, 0]), "ViT": np.array([1, 1, 1, 0])}
-    first = rules.moved((-4, -2, 0, 6), dict.fromkeys(firsts, np.ones(4)), firsts, 0)
-    assert first is not None
-    assert first == "CNN gives another answer when the picture moves by 4 pixels to the left."
 
 
 def test_up_to_where_the_best_and_the_worst_model_hold():

@@ -3,51 +3,30 @@
 import numpy as np
 import torch
 
+from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.remarks import compute, maps, patches
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.heads import LIKENESS, SOFTMAX, Head
 
 
-def test_tokens():
-    assert patches.tokens((14, 14), 1, {None}) == (
-        "The model reads this image as 197 tokens, 1 special one included; patches of half the side would be 784 and "
-        "16 times the pairs."
+def test_the_length_of_a_sequence_and_what_it_costs():
+    """2·N·M·C of 12·N·C² + 2·N·M·C is M / (6C + M): 197 / (768 + 197). Of half the side 785² pairs for 197²."""
+    costs = tuple(cost((side, side), 8, 128, 1, special=1) for side in (112, 224))
+    assert patches.sequence((14, 14), ["[cls]"], 128, costs) == (
+        "196 patches and [cls] are a sequence of 197 tokens: 38,809 pairs in each head, 20 % of a layer's "
+        "multiply–adds; patches of half the side would be 785 tokens and 15.9 times the pairs."
     )
-    assert patches.tokens((8, 8), 0, {None}).startswith("The model reads this image as 64 tokens; patches of")
+    assert patches.sequence((8, 8), [], 128, None) == (
+        "The sequence has 64 tokens, one for each patch; patches of half the side would be 256 tokens."
+    )
 
 
 def test_pairs_inside_windows_grow_with_the_tokens():
     """14 × 14 tokens in windows of 7 × 7: 4 · 49² = 9,604 pairs; 28 × 28: 16 · 49² = 38,416, 4 times as many."""
-    said = patches.tokens((14, 14), 0, {(7, 7)})
-    assert said.endswith("would be 784 and 4 times the pairs, since attention stays inside windows of 7 × 7 tokens.")
-    assert "784 and about 4 times" in patches.tokens((14, 14), 0, {(4, 4)})  # some windows are cut off
-    assert "about 4 times" in patches.tokens((14, 14), 0, {(7, 4)})
-    assert "windows of 2 × 7 and 7 × 2 tokens." in patches.tokens((14, 14), 0, {(7, 2), (2, 7)})
-    assert patches.tokens((14, 14), 0, {(7, 7), None}).endswith("would be 784.")
-    assert patches.tokens((14, 14), 0, set()).endswith("would be 784.")
-
-
-def test_the_part_that_compares_tokens():
-    """2·N·M·C of 12·N·C² + 2·N·M·C is M / (6C + M): 64 / 256."""
-    assert patches.compared(64, 32) == (
-        "Here 25 % of the multiply–adds of one layer, attention and MLP together, compare and mix tokens: that part "
-        "grows with the square of the number of tokens."
-    )
-    assert patches.compared(64, 32, windows=True).endswith("grows only as the number of tokens does.")
-
-
-def test_how_far_filters_are_from_noise():
-    """Of noise that is spread evenly half lies in 10 of 20 components."""
-    even, two, eight = (torch.zeros(20) for _ in range(3))
-    even[:], two[:2], eight[:8] = 0.05, 0.4, 0.065
-    said = patches.learned(two, even)
-    assert said == (
-        "Half of the variance of these filters lies in 2 components, that of noise of the same size in 10: few "
-        "patterns make them up."
-    )
-    assert "in 8 components" in patches.learned(eight, even)
-    assert "still much like noise" in patches.learned(eight, even)
-    assert "as many-sided as the noise" in patches.learned(even, even)
+    costs = tuple(cost((side, side), 8, 64, 1, 7) for side in (112, 224))
+    words = patches.sequence((14, 14), [], 64, costs)
+    assert "9,604 pairs" in words
+    assert words.endswith("would be 784 tokens and 4.0 times the pairs.")
 
 
 def test_a_patch_is_like_the_insect_and_unlike_what_is_around_it():
@@ -164,11 +143,3 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
     assert outliers == ("After layer 1, 2 patches of 5 are outliers, the longest 3.0 times as long as the median.")
     assert outliers is not None
-    half = patches.learned(torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.4, 0.3, 0.3]))
-    assert half.startswith(
-        "Half of the variance of these filters lies in 1 component, that of noise of the same size in 2"
-    )
-    assert patches.compared(64, 32).startswith("Here 25 % of the multiply–adds")
-    assert patches.tokens((2, 3), 2, set()).startswith(
-        "The model reads this image as 8 tokens, 2 special ones included"
-    )

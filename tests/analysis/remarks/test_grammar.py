@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from vizkit.analysis import remarks as package
+from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.attention.positions import by_distance, similarity
 from vizkit.analysis.attention.statistics import Layer
 from vizkit.analysis.attribution.smallest_set import Search
@@ -312,18 +313,28 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         convolution.made_of(range(count), [sign * (at + 1.0) for at in range(count)], 0.5)
         for count, sign in product(COUNTS, (-1, 1))
     ),
-    convolution.answered: lambda: (
-        convolution.answered(7, [LABELS[at % kinds] for at in range(count)])
-        for count, kinds in product(COUNTS[1:], (1, 2, 3))
-    ),
     convolution.moved: lambda: (
         convolution.moved(
             (-px, 0, px),
-            {name: np.array([cosine, 1.0, cosine]) for name in LABELS[:models]},
-            {name: np.array([0, 0, int(name in LABELS[:changing])]) for name in LABELS[:models]},
+            answers,
+            {name: np.array([p, 1, p]) for name in answers},
             px,
+            dict.fromkeys(answers, "{:.2f}".format),
         )
-        for px, cosine, models, changing in product((1, 8, 11), (0.5, 1.0), (1, 2, 3), (0, 1, 2))
+        for px, p, answers in product(
+            (1, 8),
+            SHARES,
+            (
+                {"CNN": ["ant", "ant", "bee"], "ViT": ["ant"] * 3, "Swin": ["ant"] * 3},
+                {"CNN": ["bee", "ant", "ant"], "ViT": ["ant"] * 3},
+                {"CNN": ["ant"] * 3, "ViT": ["ant"] * 3},
+                {"CNN": ["ant"] * 3},
+            ),
+        )
+    ),
+    convolution.reached: lambda: (
+        convolution.reached({"CNN": ("stage", whole, count, share), "ViT": ("layer", 1, 1, 1.0)})
+        for whole, count, share in product((None, 1, 2), (1, 2, 8), SHARES)
     ),
     convolution.robust: lambda: (
         convolution.robust(
@@ -578,15 +589,13 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         sequences.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
     ),
     sequences.certain: lambda: (sequences.certain("ant", p, "bee") for p in SHARES),
-    patches.tokens: lambda: (
-        patches.tokens((rows, columns), special, windows)
-        for rows, columns, special, windows in product((1, 8, 11), (1, 14), (0, 1, 2), ((), {None}, {(7, 7)}, {(1, 1)}))
-    ),
-    patches.compared: lambda: (
-        patches.compared(seen, 96, windows) for seen in (1, 49, 1_000_000) for windows in (True, False)
-    ),
-    patches.learned: lambda: (
-        patches.learned(row_of(p, count), row_of(q, count)) for p, q, count in product(SHARES, SHARES, (1, 2, 8, 28))
+    patches.sequence: lambda: (
+        patches.sequence(grid, special, 96, costs)
+        for grid, special, costs in product(
+            ((1, 1), (8, 14)),
+            ([], ["[cls]"], ["[cls]", "[dist]"]),
+            (None, (cost((8, 8), 8, 96, 1), cost((64, 64), 8, 96, 1))),
+        )
     ),
     patches.beside_object: lambda: (
         patches.beside_object(row_of(p, 36), covering(area).flatten(), 8, "block 8 of 11")

@@ -28,7 +28,7 @@ OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pix
     (
         "convolution",
         {"convolution_view": "Receptive field"},
-        "in the middle of stage 5 can see 435 × 435 pixels",
+        "stage 5: 435",
     ),
     ("convolution", {"convolution_view": "Norms"}, "over the channels of one token: 64 numbers"),
 ]
@@ -44,8 +44,7 @@ SMALL = [  # the same of the other two, at 64 pixels
     (ALEXNET, "compare", {}, "A row is an image"),
     (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
     (ALEXNET, "compare", {"compare_view": "Cost"}, "Multiply–adds are counted"),
-    (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4 can see 195 × 195 pixels"),
-    (ALEXNET, "convolution", {"convolution_view": "Filters", "filters_data": "this picture"}, "11 × 11"),
+    (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4: 195"),
     (ALEXNET, "convolution", {"convolution_view": "Shift by a pixel"}, "cosine"),
     (ALEXNET, "convolution", {"convolution_view": "Activations"}, "ReLU"),
     (VGG, "relevance", {"cam_layer": "stage 5 · 4 × 4 cells"}, "Grad-CAM"),
@@ -56,7 +55,7 @@ SMALL = [  # the same of the other two, at 64 pixels
         "times as strong as the median one after",
     ),
     (VGG, "convolution", {"convolution_view": "Feature maps", "maps_layer": "13"}, "The shares sum to"),
-    (VGG, "convolution", {"convolution_view": "Receptive field"}, "Field 212 px"),
+    (VGG, "convolution", {"convolution_view": "Receptive field"}, ": 212"),
     (VGG, "convolution", {"convolution_view": "Norms"}, "over the channels of one token"),
 ]
 

@@ -1,4 +1,4 @@
-"""The image as a sequence: patches, what they cost, the filters that read them, and how their vectors relate in depth.
+"""The image as a sequence: patches, what they cost, and the filters that read them.
 
 Dosovitskiy et al. 2020 (arXiv 2010.11929), eq. 1 and fig. 7 left; costs after Liu et al. 2021 (arXiv 2103.14030), eq. 1
 and 2.
@@ -117,30 +117,18 @@ def cost(
     )
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Principal components of patch-embedding filters, the largest first; `explained`: their share of the variance."""
-
-    components: Float[Tensor, "component channel height width"]
-    explained: Float[Tensor, " component"]
-
-
-def filters(weight: Float[Tensor, "dim channel height width"], count: int = 28) -> Filters:
-    """PCA over the filters of a patch embedding, (Dosovitskiy et al. 2020, fig. 7 left). Components have length one.
+def main_patterns(
+    weight: Float[Tensor, "dim channel height width"], count: int
+) -> Float[Tensor, "_ channel height width"]:
+    """The first principal components of the filters of a patch embedding (Dosovitskiy et al. 2020, fig. 7 left), of
+    length one; fewer where they span fewer directions.
 
     The sign of a component is free; the number that is largest in size is made positive, so that pictures repeat.
     """
     flat = weight.flatten(1).double()
-    _, spread, directions = torch.linalg.svd(flat - flat.mean(0), full_matrices=False)
-    directions, total = fixed_sign(directions), (spread**2).sum()
+    directions = torch.linalg.svd(flat - flat.mean(0), full_matrices=False).Vh
     count = min(count, len(directions), flat.shape[0] - 1)  # n filters span n − 1 directions around their mean
-    explained = spread[:count] ** 2 / total.clamp(min=torch.finfo(total.dtype).tiny)
-    return Filters(directions[:count].view(count, *weight.shape[1:]).float(), explained.float())
-
-
-def noise(weight: Float[Tensor, "dim channel height width"]) -> Float[Tensor, "dim channel height width"]:
-    """As many filters of independent normal numbers, always the same: what training starts from."""
-    return torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    return fixed_sign(directions[:count]).view(count, *weight.shape[1:]).float()
 
 
 def fixed_sign(directions: Float[Tensor, "component number"]) -> Float[Tensor, "component number"]:

@@ -1,7 +1,7 @@
 """How large a field is, as a number: the square around its middle that holds a share of it."""
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 MOST = 0.68
@@ -17,18 +17,3 @@ def side_holding(share: Float[Tensor, "height width"], centre_yx: tuple[float, f
     held_by_then = share.flatten()[order].double().cumsum(0)
     last = int((held_by_then < held * held_by_then[-1] * (1 - 1e-9)).sum())
     return 2 * float(away.flatten()[order[min(last, len(order) - 1)]]) + 1
-
-
-def half_side_of(places: Bool[Tensor, "row column"], size_hw: tuple[int, int]) -> float:
-    """How far the places that are reached lie from the middle of the image, in pixels, along the longer axis: half the
-    side of the square around the middle that holds them."""
-    rows, columns = places.any(1).nonzero().flatten(), places.any(0).nonzero().flatten()
-    if not len(rows):
-        return 0.0
-    cell = size_hw[0] / places.shape[0], size_hw[1] / places.shape[1]
-    ends = [
-        abs(edge * step - side / 2)
-        for reached, step, side in ((rows, cell[0], size_hw[0]), (columns, cell[1], size_hw[1]))
-        for edge in (int(reached[0]), int(reached[-1]) + 1)
-    ]
-    return max(ends)

@@ -1,15 +1,13 @@
 """Convolutional networks: what stands out in an output."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import counted, joined, percent
 
-LITTLE = 0.02  # of a cosine: features that are as good as the same
 LOSS = 0.05  # of the answers
 WEAK = 0.1  # of the strongest response
 
@@ -117,50 +115,37 @@ def made_of(channels: Sequence[int], shares: Sequence[float], value: float) -> s
     return f"{words} that is added or taken away.".replace("-", "−")
 
 
-def answered(channel: int, labels: Sequence[str]) -> str:
-    """`labels`: the classes of the pictures that a channel, from 0, answers most strongly to."""
-    label, times = Counter(labels).most_common(1)[0]
-    if times * 2 <= len(labels):
-        kinds = len(set(labels))
-        return (
-            f"The {len(labels)} pictures that channel {channel + 1} answers most strongly are of {kinds} "
-            "classes: it stands for no single class."
-        )
-    return (
-        f"{times} of the {len(labels)} pictures that channel {channel + 1} answers most strongly show the "
-        f"class {label}."
-    )
-
-
 def moved(
     distance_px: Sequence[int],
-    cosines: Mapping[str, Float[np.ndarray, " distance"]],
-    firsts: Mapping[str, Int[np.ndarray, " distance"]],
+    answers: Mapping[str, Sequence[str]],
+    values: Mapping[str, Float[np.ndarray, " distance"]],
     chosen_px: int,
-) -> str | None:
-    """By model: cosines of the features with those of the unmoved picture, and the first answers of those that choose
-    one. The nearest distance
-    at which an answer changes; else whose features change most at the chosen distance. None where no answer does, and
-    features hardly."""
+    words: Mapping[str, Callable[[float], str]],
+) -> str:
+    """By model: the answer at every distance, and the value of its answer to the unmoved image there, with how such a
+    value is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most at
+    the chosen distance."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
-    others = {
-        name: [px for px, answer in zip(distance_px, answers, strict=True) if answer != answers[zero]]
-        for name, answers in firsts.items()
+    changed = {
+        name: min((px for px, answer in zip(distance_px, each, strict=True) if answer != each[zero]), key=abs)
+        for name, each in answers.items()
+        if set(each) != {each[zero]}
     }
-    changed = {name: min(map(abs, moves)) for name, moves in others.items() if moves}
     if changed:
-        name = min(changed, key=lambda each: changed[each])
-        sides = [side for side, px in (("left", -changed[name]), ("right", changed[name])) if px in others[name]]
-        words = f"{name} gives another answer when the picture moves by {counted(changed[name], 'pixel')} to "
-        words += "either side" if len(sides) == 2 else f"the {sides[0]}"
-        steady = [each for each in firsts if each not in changed]
-        words += f"; {joined(steady)} at no distance up to {max(distance_px)}" if steady else ""
-        return words + "."
-    least = min(cosines, key=lambda each: cosines[each][at])
-    if cosines[least][at] > 1 - LITTLE and firsts:
-        return None
-    stay = f"All answers stay; the features of {least} change most" if firsts else f"The features of {least} change"
-    return f"{stay}, to a cosine of {cosines[least][at]:.2f}."
+        name = min(changed, key=lambda each: abs(changed[each]))
+        px, each = changed[name], answers[name]
+        said = (
+            f"{name} answers {each[list(distance_px).index(px)]} instead of {each[zero]} once the image moves by "
+            f"{counted(abs(px), 'pixel')} to the {'left' if px < 0 else 'right'}"
+        )
+        steady = [other for other in answers if other not in changed]
+        keep = f"{joined(steady)} {'keep their answers' if len(steady) > 1 else 'keeps its answer'}" if steady else ""
+        return f"{said}; {keep} up to {counted(max(distance_px), 'pixel')}." if keep else f"{said}."
+    most = max(values, key=lambda name: abs(float(values[name][at] - values[name][zero])))
+    before, after = (words[most](float(values[most][place])) for place in (zero, at))
+    stays = "All answers stay" if len(answers) > 1 else "The answer stays"
+    whose = f"; that of {most}" if len(answers) > 1 else ", and"
+    return f"{stays}{whose} goes from {before} to {after} when the image moves by {counted(abs(chosen_px), 'pixel')}."
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
@@ -191,3 +176,18 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
         + f" of what changes it lies in the {used_px:.0f} × {used_px:.0f} pixels around its middle: {percent(area)} of "
         + ("the image." if beyond else "its field.")
     )
+
+
+def reached(models: Mapping[str, tuple[str, int | None, int, float]]) -> str:
+    """By model: what its layers are called, after how many of them a cell can see the whole image (None: never), how
+    many there are, and the share of the image that is seen after the first."""
+    parts = []
+    for name, (noun, whole, count, first) in models.items():
+        if whole == 1:
+            parts.append(f"a cell of {name} sees the whole image in its first {noun}")
+            continue
+        when = f"after {noun} {whole} of {count}" if whole else f"after none of its {count} {noun}s"
+        parts.append(f"one of {name} sees {percent(first)} after its first {noun} and all {when}")
+    words = "; ".join(sorted(parts, key=lambda part: not part.startswith("a cell")))
+    words = words.replace("one of", "a cell of", 1) if words.startswith("one of") else words
+    return f"{words[0].upper()}{words[1:]}."

@@ -1,65 +1,32 @@
-"""The image as a sequence: how many tokens, what they cost, what the filters and the vectors have in common."""
+"""The image as a sequence: how many tokens, what they cost, and what their vectors have in common."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.analysis.attention.patches import Cost
 from vizkit.analysis.remarks.remark import counted, joined, percent
 
 ALIKE = 0.9  # cosine
 GROWN = 1.5  # times as long, or as short
 MOSTLY = 0.5  # of a place, from which it belongs to an object
-MORE_ORDERLY = {
-    0.95: "they are as many-sided as the noise that training starts from",
-    0.5: "they have learned a few patterns and are still much like noise",
-    0.0: "few patterns make them up",
-}
-"""What is said of filters that need at least this share of the components that noise needs."""
 
 
-def tokens(grid: tuple[int, int], special: int, windows: Collection[tuple[int, int] | None]) -> str:
-    """`windows`: rows and columns of tokens inside which the layers of this grid attend, None for the whole grid. Where
-    some do this and some that, nothing is said of pairs."""
+def sequence(grid: tuple[int, int], special: Sequence[str], dim: int, costs: tuple[Cost, Cost] | None) -> str:
+    """How long the sequence is, how many pairs a head compares, their part of a layer's multiply–adds, 12·N·C² +
+    2·M·N·C with its MLP, and what becomes of both with patches of half the side. `costs`: of one layer now and then."""
     count = grid[0] * grid[1]
-    length = counted(count + special, "token") + (f", {counted(special, 'special one')} included" if special else "")
-    pairs = _pairs(grid, windows)
-    return f"The model reads this image as {length}; patches of half the side would be {4 * count:,}{pairs}."
-
-
-def _pairs(grid: tuple[int, int], windows: Collection[tuple[int, int] | None]) -> str:
-    """How many times the pairs four times the tokens are: 4² = 16 times, or 4 times the windows of the same size, which
-    is exact where they divide the grid."""
-    sizes = sorted(window for window in windows if window is not None)
-    if not sizes:
-        return " and 16 times the pairs" if windows else ""
-    if len(sizes) < len(windows):
-        return ""
-    divide = all(side % edge == 0 for window in sizes for side, edge in zip(grid, window, strict=True))
-    times = "4 times" if divide else "about 4 times"
-    inside = joined([f"{rows} × {columns}" for rows, columns in sizes])
-    return f" and {times} the pairs, since attention stays inside windows of {inside} tokens"
-
-
-def compared(seen: int, dim: int, windows: bool = False) -> str:
-    """The part of a layer's multiply–adds, 12·N·C² + 2·N·M·C with its MLP, that compares and mixes tokens, each with
-    the M that it sees: all N, or those of its window where there are `windows`."""
-    grows = "only as the number of tokens does" if windows else "with the square of the number of tokens"
-    return (
-        f"Here {percent(seen / (6 * dim + seen))} of the multiply–adds of one layer, attention and MLP together, "
-        f"compare and mix tokens: that part grows {grows}."
-    )
-
-
-def learned(explained: Float[Tensor, " component"], noise: Float[Tensor, " component"]) -> str:
-    """How many components explain half of the variance of the filters, and of `noise`, as many of random numbers."""
-    half, random = (int((each.cumsum(0) < 0.5).sum()) + 1 for each in (explained, noise))
-    share = half / random
-    how = next(words for least, words in MORE_ORDERLY.items() if share >= least)
-    return (
-        f"Half of the variance of these filters lies in {counted(half, 'component')}, that of noise of the same size "
-        f"in {random:,}: {how}."
-    )
+    patches = counted(count, "patch", "patches")
+    words = f"{joined([patches, *special])} are a sequence of {counted(count + len(special), 'token')}"
+    words = words if special else f"The sequence has {counted(count, 'token')}, one for each patch"
+    then = f"patches of half the side would be {counted(4 * count + len(special), 'token')}"
+    if costs is None:
+        return f"{words}; {then}."
+    now, half = costs
+    share = percent(now.compared / (6 * dim + now.compared))
+    words += f": {counted(now.pairs, 'pair')} in each head, {share} of a layer's multiply–adds"
+    return f"{words}; {then} and {half.pairs / now.pairs:.1f} times the pairs."
 
 
 def even(patches: Float[Tensor, " patch"], layer: int) -> str:

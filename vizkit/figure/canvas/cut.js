@@ -1,13 +1,14 @@
-// How a picture becomes tokens: it comes apart into patches, each patch becomes a row of numbers, the rows are multiplied
+// How an image becomes tokens: it comes apart into patches, each patch becomes a row of numbers, the rows are multiplied
 // into embeddings, and positions are added. `step` says how far, from 1 to 5; from one step to another everything moves
-// there, unless the reader wants no motion. Above, the one chosen patch with its own numbers; below, all rows as matrices.
+// there, unless the reader wants no motion. Above, the one chosen patch with its own numbers; below, over the full width,
+// all rows as matrices up to the sequence, in which rows of special tokens stand above those of the patches.
 // Where the numbers of all patches are here, a click is answered without a server. Another size of the patches is counted
 // and cut here too, but only patches of the model's own size have numbers: `sizes[own]`.
 
 const CUTS = new WeakMap()
 const MOVE_MS = 650                                    // as long as the scrubber rests: it plays on without a stop
 const LEGIBLE_PX = 40                                  // of a patch, from which its number can be read
-const LABEL_PX = 17, GAP_PX = 16, SHEET_PX = 96
+const LABEL_PX = 17, GAP_PX = 16, BETWEEN_PX = 22, SPECIAL_PX = 7
 const ease = share => share * share * (3 - 2 * share)
 const mix = (from, to, share) => from + (to - from) * share
 const read = pack => pack && { ...pack, numbers: new Uint16Array(bytes(pack.values).buffer) }
@@ -32,7 +33,9 @@ export default function ({ data, parentElement, setStateValue }) {
     drawn.getContext('2d').putImageData(pixels, 0, 0)
     return drawn
   }
-  if (isNews(card, 'sheets', [data.sheets, data.signed])) card.sheets = data.sheets.map(each => ({ ...each, drawn: sheet(each) }))
+  const tiled = src => Object.assign(new Image(), { src, onload: () => card.paint() })
+  if (isNews(card, 'sheets', [data.sheets, data.signed])) card.sheets = data.sheets.map(each =>
+    ({ ...each, drawn: each.tiles ? tiled(each.tiles) : sheet(each), first: each.above && sheet(each.above), special: each.above ? each.above.rows : 0 }))
   card.packs = [data.patches, data.embedding, data.position].map(read)
   const own = data.sizes[data.own]
   if (isNews(card, 'cell', [data.cell, own, data.patches.values])) {
@@ -50,7 +53,7 @@ export default function ({ data, parentElement, setStateValue }) {
   // ---- where everything is, in points of the page ------------------------------------------------------------------------
   const layout = () => {
     const width = canvas.clientWidth, phone = width < 440, wide = width >= 800
-    const side = phone ? Math.min(0.7 * width, 260) : Math.min(wide ? 430 : 300, 0.54 * width)
+    const side = phone ? Math.min(0.7 * width, 260) : Math.min(wide ? 380 : 300, (wide ? 0.34 : 0.54) * width)
     const tall = side * card.image.naturalHeight / card.image.naturalWidth, right = side + GAP_PX
     const small = phone ? Math.min(100, width - right) : wide ? 96 : 72
     const slot = { x: right, y: 0, side: isOwn() || phone ? small : Math.min(width - right, tall, 240) }
@@ -60,10 +63,13 @@ export default function ({ data, parentElement, setStateValue }) {
       lanes.push({ x, y: y + LABEL_PX, width: width - x - 1, height })
       y += LABEL_PX + height + 6
     }
-    const left = wide ? right : 0, top = (wide ? y : Math.max(tall, y)) + 8, many = card.sheets.length
-    const each = Math.min(120, (width - left + 19) / many - 20)
-    const sheets = card.sheets.map((_, i) => ({ x: left + i * (each + 20), y: top + LABEL_PX, width: each, height: SHEET_PX }))
-    return { width, side, tall, slot, lanes, sheets, height: Math.max(tall, top + SHEET_PX + 2 * LABEL_PX) }
+    const top = Math.max(tall, y) + 8, across = phone ? 3 : card.sheets.length
+    const each = (width + BETWEEN_PX) / across - BETWEEN_PX, high = wide ? 170 : 96, line = high + 2 * LABEL_PX + 8
+    const sheets = card.sheets.map(({ special }, i) => {  // where the rows of its patches are
+      const over = special * SPECIAL_PX + (special && 3), x = i % across * (each + BETWEEN_PX)
+      return { x, y: top + Math.floor(i / across) * line + LABEL_PX + over, width: each, height: high - over, over }
+    })
+    return { width, side, tall, slot, lanes, sheets, height: top + Math.ceil(card.sheets.length / across) * line }
   }
   const within = ({ offsetX, offsetY }, { x, y, width, height }) =>
     offsetX >= x && offsetY >= y && offsetX < x + width && offsetY < y + height
@@ -187,18 +193,26 @@ export default function ({ data, parentElement, setStateValue }) {
 
     // ---- all patches: a row each -------------------------------------------------------------------------------------------
     const landed = clamp((1.6 * out - 1) / 0.6, 0, 1)  // so many rows have come
-    const shares = { patches: out === 1 ? 1 : landed, W: product && 1, embeddings: product, positions: clamp(2 * sum, 0, 1), tokens: clamp(2 * sum - 1, 0, 1) }
-    sheets.forEach(({ name, before, size, of, drawn }, i) => {
-      const at = place.sheets[i], share = shares[name]
-      words(name, at.x, at.y - 5, at.width, share)
+    const shares = { patches: out === 1 ? 1 : landed, embeddings: product, positions: clamp(2 * sum, 0, 1), tokens: clamp(2 * sum - 1, 0, 1) }
+    sheets.forEach(({ name, before, size, of, drawn, first, tiles, special }, i) => {
+      const at = place.sheets[i], share = of === 'patch' ? shares[name] : Number(product > 0), head = at.y - at.over
+      words(special ? `${data.special} + patches` : name, at.x, head - 5, at.width, share)
       words(size, at.x, at.y + at.height + 14, at.width, share)
-      words(before, at.x - 10, at.y + at.height / 2 + 4, 18, share, 'center')
-      pen.drawImage(drawn, 0, 0, drawn.width, Math.max(0.01, drawn.height * share), at.x, at.y, at.width, at.height * share)
-      outline(at)
-      if (of !== 'patch') {                            // the column of W that makes the next number
-        if (product > 0 && product < 1) frame(at.x + product * at.width - 1, at.y, 2, at.height, mark, 0.6)
+      words(before, at.x - BETWEEN_PX / 2, at.y + at.height / 2 + 4, 18, share, 'center')
+      if (first && share) {
+        pen.drawImage(first, at.x, head, at.width, special * SPECIAL_PX)
+        frame(at.x, head, at.width, special * SPECIAL_PX, mark, 0.4)
+      }
+      if (tiles) {                                     // as large as they fit, each a square
+        const zoom = Math.min(at.width / drawn.naturalWidth, at.height / drawn.naturalHeight) || 0
+        pen.globalAlpha = mix(0.25, 1, share)
+        if (zoom) pen.drawImage(drawn, at.x, at.y, drawn.naturalWidth * zoom, drawn.naturalHeight * zoom)
+        pen.globalAlpha = 1
         return
       }
+      pen.drawImage(drawn, 0, 0, drawn.width, Math.max(0.01, drawn.height * share), at.x, at.y, at.width, at.height * share)
+      outline(at)
+      if (of !== 'patch') return
       const along = (cell, dark) => frame(at.x, at.y + (cell + 0.5) / count * at.height - 1.5, at.width, 3, dark, 0.6)
       if (share > (cell + 0.5) / count) along(cell)
       if (card.hovered !== null && share === 1) along(card.hovered, mark)

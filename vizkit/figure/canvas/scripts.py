@@ -44,7 +44,7 @@ _RACE = (
 )
 _SLIDE = (
     "<div class='slide'><div class='controls'><button>◀ Step</button><button>▶ Play</button>"
-    "<button>Step ▶</button></div><div class='sliders'></div><div class='inside'>"
+    "<button>Step ▶</button></div><div class='strip'></div><div class='sliders'></div><div class='inside'>"
     "<section><h4>Input</h4><canvas class='input' tabindex='0' role='application'></canvas></section>"
     "<section class='middle'><h4>Pixel × weight<small class='where'></small></h4><div class='channels'></div>"
     "<div class='cells'></div><p class='total'></p><button class='undo'>Undo the changes</button></section>"

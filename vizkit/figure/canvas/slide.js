@@ -273,6 +273,17 @@ export default function ({ data, parentElement, setStateValue }) {
     find('.formula').textContent = `H′ = ⌊(H + 2p − d(f − 1) − 1) / s⌋ + 1 = ⌊(${height} + 2·${padding} − ${dilation}·(${f} − 1) − 1) / ${stride}⌋ + 1 = ${rows}`
     compare()
   }
+  const strip = find('.strip'), set = data.filters
+  if (isNews(state, 'strip', [set && [set.values, set.count]])) strip.replaceChildren(...[...Array(set ? set.count : 0).keys()].map(k => {
+    const values = floats(set.values), each = values.length / set.count, own = values.subarray(k * each, (k + 1) * each), { channels } = w(), f = Math.sqrt(each / channels)
+    const most = own.reduce((top, v) => Math.max(top, Math.abs(v)), 0) || 1, level = (c, i) => clamp(Math.round(127.5 + 127.5 * own[(channels === 3 ? c : 0) * f * f + i] / most), 0, 255)
+    const tile = painted(f, f, i => [0, 1, 2].map(c => level(c, i)))
+    tile.tabIndex = 0; tile.setAttribute('role', 'button'); tile.setAttribute('aria-label', `Filter ${k + 1} of ${set.names}`)
+    tile.onclick = () => setStateValue('filter', k + 1)
+    tile.onkeydown = event => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); tile.onclick() } }
+    return tile
+  }))
+  ;[...strip.children].forEach((tile, k) => tile.setAttribute('aria-pressed', k === set.chosen))
   picks.replaceChildren(...(w().channels > 1 ? RGB : []).map((_, c) => Object.assign(document.createElement('button'), { onclick: () => { state.channel = c; draw() } })))
   Object.assign(state, { draw, tick, slid })
   arrange(); draw()

@@ -1,92 +1,54 @@
-"""Receptive fields: on the image what a unit can see and what it mostly uses, and how both grow with depth."""
+"""Receptive fields on the image: nested frames of what a cell of each layer can see, over what it mostly uses."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.charts import laid_out
 from vizkit.figure.overlay import overlay
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import SCALE, colours
+from vizkit.figure.patches import number
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import Box, out_of_box
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-SEEN, USED = (255, 255, 255), (96, 210, 255)
-HIGHEST = 0.7  # no place of the image lies farther from the middle than half the side, along an axis
-DASHES = ("dot", "solid", "dash")
+USED = (96, 210, 255)
+LEGIBLE_PX = 24  # between the corners of two frames, so that both their numbers can be read
 
 
-class Line(NamedTuple):
-    """One quantity of one model: `depth` from 0 (pixels) to 1 (the last layer), `reach` from the middle of the image,
-    as a share of its longer side: models of other inputs have other pixels."""
-
-    model: str
-    quantity: str
-    depth: Sequence[float]
-    reach: Sequence[float]
-
-
-def on_image(
+def framed(
     image: UInt8[np.ndarray, "height width 3"],
-    share: Float[np.ndarray, "row column"],
     box_xyxy: Box,
-    seen_xyxy: Box | None,
-    used_xyxy: Box,
+    size_hw: tuple[int, int],
+    frames: Sequence[tuple[str, tuple[float, float, float, float]]],
+    share: Float[np.ndarray, "row column"] | None = None,
     *,
     side_px: int = 640,
 ) -> UInt8[np.ndarray, "out_height out_width 3"]:
-    """`share`: the effect of every pixel of the model's input, which lies at `box_xyxy` on the image. Two frames in
-    pixels of that input: white around what the unit can see, blue around what it mostly uses; what lies outside the
-    image is left out."""
+    """`frames`: names and boxes in pixels of the model's input of `size_hw`, which lies at `box_xyxy` on the image, the
+    first dark, the last bright, with the numbers of their names; what lies outside that input is cut off. `share`: the
+    effect of every pixel of that input, drawn below; the last frame is then that of what is used."""
     import cv2
 
     zoom = max(1, round(side_px / max(image.shape[:2])))
-    large = image.repeat(zoom, 0).repeat(zoom, 1)
+    out = image.repeat(zoom, 0).repeat(zoom, 1)
     x0, y0, x1, y1 = (edge * zoom for edge in box_xyxy)
-    out = overlay(large, share, (x0, y0, x1, y1), scale=SHARES)
-    rows, columns = share.shape
-    for frame, colour in ((seen_xyxy, SEEN), (used_xyxy, USED)):
-        if frame is None:
-            continue
-        corners = [(frame[0], frame[1]), (frame[2], frame[3])]
-        on_large = [
-            out_of_box((x / columns, y / rows), (x0, y0, x1, y1), (out.shape[0], out.shape[1])) for x, y in corners
+    if share is not None:
+        out = overlay(out, share, (x0, y0, x1, y1), scale=SHARES)
+    inks = colours(SCALE)[np.linspace(90, 255, max(len(frames), 1)).round().astype(int)].tolist()
+    if share is not None:
+        inks[-1] = USED
+    for (name, frame), ink in reversed([*zip(frames, inks, strict=True)]):  # the smallest on top
+        on_image = [
+            out_of_box(
+                (min(max(x / size_hw[1], 0), 1), min(max(y / size_hw[0], 0), 1)), (x0, y0, x1, y1), out.shape[:2]
+            )
+            for x, y in (frame[:2], frame[2:])
         ]
-        (left, top), (right, bottom) = ((round(x * out.shape[1]), round(y * out.shape[0])) for x, y in on_large)
-        for ink, width in (((0, 0, 0), 6), (colour, 3)):
-            cv2.rectangle(out, (left, top), (right - 1, bottom - 1), ink, width)
-    return out
-
-
-def by_depth(lines: Sequence[Line]) -> "go.Figure":
-    """A colour for each model, a dash for each quantity, in the order in which they come; a field that reaches
-    beyond the image leaves the chart."""
-    import plotly.graph_objects as go
-
-    models, quantities = (list(dict.fromkeys(line[i] for line in lines)) for i in (0, 1))
-    widths = {model: 2.5 + 2 * place for place, model in enumerate(reversed(models))}  # none hides one below it
-    drawn = [
-        go.Scatter(
-            x=[100 * depth for depth in line.depth],
-            y=list(line.reach),
-            mode="lines+markers",
-            marker={"size": 7},
-            name=f"{line.model}: {line.quantity}",
-            line={
-                "color": CLASSES[models.index(line.model)],
-                "width": widths[line.model],
-                "dash": DASHES[quantities.index(line.quantity)],
-            },
-            hovertemplate="%{x:.0f} % of the depth: %{y:.0%} of the side"
-            f"<extra>{line.model}: {line.quantity}</extra>",
+        (left, top), (right, bottom) = (
+            (round(min(max(x, 0), 1) * out.shape[1]), round(min(max(y, 0), 1) * out.shape[0])) for x, y in on_image
         )
-        for line in lines
-    ]
-    figure = laid_out(drawn, "depth of the network, %", "from the middle, share of the side", height=460)
-    figure.update_yaxes(range=[0, HIGHEST], tickformat=".0%")
-    figure.update_xaxes(range=[0, 103])
-    return figure
+        for line, width in (((0, 0, 0), 6), (tuple(ink), 3)):
+            cv2.rectangle(out, (left, top), (right - 1, bottom - 1), line, width)
+        if name and min(right - left, bottom - top) > LEGIBLE_PX:
+            number(out, name.rpartition(" ")[2], left + 2, top, 60)
+    return out

@@ -25,7 +25,7 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.models.probes.lenses.logit_lens import logit_lens
 from vizkit.models.probes.two_heads import two_heads
 from vizkit.traces import NotApplicable
-from vizkit.views.patches.cost import window_of
+from vizkit.views.patches.cut_rows import window_of
 from vizkit.views.subject import Subject
 
 says("rows", "Rows of patches in a layer.", lambda of, layer=1: grid_of(of, layer)[0])

@@ -21,6 +21,7 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.models.probes.convolution import effective_field, shifting
 from vizkit.models.probes.convolution import receptive_field as field_of
 from vizkit.traces import NotApplicable
+from vizkit.views.convolution.receptive_field import point_of
 from vizkit.views.sequences.known import BUNDLED
 from vizkit.views.sequences.memory import strength_of
 from vizkit.views.sequences.typed import opened
@@ -69,9 +70,9 @@ def field_side(of: Subject, stage: At = "last") -> int:
 
 @word
 def used_side(of: Subject, stage: At = "last", share: Number = 0.68) -> float:
-    """Side of the square that holds a share of what the pixels do to the middle unit of a stage, in pixels."""
+    """Side of the square that holds a share of what the pixels do to a unit of a stage, in pixels."""
     with torch.enable_grad():
-        fields = effective_field.effective_fields(of.loaded, [of.pixels])
+        fields = effective_field.effective_fields(of.loaded, [of.pixels], point_xy=point_of(of))
     field = fields[one_of(len(fields), stage, "stage")]
     return side_holding(field.share, field.centre_yx, share)
 

@@ -12,11 +12,12 @@ from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import bars
 from vizkit.figure.scales import robust
-from vizkit.models.probes.convolution.layers_seen import After, Convolved, Seeing, seen
-from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
+from vizkit.models.probes.convolution.layers_seen import After, Convolved
+from vizkit.models.probes.convolution.receptive_field import Seen
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Heading, Line, Metrics, Numbers, Said, Tiles
 from vizkit.views.controls import choice, layer, number, query
+from vizkit.views.convolution.passes import pass_of, walk_of
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -62,7 +63,7 @@ class FeatureMaps(View):
         "Every map is one channel: bright or coloured places are where its pattern is. Point at a place to see on the "
         "image which pixels it can depend on; click it to see which channels of the layer before make its number.",
         r"z_c(i, j) = b_c + \sum_{c'} \sum_{m, n} K_{c c'}(m, n)\, x_{c'}(i s - p + m d,\; j s - p + n d)",
-        "how strongly each pixel in the frame counts: those in its middle count most (view Receptive field).",
+        "how strongly each pixel in the frame counts: those in its middle count most (view Reach).",
         "Zeiler & Fergus 2014; Araujo et al. 2019",
     )
 
@@ -110,28 +111,6 @@ class FeatureMaps(View):
             return channel, self.unit[0], self.unit[1]
         row, column = divmod(int(np.abs(maps[channel]).argmax()), columns)
         return channel, row, column
-
-
-# ---- the pass --------------------------------------------------------------------------------------------------------
-def pass_of(of: Subject, keep: int | None = None) -> Seeing:
-    """The convolutions and activations of a pass over the picture; convolution `keep` with its tensors."""
-    return of.kept(("convolutions", keep), partial(recorded, of, keep))
-
-
-def recorded(of: Subject, keep: int | None) -> Seeing:
-    return seen(of.loaded, of.pixels, keep)
-
-
-def walk_of(of: Subject) -> Walk | None:
-    """The receptive fields of all layers; None where they cannot be followed."""
-    return of.kept("receptive fields, if any", partial(followed, of))[0]
-
-
-def followed(of: Subject) -> tuple[Walk | None]:
-    try:
-        return (walk(of.loaded),)
-    except NotApplicable:
-        return (None,)
 
 
 def field_of(of: Subject, convolved: Convolved) -> Seen | None:

@@ -1,32 +1,30 @@
-"""Receptive field: what a unit can see, what it mostly uses, and the same of transformers on one axis."""
+"""Reach: what one cell of each layer can see of the image, in a CNN, a Swin and a ViT, and which pixels change it."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
+from math import ceil
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
-from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.convolution.ancestors import ANCESTORS
-from vizkit.analysis.convolution.field_size import MOST, half_side_of, side_holding
+from vizkit.analysis.convolution.field_size import MOST, side_holding
 from vizkit.analysis.remarks import convolution
 from vizkit.analysis.swin.receptive_field import receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
-from vizkit.datasets import samples
-from vizkit.figure.convolution.fields import Line as Reaches
-from vizkit.figure.convolution.fields import by_depth, on_image
+from vizkit.figure.convolution.fields import framed
 from vizkit.models import Loaded, family_of, load, pixels_of
 from vizkit.models.probes.convolution.effective_field import EffectiveField, effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
-from vizkit.models.probes.convolution.receptive_field import Seen, Walk, walk
+from vizkit.models.probes.convolution.receptive_field import Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
 from vizkit.percent import in_percent
 from vizkit.views.blocks import (
+    Block,
     Blocks,
-    Chart,
     Columns,
     Folded,
     Heading,
@@ -34,7 +32,6 @@ from vizkit.views.blocks import (
     Later,
     Line,
     Numbers,
-    Part,
     Picture,
     Said,
     Table,
@@ -42,124 +39,108 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.bundled import title as titled
 from vizkit.views.controls import choice, layer
-from vizkit.views.convolution.known import data_of, samples_for
-from vizkit.views.subject import Subject
+from vizkit.views.convolution.known import data_of
+from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
-SAMPLES = 8
-CAN_SEE, USES, ATTENDS = "can see", f"{in_percent(MOST)} of the effect", "mean attention distance"
-TRANSFORMERS = ("vit", "swin")
-Fields = tuple[EffectiveField, ...]
-Progress = Callable[[int, int], None]
-OVER_SAMPLES: "WeakKeyDictionary[torch.nn.Module, Fields]" = WeakKeyDictionary()  # the same for every picture
+USES = "what it uses"
+START = (0.4, 0.4)
+KINDS = {"cnn": "stage", "swin": "block", "vit": "layer"}  # what is counted in a network of each kind
+Frame = tuple[str, tuple[float, float, float, float]]
+"""(the layer after which a cell sees it, x0, y0, x1, y1 in pixels of the model's input)."""
 
 
 def most_stages(of: Sequence[Subject]) -> int:
-    return max(len(each.seen.features) for each in of_kind(of, ("cnn",)))
+    return max(len(frames_of(each, "cnn")) for each in of_kind(of, "cnn"))
 
 
 class ReceptiveField(View):
-    """How much of the image a unit can see, and uses."""
+    """What one cell of each layer can see of the image: in a CNN, a Swin and a ViT."""
 
-    stage: int | None = layer(
-        "Unit of stage", "The unit stands in the middle of what leaves this stage.", high=most_stages, key="field_at"
+    shows: Literal["what it can see", "what it uses"] = choice(
+        "Shown",
+        ("what it can see", USES),
+        "All that can change the cell; or how much each pixel does, by the gradient on this image.",
+        key="field_shows",
     )
-    over: Literal["samples", "this picture"] = choice(
-        "Effect",
-        ("samples", "this picture"),
-        "Of the pixels of samples that the model knows, a mean; or of your picture alone.",
-        key="field_over",
-        runs=True,
+    stage: int | None = layer(
+        "Up to stage",
+        "Of the CNN; the others are shown at the same share of their depth.",
+        high=most_stages,
+        plays=True,
+        key="field_at",
     )
 
     together = True
     overlays = False
     how = How(
-        "The white frame is all that can change the unit, the colours how much each pixel does, the blue frame the "
-        "smallest square around the middle that holds 68 % of it. In the chart, where 50 % of the side is the edge of "
-        "each model's own input, dotted lines say how far a layer can see, solid ones how far the square reaches, "
-        "dashed ones the mean attention distance of a transformer, whose first layer can already see everything in its "
-        "window.",
+        "Each frame is all that can change one cell of a layer, the first dark and the last bright: whatever the "
+        "weights are, nothing outside it can. A convolution adds a few pixels in every layer, a Swin one "
+        "window and then the shifted ones, and a token of a ViT sees the whole image in its first layer. “What it "
+        "uses” shows how much each pixel of this image changes the cell; the blue frame is the smallest square "
+        f"around its middle that holds {in_percent(MOST)} of that.",
         r"r_l = r_{l-1} + d\,(f_l - 1)\, j_{l-1}, \quad j_l = s_l\, j_{l-1}, \qquad "
         r"e(p) = \sum_c \bigl| \partial \textstyle\sum_k F_k / \partial x_c(p) \bigr|",
-        "what the unit looks for there. Attention distance and gradient are two measures of where a layer looks, not "
-        "the same one.",
-        "Araujo et al. 2019; Luo et al. 2016, § 2; Dosovitskiy et al. 2020, fig. 7 right",
+        "what the cell looks for there.",
+        "Araujo et al. 2019; Luo et al. 2016, § 2; Liu et al. 2021, § 3.2",
     )
 
     def title(self, of: Sequence[Subject]) -> str:
-        cnn = of_kind(of, ("cnn",))[0]
-        return f"Receptive field: the unit in the middle of {cnn.seen.features[self.index(cnn)].name}"
-
-    def index(self, of: Subject) -> int:
-        count = len(of.seen.features)
-        return min(self.stage or count, count) - 1
+        return f"Reach: {self.shows} up to stage {self.stage or most_stages(of)} of the CNN"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
-        cnns, transformers = of_kind(of, ("cnn",)), of_kind(of, TRANSFORMERS)
-        if not set(cnns) & set(of):
-            same = set(of[0].loaded.labels) == set(cnns[0].loaded.labels)
-            knows = "which knows the same classes" if same else f"which was trained on {data_of(of[0].loaded)} alone"
-            yield Line(f"Your models have no convolution; shown: {cnns[0].name}, {knows}.")
-        pictures = [(Part(partial(self.on_picture, each, len(cnns) > 1)),) for each in cnns]
-        chart = Part(partial(self.by_depth, of[0], cnns, transformers))
-        if len(cnns) > 1:
-            yield Columns(tuple(pictures))
-            yield chart
+        shown = [(each, kind) for kind in KINDS for each in of_kind(of, kind)]
+        every = {each: frames_of(each, kind) for each, kind in shown}
+        share = (self.stage or most_stages(of)) / most_stages(of)
+        upto = {each: min(len(frames), max(1, ceil(share * len(frames) - 1e-9))) for each, frames in every.items()}
+        whole = {each.name: whole_after(each, KINDS[kind], every[each]) for each, kind in shown}
+        yield Said(convolution.reached(whole))
+        others = [each.name for each, _ in shown if each not in of]
+        if others:
+            are = "is not one of your models and stands" if len(others) == 1 else "are not your models and stand"
+            yield Line(
+                f"{' and '.join(others)} {are} beside them on the same image: what a cell can see depends on how a "
+                "network is built, not on what it has learned."
+            )
+        pictures = Columns(tuple(drawn(each, every[each][: upto[each]]) for each, _ in shown))
+        if self.shows == USES:
+            yield self.used([*every], share)
         else:
-            yield Columns((*pictures, (chart,)), (2, 3))
-        for each in cnns:
-            layers = walked(each).layers
-            title = f"Layer by layer: {len(layers)} convolutions and pools of {each.name}"
-            yield Folded(title, partial(layer_by_layer, walked(each)))
+            yield pictures
+        for each in of_kind(of, "cnn"):
+            own = walked(each)
+            title = f"Layer by layer: {len(own.layers)} convolutions and pools of {each.name}"
+            yield Folded(title, partial(layer_by_layer, own))
         yield Folded("Before transformers: what each network brought", ancestors)
-        yield Numbers(partial(as_arrays, cnns, self.over))
+        arrays = {f"{each.name}: pixels seen": np.array([box for _, box in frames]) for each, frames in every.items()}
+        yield Numbers(partial(dict, arrays))
 
-    def by_depth(self, of: Subject, cnns: Sequence[Subject], transformers: Sequence[Subject]) -> Blocks:
-        """When the picture is there: gradients of a transformer take seconds."""
-
-        def lines(each: Subject, progress: Progress) -> list[Reaches]:
-            return [*(of_cnn if each in cnns else of_transformer)(each, self.over)]
+    def used(self, of: Sequence[Subject], share: float) -> Later:
+        """One pass backwards for each model that hands out what leaves its layers."""
+        by_key = {
+            ("effect", each.name, each.weights, each.point, share): each
+            for each in of
+            if gives_features(each.loaded.model)
+        }
+        jobs = tuple(
+            Job(key, f"The gradient of {each.name}", partial(effect, each, share)) for key, each in by_key.items()
+        )
 
         def show(found: Mapping[Hashable, Any]) -> Blocks:
-            if len(found) == len(jobs):
-                every = [line for job in jobs for line in found[job.key]]
-                yield Chart(by_depth(every), "How far units can see and how far they look, by depth of the network")
+            yield Columns(tuple(tuple(coloured(by_key[key], *each)) for key, each in found.items()))
 
-        jobs = tuple(
-            Job(("reach", each.name, each.weights, self.over), f"Gradients of {each.name}", partial(lines, each))
-            for each in (*cnns, *transformers)
-        )
-        yield Later(of, jobs, show)
-
-    def on_picture(self, of: Subject, named: bool) -> Blocks:
-        """The field on the chosen picture, with its sentence."""
-        index = self.index(of)
-        own, field = walked(of), effective(of, self.over)[index]
-        seen, name = own.stages[index], of.seen.features[index].name
-        side = side_holding(field.share, field.centre_yx, MOST)
-        if named:
-            yield Heading(of.name)
-        yield Picture(framed(of, field, seen, side), "What the unit can see and which pixels change it most")
-        if seen is None:
-            yield Said(f"A unit in the middle of {name} can see the whole image.")
-            return
-        yield Said(first_said(convolution.field_used(name, seen.rows.size, side, min(own.size_hw), MOST)))
-        whole = " · a mean over the whole map comes in too, so every pixel changes it a little" if seen.whole else ""
-        apart = f"Field {seen.rows.size} px · neighbours see pixels {seen.rows.jump} px apart"
-        yield Line(f"{apart} · {last_layer(own, seen)}{whole}")
+        return Later(of[0], jobs, show)
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-def of_kind(of: Sequence[Subject], families: Sequence[str]) -> list[Subject]:
-    """Those of these families; without any the bundled ones that know the same data."""
-    found = [each for each in of if family_of(each.loaded.model) in families]
-    data = data_of(of[0].loaded)
-    return found or [bundled(of[0], f"bundled:{data}_{kind}") for kind in families]
+def of_kind(of: Sequence[Subject], kind: str) -> list[Subject]:
+    """Those of this kind of network; without any the bundled one that knows the same data."""
+    own = [each for each in of if family_of(each.loaded.model) == kind]
+    return own or [bundled(of[0], f"bundled:{data_of(of[0].loaded)}_{kind}")]
 
 
 def bundled(beside: Subject, source: str) -> Subject:
-    """On the same picture."""
+    """On the same image."""
     return beside.kept(("beside", source), partial(opened, beside, source))
 
 
@@ -178,86 +159,102 @@ def loaded_once(source: str, device: torch.device) -> Loaded:
     return load(source, device=device)
 
 
-# ---- what each of them sees and uses ---------------------------------------------------------------------------------
+# ---- what a cell of each layer can see, and uses ---------------------------------------------------------------------
 def walked(of: Subject) -> Walk:
     return of.kept("receptive fields", lambda: walk(of.loaded))
 
 
-def effective(of: Subject, over: str) -> Fields:
-    """A mean over samples, or of the picture alone."""
-    known = None if over == "this picture" else OVER_SAMPLES.get(of.loaded.model)
-    return known or of.kept(("effective fields", over), partial(measured, of, over))
+def frames_of(of: Subject, kind: str) -> list[Frame]:
+    """From the first layer to the last, of the cell in the middle."""
+    return of.kept(("frames", point_of(of)), partial({"cnn": of_cnn, "swin": of_swin, "vit": of_vit}[kind], of))
 
 
-def measured(of: Subject, over: str) -> Fields:
-    loaded, names = of.loaded, samples_for(of.loaded)[:SAMPLES]
-    pictures = [of.rgb] if over == "this picture" else [samples.picture(name) for name in names]
-    with torch.enable_grad():
-        found = effective_fields(loaded, (pixels_of(loaded, picture) for picture in pictures))
-    if over != "this picture":
-        OVER_SAMPLES[loaded.model] = found
-    return found
+def of_cnn(of: Subject) -> list[Frame]:
+    own, features, (x, y) = walked(of), of.seen.features, point_of(of)
+    frames = []
+    for each, seen in zip(features, own.stages, strict=False):
+        box = whole_of(of) if seen is None else seen.box((int(y * seen.grid[0]), int(x * seen.grid[1])))
+        x0, y0, x1, y1 = map(float, box)
+        frames.append((each.name, (x0, y0, x1, y1)))
+    return frames
 
 
-def used(fields: Fields) -> list[float]:
-    """Half of the square that holds most of the effect, as a share of the longer side."""
-    return [side_holding(field.share, field.centre_yx, MOST) / 2 / max(field.share.shape) for field in fields]
-
-
-def of_cnn(of: Subject, over: str) -> Iterator[Reaches]:
-    """From the middle of the image: half of the field, half of the square that holds most of the effect."""
-    own = walked(of)
-    count, side_px = len(own.layers), max(own.size_hw)
-    depth = [(i + 1) / count for i in range(count)]
-    sizes_px = [1, *(each.seen.rows.size for each in own.layers)]
-    yield Reaches(of.name, CAN_SEE, [0, *depth], [size_px / 2 / side_px for size_px in sizes_px])
-    ends = [
-        max((i + 1 for i, each in enumerate(own.layers) if stage and each.seen.rows == stage.rows), default=count)
-        for stage in own.stages
-    ]
-    yield Reaches(of.name, USES, [end / count for end in ends], used(effective(of, over)))
-
-
-def of_transformer(of: Subject, over: str) -> Iterator[Reaches]:
-    found = by_layer(of.whole())
-    depth = [(i + 1) / len(found) for i in range(len(found))]
-    side_px = max(of.seen.image_size)
-    yield Reaches(of.name, ATTENDS, depth, [float(each.distance_px.mean()) / side_px for each in found])
-    reached, ends = swin_reach(of) if family_of(of.loaded.model) == "swin" else ([0.5] * len(depth), depth)
-    yield Reaches(of.name, CAN_SEE, depth, reached)
-    if gives_features(of.loaded.model):
-        shares = used(effective(of, over))
-        evenly = [(i + 1) / len(shares) for i in range(len(shares))]
-        yield Reaches(of.name, USES, ends if len(ends) == len(shares) else evenly, shares)
-
-
-def swin_reach(of: Subject) -> tuple[list[float], list[float]]:
-    """(how far the token in the middle can see after each block, the depth at which each stage ends)."""
-    size_hw = of.seen.image_size
-    stages = hierarchy(of.loaded, size_hw)
+def of_swin(of: Subject) -> list[Frame]:
+    stages = hierarchy(of.loaded, of.seen.image_size)
     regions = [
         cut(layout(stage.grid, block.window, block.shift, pad_first=stage.pad_first).regions, block.window)
         for stage in stages
         for block in stage.blocks
     ]
-    fields = receptive_fields(of.whole(), regions, (0.5, 0.5))
-    ends = np.cumsum([len(stage.blocks) for stage in stages]) / len(fields)
-    return [half_side_of(field.places, size_hw) / max(size_hw) for field in fields], ends.tolist()
+    frames, (height, width), trace = [], of.seen.image_size, of.seen
+    for number in range(1, len(regions) + 1):
+        last = next(at for at, each in enumerate(trace.attention) if each is of.layers[number - 1])
+        found = replace(trace.check, layers_found=number, layers_expected=number)
+        upto = replace(trace, attention=trace.attention[: last + 1], check=found)  # a cell of this very block
+        places = receptive_fields(upto, regions[:number], point_of(of))[-1].places
+        rows, columns = (places.any(axis).nonzero().flatten().tolist() for axis in (1, 0))
+        down, across = height / places.shape[0], width / places.shape[1]
+        box = columns[0] * across, rows[0] * down, (columns[-1] + 1) * across, (rows[-1] + 1) * down
+        frames.append((f"block {number}", box))
+    return frames
+
+
+def of_vit(of: Subject) -> list[Frame]:
+    """Every layer sees everything."""
+    return [("layer 1", whole_of(of))]
+
+
+def whole_of(of: Subject) -> tuple[float, float, float, float]:
+    height, width = of.loaded.preprocessing.size_hw
+    return 0.0, 0.0, float(width), float(height)
+
+
+def point_of(of: Subject) -> tuple[float, float]:
+    """Where the cell is, in fractions of what the model sees. Before anybody has set the cursor not in the middle, for
+    there the windows of a Swin meet."""
+    return START if of.point == CENTRE else of.asked
+
+
+def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, int | None, int, float]:
+    """(what is counted, the first after which the whole image is seen, how many there are, the share of the image that
+    is seen after the first)."""
+    _, _, width, height = whole_of(of)
+    areas = [
+        max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0)) / width / height
+        for _, (x0, y0, x1, y1) in frames
+    ]
+    return noun, next((number for number, area in enumerate(areas, 1) if area > 1 - 1e-9), None), len(frames), areas[0]
+
+
+def effect(of: Subject, share: float, progress: object = None) -> tuple[EffectiveField, str, float]:
+    """How much each pixel changes the cell at this share of the depth, after which layer, and the side of the square
+    that holds most of it."""
+    names = [each.name for each in of.seen.features]
+    index = max(0, ceil(share * len(names) - 1e-9) - 1)
+    with torch.enable_grad():
+        (field,) = effective_fields(of.loaded, [pixels_of(of.loaded, of.rgb)], index, point_of(of))
+    return field, names[index], side_holding(field.share, field.centre_yx, MOST)
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-def framed(of: Subject, field: EffectiveField, seen: Seen | None, side: float) -> np.ndarray:
+def drawn(of: Subject, frames: Sequence[Frame]) -> tuple[Block, ...]:
+    distinct = [each for at, each in enumerate(frames) if not at or each[1] != frames[at - 1][1]]
+    picture = framed(of.rgb, of.box_xyxy, of.loaded.preprocessing.size_hw, distinct)
+    sides = [f"{name}: {box[2] - box[0]:.0f}" for name, box in distinct]
+    words = f"Width of what a cell can see, of {whole_of(of)[2]:.0f} pixels · {' · '.join(sides)}"
+    return Heading(of.name), Picture(picture, f"What a cell of each layer of {of.name} can see"), Line(words)
+
+
+def coloured(of: Subject, field: EffectiveField, name: str, side: float) -> Blocks:
     (y, x), half = field.centre_yx, side / 2
-    x0, y0, x1, y1 = map(float, seen.box(field.cell)) if seen is not None else (0.0,) * 4
-    box = (x0, y0, x1, y1) if seen is not None else None
     square = (x - half, y - half, x + half, y + half)
-    return on_image(of.rgb, field.share.numpy(), of.box_xyxy, box, square)
-
-
-def last_layer(own: Walk, seen: Seen) -> str:
-    """The formula of the layer after which a stage has its field."""
-    layers = [each for each in own.layers if each.seen.rows == seen.rows]
-    return formula(layers[-1]) if layers else ""
+    seen = next((box for layer_name, box in frames_of(of, family_of(of.loaded.model)) if layer_name == name), None)
+    width = min(of.seen.image_size) if seen is None else round(seen[2] - seen[0])
+    yield Heading(of.name)
+    yield Said(first_said(convolution.field_used(name, width, side, min(of.seen.image_size), MOST)))
+    frames = [("", square)] if seen is None else [("", seen), ("", square)]
+    picture = framed(of.rgb, of.box_xyxy, of.loaded.preprocessing.size_hw, frames, field.share.numpy())
+    yield Picture(picture, f"How much each pixel changes a cell of {of.name}")
 
 
 def layer_by_layer(own: Walk) -> Blocks:
@@ -282,12 +279,3 @@ def ancestors() -> Blocks:
         for each in ANCESTORS
     )
     yield Table(rows, "Networks before transformers")
-
-
-def as_arrays(cnns: Sequence[Subject], over: str) -> dict[str, np.ndarray]:
-    """The effect of every pixel, for each map."""
-    return {
-        f"effect_model{model}_stage{stage}": field.share.numpy()
-        for model, each in enumerate(cnns, 1)
-        for stage, field in enumerate(effective(each, over), 1)
-    }

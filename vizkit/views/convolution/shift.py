@@ -1,7 +1,7 @@
-"""Shift by a pixel: the picture moves, and what a model sees in it stays, or does not."""
+"""Shift by a pixel: the image moves, and what a model answers stays, or does not."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from vizkit.analysis.remarks import convolution
+from vizkit.analysis.remarks.remark import joined
 from vizkit.figure import shift
 from vizkit.image import RGB, prepare, unprepare
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
-from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Answered,
@@ -20,6 +20,8 @@ from vizkit.views.blocks import (
     Chart,
     Columns,
     Heading,
+    Job,
+    Later,
     Line,
     Numbers,
     Part,
@@ -42,7 +44,7 @@ WHY = (
 
 
 class Shift(View):
-    """The picture moves by a few pixels, and the answers with it or not."""
+    """The image moves by a few pixels, and the answer stays or not."""
 
     distance: int = number(
         "Moved by, pixels",
@@ -56,9 +58,10 @@ class Shift(View):
     together = True
     overlays = False
     how = How(
-        "A convolution gives the same numbers one pixel further when the picture moves by one pixel; strides and "
-        "patches break that, the pooling over all places at the end mends most of it. An MLP on pixels sees another "
-        "input. What comes in at the side repeats the border.",
+        "A line is the probability of what the model answers to the unmoved image; of a model without classes the "
+        "likeness of the embedding. A cross stands where it answers something else: point at it. A convolution gives "
+        "the same numbers one pixel further when the image moves by one pixel; strides and patches break that, the "
+        "pooling over all places at the end mends most of it. What comes in at the side repeats the border.",
         r"f(T_\delta x) = T_\delta f(x) \ \text{(equivariance)}, \qquad g(T_\delta x) = g(x) \ \text{(invariance)}",
         "what an architecture can learn: with pictures moved in training, as these models were trained, all of them "
         "learn some of it.",
@@ -69,18 +72,33 @@ class Shift(View):
         return f"A picture that moves: {abs(self.distance)} pixels to the {'left' if self.distance < 0 else 'right'}"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
-        answers = {each.name: each.kept(("moved", MOST_PX), partial(answers_of, each)) for each in of}
-        cosines = {name: each.cosine[:, 0].double().numpy() for name, each in answers.items()}
-        choosing = [each.name for each in of if each.loaded.head.exclusive]
-        firsts = {name: answers[name].logits[:, 0].argmax(-1).numpy() for name in choosing}
-        yield Said(first_said(convolution.moved(DISTANCES_PX, cosines, firsts, self.distance)))
-        lines = [Line(words(each, answers[each.name], self.distance)) for each in of]
         picture = Picture(seen(of[0], self.distance), f"What the model sees, moved by {self.distance} pixels")
-        figure = shift.cosines(DISTANCES_PX, cosines, self.distance)
-        chart = Chart(figure, "Cosine of the features with those of the unmoved picture, by distance")
-        yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), (2, 3))
+        jobs = tuple(
+            Job(("moved", each.name, each.weights), f"Moving the image for {each.name}", partial(answers_of, each))
+            for each in of
+        )
+        yield Later(of[0], jobs, partial(self.answers, of, picture))
         yield Part(many)
-        yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), "cosine": np.array([*cosines.values()])}))
+
+    def answers(self, of: Sequence[Subject], picture: Picture, found: Mapping[Hashable, Moved]) -> Blocks:
+        """When all models have answered; the image until then."""
+        if len(found) < len(of):
+            yield picture
+            return
+        answers = dict(zip((each.name for each in of), found.values(), strict=True))
+        values = {each.name: values_of(each, answers[each.name]) for each in of}
+        named = {each.name: answered(each, answers[each.name]) for each in of}
+        heads = {each.name: each.loaded.head for each in of}
+        texts = {name: head.text for name, head in heads.items()}
+        yield Said(convolution.moved(DISTANCES_PX, named, values, self.distance, texts))
+        lines = [Line(words(each, answers[each.name], self.distance)) for each in of]
+        quantity = joined(list(dict.fromkeys(head.quantity for head in heads.values())))
+        figure = shift.answers(DISTANCES_PX, values, named, self.distance, quantity)
+        chart = Chart(figure, "Value of the answer to the unmoved image, by distance")
+        yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), (2, 3))
+        cosines = np.array([each.cosine[:, 0].double().numpy() for each in answers.values()])
+        arrays = {"cosine": cosines, "value": np.array([*values.values()])}
+        yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), **arrays}))
 
 
 def many() -> Blocks:
@@ -97,7 +115,7 @@ def many() -> Blocks:
     yield Chart(shift.right_answers(right, ""), "Right answers by distance, with 95 % intervals")
 
 
-def answers_of(of: Subject) -> Moved:
+def answers_of(of: Subject, progress: object = None) -> Moved:
     """At all distances, in one pass for each: no model runs because the slider moves."""
     pixels = torch.from_numpy(prepare(of.rgb, of.loaded.preprocessing)[0])[None].to(of.loaded.device)
     return Moved(*(each.cpu() for each in answers_when_moved(of.loaded, pixels, DISTANCES_PX)))
@@ -111,16 +129,27 @@ def seen(of: Subject, distance_px: int) -> RGB:
     return image.repeat(zoom, 0).repeat(zoom, 1)
 
 
+def values_of(of: Subject, answers: Moved) -> np.ndarray:
+    """Of the answer to the unmoved image at every distance: its probability, or the likeness."""
+    still = answers.logits[DISTANCES_PX.index(0), 0]
+    return of.loaded.head.values(answers.logits[:, 0])[:, of.loaded.head.top(still, 1)[0][0]].double().numpy()
+
+
+def answered(of: Subject, answers: Moved) -> list[str]:
+    """What the model answers at every distance."""
+    head = of.loaded.head
+    return [of.loaded.label(head.top(logits, 1)[0][0]) for logits in answers.logits[:, 0]]
+
+
 def words(of: Subject, answers: Moved, distance_px: int) -> str:
     """What the model says before and after."""
-    head, at = of.loaded.head, DISTANCES_PX.index(distance_px)
-    cosine = f"cosine {float(answers.cosine[at, 0]):.3f}"
-    if not head.probable:
-        return f"{of.name} · {cosine}"
-    before, after = (answers.logits[each, 0] for each in (DISTANCES_PX.index(0), at))
-    (first, share), *_ = head.top(before, 1)
-    now = float(head.values(after)[first])
-    return f"{of.name} · {of.loaded.label(first)}: {in_percent(share)} unmoved, {in_percent(now)} moved · {cosine}"
+    at, still = DISTANCES_PX.index(distance_px), DISTANCES_PX.index(0)
+    text, values, names = of.loaded.head.text, values_of(of, answers), answered(of, answers)
+    now = "" if names[at] == names[still] else f", now {names[at]}"
+    return (
+        f"{of.name} · {names[still]}: {text(float(values[still]))} unmoved, {text(float(values[at]))} moved{now} · "
+        f"cosine of the features {float(answers.cosine[at, 0]):.3f}"
+    )
 
 
 @cache

@@ -19,21 +19,25 @@ from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number, query, text
+from vizkit.views.convolution.known import data_of
+from vizkit.views.convolution.receptive_field import bundled
 from vizkit.views.rules import below, tuple_of, whole, words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 POOLS: dict[str, Kind] = {"max pooling": "max", "average pooling": "mean"}
-OF_MODEL = "first layer of "
+OWN, OF_MODEL = "the model’s own filter", "first layer of "
 LARGEST, MOST = 7, 1e4  # side of a kernel; of a number that was typed
 MOST_STRIDE, MOST_PADDING, MOST_DILATION = 4, 3, 3
+MOST_FILTERS = 64  # that are offered
 MOST_CHARACTERS = 700  # of all numbers of a kernel
 Square = Float[np.ndarray, "channel f f2"]
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """What slides, by its side f: its weights (None: the largest pixel wins); and a model's own numbers for it."""
+    """What slides, by its side f: its weights (None: the largest pixel wins); and a model's own numbers for it, with
+    all filters of its first layer among the `others` that can be chosen."""
 
     name: str
     kind: Kind
@@ -41,10 +45,11 @@ class Chosen:
     bias: float = 0.0
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    others: dict[str, Any] | None = None
 
 
 def kernels(of: Sequence[Subject]) -> list[str]:
-    return [*KERNELS, *POOLS, *dict.fromkeys(f"{OF_MODEL}{called(each)}" for each in of)]
+    return [OWN, *KERNELS, *POOLS, *dict.fromkeys(f"{OF_MODEL}{called(each)}" for each in of)]
 
 
 def most_filters(of: Sequence[Subject]) -> int:
@@ -61,7 +66,7 @@ def looks_at_pixels(of: Subject) -> bool:
 class Slide(View):
     """A kernel walks over the image: pixels times weights, summed."""
 
-    kernel: str = choice("Kernel", kernels, "What walks over the picture.", default="edges", key="slide_kernel")
+    kernel: str = choice("Kernel", kernels, "What walks over the picture.", default=OWN, key="slide_kernel")
     filter: int = number(
         "Filter",
         1,
@@ -69,7 +74,7 @@ class Slide(View):
         1,
         "Of the model's first layer.",
         key="slide_filter",
-        when=lambda view: view.kernel.startswith(OF_MODEL),
+        inside=True,
     )
     size: int = number("Size f", 3, LARGEST, 3, "Side of a kernel; odd.", key="slide_size", inside=True)
     stride: int = number("Stride s", 1, MOST_STRIDE, 1, "Pixels between two places.", key="slide_stride", inside=True)
@@ -132,8 +137,9 @@ class Slide(View):
             "names": [*names, "padding", "dilation"],
             "edited": self.weights(walk.steps.f) is not None,
             "editable": editable,
-            "kernel": self.kernel,
+            "kernel": chosen.name,
             "at": self.at(*made.output.shape),
+            "filters": chosen.others,
         }
         tells = {
             names[0]: (whole(min(chosen.by_size), max(chosen.by_size)), names[0]),
@@ -141,10 +147,13 @@ class Slide(View):
             "padding": (whole(0, MOST_PADDING), "padding"),
             "dilation": (whole(1, MOST_DILATION), "dilation"),
             "numbers": (words(MOST_CHARACTERS), "numbers"),
+            "filter": (whole(1, MOST_FILTERS), "filter"),
             "place": (tuple_of(below(10_000), below(10_000)), "place"),  # the browser may be ahead of the output
         }
-        yield Canvas("vizkit_slide", data, walk.name, tells, tuple(on_paper(walk, made)))
         yield Said(first_said(strongest, convolution.contrast(made.image, made.output)))
+        if chosen.others is not None:
+            yield Line(f"Shown is {chosen.name}: one channel of what its next layer reads, here on few pixels.")
+        yield Canvas("vizkit_slide", data, walk.name, tells, tuple(on_paper(walk, made)))
         yield Numbers(partial(as_arrays, walk, made))
 
     # ---- what walks, and how ----------------------------------------------------------------------------------------
@@ -153,8 +162,12 @@ class Slide(View):
             mean = POOLS[self.kernel] == "mean"
             squares = {f: np.full((1, f, f), 1 / f**2) if mean else None for f in (2, 3, 4)}
             return Chosen(self.kernel, POOLS[self.kernel], squares)
-        if self.kernel in KERNELS:
-            return Chosen(self.kernel, "convolution", {f: KERNELS[self.kernel](f)[None] for f in (3, 5, 7)})
+        kernel = self.edited_kernel if self.kernel == OWN and self.numbers else self.kernel
+        if kernel in KERNELS:
+            return Chosen(kernel, "convolution", {f: KERNELS[kernel](f)[None] for f in (3, 5, 7)})
+        if self.kernel == OWN:
+            own = next((each for each in of if slides(each)), None)
+            return filter_of(own or bundled(of[0], f"bundled:{data_of(of[0].loaded)}_cnn"), self.filter)
         name = self.kernel.removeprefix(OF_MODEL)
         owner = next((each for each in of if called(each) == name), None)
         if owner is None:
@@ -172,14 +185,19 @@ class Slide(View):
         how = int(self.side), self.channel, chosen.bias, chosen.mean, chosen.std
         return Walk(name, chosen.kind, rows, steps, *how)
 
+    @property
+    def edited_kernel(self) -> str:
+        """Whose weights were typed; earlier links name none."""
+        return self.numbers.rpartition(":")[0] or "edges"
+
     def weights(self, f: int) -> Square | None:
         """Those that were typed into this kernel; None where there are none of this size."""
-        name, _, typed = self.numbers.rpartition(":")
+        typed = self.numbers.rpartition(":")[2]
         try:
             values = np.array([float(part) for part in typed.split(",")])
         except ValueError:
             return None
-        own = self.kernel in KERNELS and (name or "edges") == self.kernel and len(values) == f * f
+        own = self.kernel in (OWN, self.edited_kernel) and self.edited_kernel in KERNELS and len(values) == f * f
         return values.reshape(1, f, f) if own and (np.abs(values) <= MOST).all() else None
 
     def at(self, rows: int, columns: int) -> tuple[int, int]:
@@ -204,7 +222,14 @@ def filter_of(of: Subject, number: int) -> Chosen:
     index, given = min(number, count) - 1, of.loaded.preprocessing
     weights = {height: layer.weight[index].double().numpy()}
     name, bias = f"filter {index + 1} of {of.name}", float(layer.bias[index])
-    return Chosen(name, "convolution", weights, bias, tuple(given.mean), tuple(given.std))
+    shown = layer.weight[:MOST_FILTERS].numpy().astype("<f4")
+    others = {"values": text64(shown), "count": len(shown), "chosen": index, "names": of.name}
+    return Chosen(name, "convolution", weights, bias, tuple(given.mean), tuple(given.std), others)
+
+
+def slides(of: Subject) -> bool:
+    """Whether the filters of its first layer are small enough to be followed."""
+    return looks_at_pixels(of) and max(first_layer(of.loaded).weight.shape[2:]) <= LARGEST
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------

@@ -5,26 +5,14 @@ from vizkit.views.entry import Entry, Former
 VIEWS = (
     Entry(
         "Cut",
-        "The image in patches, and each patch as a row of numbers.",
+        "From the image to the sequence: patches, rows of numbers, embeddings, tokens, and what they cost.",
         "patches.cut:Cut",
         "transformer",
+        formerly=(
+            Former("Filters", name="patch-filters"),
+            Former("Cost", name="patch-cost", fields={"patch": "patch", "cost_patch": "patch"}),
+        ),
         name="cut",
-        page="patches",
-    ),
-    Entry(
-        "Compare in depth",
-        "Cosine similarity of the chosen patch with all others, after every block.",
-        "patches.depth:Depth",
-        name="similarity-in-depth",
-        page="patches",
-    ),
-    Entry(
-        "Filters",
-        "The patterns that the patch embedding responds to.",
-        "patches.filters:Filters",
-        "transformer",
-        reads="models",
-        name="patch-filters",
         page="patches",
     ),
     Entry(
@@ -33,14 +21,6 @@ VIEWS = (
         "patches.token_norms:TokenNorms",
         formerly=(Former("Norms"),),
         name="token-norms",
-        page="patches",
-    ),
-    Entry(
-        "Cost",
-        "What patch size and image size cost.",
-        "patches.cost:Cost",
-        "transformer",
-        name="patch-cost",
         page="patches",
     ),
 )

@@ -1,4 +1,4 @@
-"""Cut: how a picture becomes tokens, step by step, with the model's own numbers."""
+"""Cut: how an image becomes tokens, step by step, with the model's own numbers, and what they cost."""
 
 from functools import partial
 from math import ceil
@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.remarks import patches
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import pulled_apart
 from vizkit.image import data_url
-from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said
 from vizkit.views.controls import number
-from vizkit.views.patches.cut_rows import CutUp, Size, cut_of, place_in
+from vizkit.views.patches.cut_rows import PATTERNS, CutUp, Size, cut_of, named, place_in
 from vizkit.views.patches.opening import asked
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -28,10 +27,10 @@ MOST_SENT = 300_000  # numbers of all patches, so that a click is answered in th
 
 
 class Cut(View):
-    """The image in patches, and each patch as a row of numbers: what Dosovitskiy et al. 2020, eq. 1 says, done."""
+    """From the image to the sequence of tokens: what Dosovitskiy et al. 2020, eq. 1 says, done."""
 
     step: int | float = number(
-        "Step", 1.0, STEPS, STEPS, "From the picture to the tokens of the sequence.", step=STOP, plays=True
+        "Step", 1.0, STEPS, STEPS, "From the image to the tokens of the sequence.", step=STOP, plays=True
     )
     patch: int = number(
         "Patch size", 0, WIDEST_PX, 0, "Side of a patch, in pixels; 0: the model's own.", key="patch_size", inside=True
@@ -39,10 +38,12 @@ class Cut(View):
 
     overlays = False
     how = How(
-        "The picture is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
+        "The image is the input of this model: resized, cropped, and cut into patches in reading order, numbered "
         "from 1. Click a patch: its pixels become one row of numbers, and a linear layer turns that row into the "
-        "vector the transformer works with. Point at a number to read it. Below stand the rows of all patches. The "
-        "slider cuts the same picture into others: so many patches, pairs and multiply–adds in one attention.",
+        "vector the transformer works with. Point at a number to read it. Below stand the rows of all patches; the "
+        f"{PATTERNS} main patterns of the columns of W, smooth colours, edges and waves of a model that has learned "
+        "much, noise where little was learned; and last the sequence, with its class token as the first row. The "
+        "slider cuts the same image into other patches.",
         r"x_p \in \mathbb{R}^{N \times P^2 C}, \quad z_0 = [x_{\text{class}};\, x_p E] + E_{pos}, \quad N = HW / P^2",
         "which patches matter for the answer.",
         "Dosovitskiy et al. 2020, eq. 1",
@@ -56,6 +57,7 @@ class Cut(View):
         cut, point = cut_of(of), asked(of)
         size, at = self.size(cut), ceil(self.step) - 1
         index = place_in(cut.own.grid, point)
+        yield Said(patches.sequence(size.grid, named(cut.tokens), cut.embedded.shape[1], size.costs))
         yield Line(cut.told(size)[at])
         same = of.kept(("cut for the browser", index), partial(for_browser, of, cut, index))
         data = {**same, "step": self.step, "size": cut.sizes.index(size)}
@@ -67,8 +69,6 @@ class Cut(View):
         still = tuple(self.on_paper(of, cut, size, point))
         tells = {"patch": (whole(0, WIDEST_PX), "patch")}
         yield Canvas("vizkit_cut", data, "Click a patch to read its numbers.", tells, still, of)
-        windows = windows_of(of.seen, cut.tokens)
-        yield Said(first_said(patches.tokens(cut.own.grid, len(cut.tokens.special), windows)))
         if cut.feature_map is not None:
             yield from hybrid(cut.feature_map)
         yield Numbers(partial(cut.numbers, index))
@@ -86,7 +86,7 @@ class Cut(View):
         beside: list[Block] = [Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")]
         beside.append(Picture(part.repeat(8, 0).repeat(8, 1), "The patch, enlarged", share=0.4))
         done = int(self.step) if own else 0
-        beside += cut.strips(index)[: max(0, done - 2 + (done == STEPS))]
+        beside += cut.strips(index)[: done - 2 + (done == STEPS)] if done > 2 else []  # of other sizes there are none
         yield Line(size.words)
         yield Columns(((picture,), tuple(beside)) if done > 2 or not own else ((picture,),))
         if not own:
@@ -113,6 +113,7 @@ def for_browser(of: Subject, cut: CutUp, index: int) -> dict[str, Any]:
         "sheets": [sheet.for_browser() for sheet in cut.sheets()],
         "lanes": cut.lanes(),
         "other": cut.other,
+        "special": " + ".join(named(cut.tokens)),
     }
 
 

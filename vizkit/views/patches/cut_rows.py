@@ -1,24 +1,24 @@
-"""A picture as the rows that a transformer reads: the numbers of its patches, their embeddings, positions and tokens;
+"""An image as the rows that a transformer reads: the numbers of its patches, their embeddings, positions and tokens;
 and what patches of other sizes would cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import gcd
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 
 from vizkit.analysis.attention.attention_map import windows_of
-from vizkit.analysis.attention.patches import cost, patchify
+from vizkit.analysis.attention.patches import Cost, cost, main_patterns, patchify
 from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, strip
+from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, filter_tiles, strip
 from vizkit.geometry import id_at
-from vizkit.image import prepare
-from vizkit.models.probes.parts import PatchEmbedding, patch_embedding
+from vizkit.image import data_url, prepare
+from vizkit.models.probes.parts import PatchEmbedding, attention_parts, patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Block, Picture
@@ -27,20 +27,24 @@ from vizkit.views.subject import Subject
 SHOWN = 8  # numbers of a vector, in words
 WITHOUT = "no learned position is added: biases, rotations or windows tell the places"
 SHEET_SIDE = 200  # numbers of a matrix in a row and in a column of its picture
+PATTERNS, ACROSS = 28, 7  # of the columns of W, drawn as patches
 
 
 @dataclass(frozen=True)
 class Size:
-    """One way to cut: the side of a patch in pixels, how many there are, and what is said of them."""
+    """One way to cut: the side of a patch in pixels, how many there are, and what is said of them. `costs`: of one
+    layer, of such patches and of those of half the side; none where its layers compare in several ways."""
 
     patch: int
     grid: tuple[int, int]
     words: str
+    costs: tuple[Cost, Cost] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A matrix as it stands among the others: its `name`, what stands `before` it, and the `step` that makes it."""
+    """A matrix as it stands among the others: its `name`, what stands `before` it, and the `step` that makes it.
+    `above`: rows of special tokens over those of patches. `tiles`: a picture that is drawn instead of the numbers."""
 
     name: str
     before: str
@@ -48,31 +52,45 @@ class Sheet:
     limit: float
     step: int
     of: str = "patch"
+    above: Float[np.ndarray, "special column"] | None = None
+    tiles: UInt8[np.ndarray, "height width 3"] | None = None
 
     @property
     def size(self) -> str:
-        return f"{self.values.shape[0]} × {self.values.shape[1]}"
+        return f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
 
-    def thinned(self) -> Float[np.ndarray, "some_rows some_columns"]:
-        """At most SHEET_SIDE × SHEET_SIDE of its numbers, −1 to 1."""
-        rows, columns = (-(-count // SHEET_SIDE) for count in self.values.shape)
-        return (self.values[::rows, ::columns] / (self.limit or 1.0)).clip(-1, 1)
+    def thinned(self, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "some_rows some_columns"]:
+        """At most SHEET_SIDE × SHEET_SIDE of these numbers, −1 to 1."""
+        rows, columns = (-(-count // SHEET_SIDE) for count in values.shape)
+        return (values[::rows, ::columns] / (self.limit or 1.0)).clip(-1, 1)
+
+    def packed(self, values: Float[np.ndarray, "row column"]) -> dict[str, Any]:
+        some = self.thinned(values)
+        text = text64((some * 127).round().astype(np.int8))
+        return {"values": text, "rows": some.shape[0], "columns": some.shape[1]}
 
     def for_browser(self) -> dict[str, Any]:
-        some = self.thinned()
-        values = text64((some * 127).round().astype(np.int8))
         words = {"name": self.name, "before": self.before, "size": self.size, "of": self.of}
-        return words | {"values": values, "rows": some.shape[0], "columns": some.shape[1]}
+        words["above"] = None if self.above is None else self.packed(self.above)
+        words["tiles"] = None if self.tiles is None else data_url(self.tiles)
+        return words | self.packed(self.values)
 
     def picture(self) -> Picture:
         words = f"{self.before} {self.name}, {self.size}".strip()
-        return Picture(blue_to_red(self.thinned(), 1.0), f"{self.name}, blue below zero, red above", words)
+        if self.tiles is not None:
+            return Picture(self.tiles, f"{self.name}, each column as a patch", words)
+        drawn = blue_to_red(self.thinned(self.values), 1.0)
+        if self.above is not None:
+            first = blue_to_red(self.thinned(self.above), 1.0).repeat(8, 0)
+            drawn = np.concatenate([first, np.full((3, *drawn.shape[1:]), 255, np.uint8), drawn])
+        return Picture(drawn, f"{self.name}, blue below zero, red above", words)
 
 
 @dataclass(frozen=True, eq=False)
 class CutUp:
-    """A picture as patches in reading order: their numbers, what the model embeds them as, and its positions there.
-    `weight`: (number, dim), None where the patches are not embedded by one matrix."""
+    """An image as patches in reading order: their numbers, what the model embeds them as, and its positions there.
+    `weight`: of the embedding, None where the patches are not embedded by one matrix. `special`: what its first layer
+    reads as special tokens, None where that is not known."""
 
     tokens: Tokens
     sizes: tuple[Size, ...]
@@ -81,7 +99,8 @@ class CutUp:
     pixels: Float[np.ndarray, "patch number"]
     embedded: Float[np.ndarray, "patch dim"]
     position: Float[np.ndarray, "patch dim"] | None
-    weight: Float[np.ndarray, "number dim"] | None
+    special: Float[np.ndarray, "special dim"] | None
+    weight: Float[np.ndarray, "dim channel height width"] | None
     linear: str
     feature_map: torch.Tensor | None
 
@@ -89,6 +108,12 @@ class CutUp:
     def other(self) -> str:
         side, count = self.own.patch, self.pixels.shape[1]
         return f"this model cuts patches of {side} × {side} only: its embedding takes rows of {count} numbers"
+
+    @cached_property
+    def patterns(self) -> Float[np.ndarray, "_ channel height width"]:
+        """What the columns of W have in common, the most important first."""
+        assert self.weight is not None
+        return main_patterns(torch.from_numpy(self.weight), PATTERNS).numpy()
 
     @property
     def exact(self) -> bool:
@@ -102,7 +127,7 @@ class CutUp:
         height, width = rows * side, columns * side
         if size != self.own:
             return [cut] * 5
-        special = [f"[{name}]" for name in self.tokens.special]
+        special = named(self.tokens)
         joins = f" · {joined(special)} {'joins' if len(special) == 1 else 'join'} them" if special else ""
         return [
             f"1 · the input: {height} × {width} pixels, {self.channels} numbers each",
@@ -128,17 +153,22 @@ class CutUp:
         return {"embedding": self.embedded[at], "position": position, "token": token}
 
     def numbers(self, index: int) -> dict[str, np.ndarray]:
-        return {"patch": self.pixels[index], **self.vectors(index)}
+        arrays = {"patch": self.pixels[index], **self.vectors(index)}
+        arrays |= {} if self.special is None else {"special": self.special}
+        return arrays | ({} if self.weight is None else {"filters": self.weight})
 
     def sheets(self) -> Iterator[Sheet]:
         """The matrices of eq. 1; those that are added have one scale."""
         yield Sheet("patches", "", self.pixels, largest(self.pixels), 3)
         if self.weight is not None:
-            yield Sheet("W", "×", self.weight, largest(self.weight), 4, "W")
+            matrix = self.weight.reshape(len(self.weight), -1).T
+            tiles = filter_tiles(self.patterns, across=ACROSS, tile=28)
+            yield Sheet("W: its main patterns", "×", matrix, largest(matrix), 4, "W", tiles=tiles)
         rows = self.vectors(slice(None))
         signs = ("=" if self.exact else "→", "+", "=")
         for (name, values), before, step in zip(rows.items(), signs, (4, 5, 5), strict=False):
-            yield Sheet(f"{name}s", before, values, largest(*rows.values()), step)
+            above = self.special if name == "token" else None
+            yield Sheet(f"{name}s", before, values, largest(*rows.values()), step, above=above)
 
     def strips(self, index: int) -> list[Block]:
         """The numbers of one patch as strips, of which those that are added have one scale."""
@@ -164,7 +194,8 @@ def cut_up(of: Subject) -> CutUp:
     embedded: PatchEmbedding = of.kept("patch embedding", lambda: patch_embedding(of.loaded, of.pixels))
     flat, vectors = patchify(pixels, patch), embedded.vectors.flatten(0, 1)
     table = learned_table(of.loaded)
-    weight = None if embedded.weight is None else embedded.weight.flatten(1).T
+    position = None if table is None or table.shape[:2] != tokens.grid else table.flatten(0, 1)
+    weight = embedded.weight
     sizes = tuple(sizes_of(of, tokens, (pixels.shape[1], pixels.shape[2]), vectors.shape[1]))
     return CutUp(
         tokens,
@@ -173,9 +204,10 @@ def cut_up(of: Subject) -> CutUp:
         len(pixels),
         flat.numpy(),
         vectors.numpy(),
-        None if table is None or table.shape[:2] != tokens.grid else table.flatten(0, 1).numpy(),
+        None if position is None else position.numpy(),
+        None if position is None else special_rows(of, tokens, vectors + position),
         None if weight is None else weight.numpy(),
-        "embedded" if weight is None else product(flat, weight, embedded.bias, vectors),
+        "embedded" if weight is None else product(flat, weight.flatten(1).T, embedded.bias, vectors),
         embedded.feature_map,
     )
 
@@ -187,6 +219,26 @@ def product(flat: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,
     return f"× W{' + b' if bias is not None else ''}{'' if plain else ', normalised'}"
 
 
+def special_rows(
+    of: Subject, tokens: Tokens, patches: Float[torch.Tensor, "patch dim"]
+) -> Float[np.ndarray, "special dim"] | None:
+    """What stands in front of the patches where the first layer reads them, learned position included; None where it
+    does not read just these rows."""
+    try:
+        stream = attention_parts(of.loaded, of.pixels, 0).stream
+    except NotApplicable:
+        return None
+    first = len(tokens.special)
+    if not first or stream is None or stream.before.shape != (first + len(patches), patches.shape[1]):
+        return None
+    near = torch.allclose(stream.before[first:], patches, rtol=1e-3, atol=1e-3 * float(patches.abs().max()))
+    return stream.before[:first].numpy() if near else None
+
+
+def named(tokens: Tokens) -> list[str]:
+    return [f"[{name}]" for name in tokens.special]
+
+
 def first_tokens(of: Subject) -> Tokens:
     tokens = next((layer.query for layer in of.layers if layer.query.grid), None)
     if tokens is None:
@@ -196,25 +248,41 @@ def first_tokens(of: Subject) -> Tokens:
     return tokens
 
 
+def window_of(of: Subject) -> int | None:
+    """Side of the windows in which the model attends at its first grid; None where every token attends to all."""
+    windows = windows_of(of.seen, first_tokens(of)) - {None}
+    return max(max(window) for window in windows if window) if windows else None
+
+
 def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) -> Iterator[Size]:
     """Every patch that divides the input, with what attention among such patches costs in one layer of this width."""
-    windows, own = windows_of(of.seen, tokens), round(tokens.stride)
+    windows, own, special = windows_of(of.seen, tokens), round(tokens.stride), named(tokens)
     window = next(iter(windows)) if len(windows) == 1 else (0, 1)  # of several kinds nothing is said
     side = gcd(*size_hw)
     for patch in (each for each in range(1, side + 1) if side % each == 0):
         grid = size_hw[0] // patch, size_hw[1] // patch
         if max(grid) > MOST_APART and patch != own:
             continue
-        words = f"{counted(grid[0] * grid[1], 'patch', 'patches')} of {patch} × {patch} px"
+        count = grid[0] * grid[1]
+        words = f"{patch} × {patch} px: {' + '.join([counted(count, 'patch', 'patches'), *special])}"
+        words += f" = {counted(count + len(special), 'token')}" if special else ""
+        costs = None
         if window is None or window[0] == window[1]:
-            inside = None if window is None else min(*window, *grid)
-            count = cost(size_hw, patch, dim, 1, inside, special=len(tokens.special))
-            words += f": {counted(count.pairs, 'pair')}, {short(count.attention)} multiply–adds"
-        yield Size(patch, grid, words)
-
-
-def short(count: int) -> str:
-    return f"{count / 1e9:.1f} G" if count >= 1e9 else f"{count / 1e6:.1f} M"
+            # patches of half the side are as many as those of an image of twice the side
+            now, half = (
+                cost(
+                    (zoom * size_hw[0], zoom * size_hw[1]),
+                    patch,
+                    dim,
+                    1,
+                    None if window is None else min(*window, zoom * grid[0], zoom * grid[1]),
+                    special=len(special),
+                )
+                for zoom in (1, 2)
+            )
+            costs = now, half
+            words += f", {counted(now.pairs, 'pair')}"
+        yield Size(patch, grid, words, costs)
 
 
 def place_in(grid: tuple[int, int], point: tuple[float, float]) -> int:

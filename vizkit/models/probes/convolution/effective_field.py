@@ -32,12 +32,17 @@ class EffectiveField:
 
 
 def effective_fields(
-    loaded: Loaded, images: Iterable[Float[Tensor, "1 channel height width"]]
+    loaded: Loaded,
+    images: Iterable[Float[Tensor, "1 channel height width"]],
+    only: int | None = None,
+    point_xy: tuple[float, float] = (0.5, 0.5),
 ) -> tuple[EffectiveField, ...]:
-    """Of the middle of every feature map that leaves a stage or a block, the first first. One pass forwards for each
-    image, and one backwards for each of these maps. NotApplicable where the model gives no maps with places."""
+    """Of a unit of every feature map that leaves a stage or a block, the first first; `only`: of this one, from 0.
+    `point_xy`: where the unit is, in fractions of the map. One pass forwards for each image, and one backwards for each
+    of these maps. NotApplicable where the model gives no maps with places."""
     if not gives_features(loaded.model):
         raise NotApplicable(f"{loaded.name} does not hand out the features between its stages.")
+    wanted = slice(None) if only is None else slice(only, only + 1)
     totals: list[Tensor] = []
     shapes: list[tuple[int, int]] = []
     count = 0
@@ -49,37 +54,43 @@ def effective_fields(
         if not maps:
             raise NotApplicable(f"{loaded.name} has no features with places in the image.")
         shapes = [(each.shape[-2], each.shape[-1]) for each in maps]
-        effects = [_effect(each, pixels) for each in maps]
+        effects = [_effect(each, pixels, cell_in((each.shape[-2], each.shape[-1]), point_xy)) for each in maps[wanted]]
         totals = effects if not totals else [total + own for total, own in zip(totals, effects, strict=True)]
         count += 1
     if not totals:
         raise ValueError("An effective field is a mean over at least one image.")
     size_hw = (totals[0].shape[-2], totals[0].shape[-1])
-    centres = _centres(loaded, shapes, size_hw)
+    cells = [cell_in(shape, point_xy) for shape in shapes]
+    centres = _centres(loaded, shapes, cells, size_hw)
     return tuple(
-        EffectiveField(grid, (grid[0] // 2, grid[1] // 2), centre, (total / count).cpu())
-        for grid, centre, total in zip(shapes, centres, totals, strict=True)
+        EffectiveField(grid, cell, centre, (total / count).cpu())
+        for grid, cell, centre, total in zip(shapes[wanted], cells[wanted], centres[wanted], totals, strict=True)
     )
 
 
-def _effect(features: Tensor, pixels: Tensor) -> Float[Tensor, "height width"]:
-    middle = features[0, :, features.shape[-2] // 2, features.shape[-1] // 2].sum()
-    (gradient,) = torch.autograd.grad(middle, pixels, retain_graph=True)
+def cell_in(grid: tuple[int, int], point_xy: tuple[float, float]) -> tuple[int, int]:
+    return int(point_xy[1] * grid[0]), int(point_xy[0] * grid[1])
+
+
+def _effect(features: Tensor, pixels: Tensor, cell: tuple[int, int]) -> Float[Tensor, "height width"]:
+    (gradient,) = torch.autograd.grad(features[0, :, cell[0], cell[1]].sum(), pixels, retain_graph=True)
     effect = gradient[0].abs().sum(0)
     return effect / effect.sum().clamp(min=torch.finfo(effect.dtype).tiny)
 
 
-def _centres(loaded: Loaded, grids: list[tuple[int, int]], size_hw: tuple[int, int]) -> list[tuple[float, float]]:
-    """The middle of each middle unit: of what it can see, for a CNN; else of its own share of the image."""
+def _centres(
+    loaded: Loaded, grids: list[tuple[int, int]], cells: list[tuple[int, int]], size_hw: tuple[int, int]
+) -> list[tuple[float, float]]:
+    """The middle of each unit: of what it can see, for a CNN; else of its own share of the image."""
     try:
         walked: Walk | None = walk(loaded)
     except NotApplicable:
         walked = None
     centres = []
-    for i, (rows, columns) in enumerate(grids):
+    for i, ((rows, columns), (row, column)) in enumerate(zip(grids, cells, strict=True)):
         seen = walked.stages[i] if walked is not None and i < len(walked.stages) else None
         if seen is not None:
-            centres.append((seen.rows.centre(rows // 2), seen.columns.centre(columns // 2)))
+            centres.append((seen.rows.centre(row), seen.columns.centre(column)))
         else:
-            centres.append(((rows // 2 + 0.5) * size_hw[0] / rows, (columns // 2 + 0.5) * size_hw[1] / columns))
+            centres.append(((row + 0.5) * size_hw[0] / rows, (column + 0.5) * size_hw[1] / columns))
     return centres
