@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 INSTEAD = {
     r"\bhangs? on (it|them|that)\b": "depend on",
     r"\bholds? for alike\b": "represents alike",
