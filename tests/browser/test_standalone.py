@@ -247,13 +247,13 @@ def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
 
 
 def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):
-    quiet.goto(saved_view("similarity-in-depth"))
-    said = quiet.locator("article output[aria-live]")
-    expect(said.first).to_contain_text("row 3, column 5")  # where the ViT looks
+    quiet.goto(saved_view("explore"))
+    said = quiet.locator("article output[aria-live]").filter(has_text=" attends: ")  # of the large maps
+    expect(said.first).to_contain_text("row 5, column 5")  # the middle
     quiet.locator(CANVAS).first.hover(position={"x": 5, "y": 5})
     for each in (said.first, said.nth(1)):
         expect(each).to_contain_text("row 1, column 1")
-    click_at(quiet.locator(CANVAS).nth(1), 0.7, 0.05)
+    click_at(quiet.locator(CANVAS).first, 0.7, 0.05)
     quiet.mouse.move(0, 0)
     expect(said.first).to_contain_text("row 1, column 6")
     quiet.get_by_role("slider").press("ArrowRight")  # the cursor stays from step to step

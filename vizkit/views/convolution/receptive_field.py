@@ -117,7 +117,7 @@ class ReceptiveField(View):
 
     def used(self, of: Sequence[Subject], share: float) -> Later:
         """One pass backwards for each model that hands out what leaves its layers."""
-        by_key = {
+        by_key: dict[Hashable, Subject] = {
             ("effect", each.name, each.weights, each.point, share): each
             for each in of
             if gives_features(each.loaded.model)

@@ -70,7 +70,7 @@ class Sheet:
         return {"values": text, "rows": some.shape[0], "columns": some.shape[1]}
 
     def for_browser(self) -> dict[str, Any]:
-        words = {"name": self.name, "before": self.before, "size": self.size, "of": self.of}
+        words: dict[str, Any] = {"name": self.name, "before": self.before, "size": self.size, "of": self.of}
         words["above"] = None if self.above is None else self.packed(self.above)
         words["tiles"] = None if self.tiles is None else data_url(self.tiles)
         return words | self.packed(self.values)
