@@ -12,6 +12,7 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.hosts import paper
+from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.report.item import Item, complete, written
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
@@ -43,9 +44,9 @@ class Made:
         return buffer.getvalue()
 
 
-def made(item: Item, inputs: Subject, *, lying: bool = False) -> Made:
-    """The picture of an item; `lying`: of a view, in columns, as wide as a slide. Raises NotApplicable, ModelError or
-    TraceError where there is none."""
+def made(item: Item, inputs: Subject, *, lying: bool = False, layout: Layout = WHOLE) -> Made:
+    """The picture of an item; `lying`: of a view, in columns, as wide as a slide, else by its `layout`. Raises
+    NotApplicable, ModelError or TraceError where there is none."""
     item = complete(item, inputs)
     of = [inputs, *inputs.beside][: 1 + len(item.others)]
     view = checked(item.shows, of)
@@ -55,7 +56,7 @@ def made(item: Item, inputs: Subject, *, lying: bool = False) -> Made:
     opacities = OPACITIES[item.draw]
     if lying and not view.slides:  # which lie as they are
         return Made(item, numbers, paper.lying(shown, captions, opacities))
-    return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view)))
+    return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view), layout))
 
 
 def _captions(item: Item, title: str, inputs: Subject) -> Captions:

@@ -23,6 +23,7 @@ from vizkit import __version__
 from vizkit.from_json import ReportError
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.plain import JOINER
+from vizkit.ui.widgets.save import WIDTH
 
 TEXTS = ("markdown", "caption", "latex", "title", "header", "subheader", "heading", "text", "code", "html", "toast")
 TEXTS += ("info", "warning", "error", "success", "exception", "page_link", "link_button", "progress", "metric")
@@ -100,6 +101,8 @@ def _of_block(block: Block) -> Iterator[str]:
 
 def _of(test: AppTest, node: Any, files: dict[str, Sent], contents: bool) -> Iterator[str]:
     kind, proto = node.type, node.proto
+    if str(node.key).startswith(WIDTH):  # every Save has it
+        return
     if kind in KINDS:
         yield from _control(test, node)
     elif kind == "button":

@@ -14,6 +14,7 @@ from tests.ui.inventory import record, walk
 from tests.ui.inventory.facts import facts, sent_files
 from tests.ui.session.test_clicks import canvases, clicked
 from tests.ui.session.test_links import models_of, set_otherwise, shown, state
+from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.report import making
 from vizkit.report.item import Item
 from vizkit.report.making import Made
@@ -33,7 +34,8 @@ def drawn_once(monkeypatch: pytest.MonkeyPatch):
     drawn: dict[str, Made] = {}
     draw = making.made
 
-    def made(item: Item, inputs: Subject) -> Made:
+    def made(item: Item, inputs: Subject, layout: Layout = WHOLE) -> Made:
+        assert layout == WHOLE
         key = repr(item)
         drawn[key] = drawn.get(key) or draw(item, inputs)
         return drawn[key]

@@ -22,6 +22,7 @@ from vizkit.ui.session import background
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.views import View, package_of
+from vizkit.ui.widgets.save import WIDTH
 
 KINDS = (SWIN, CNN)
 OTHERS = (*KINDS, "bundled:insects_deit")
@@ -64,7 +65,7 @@ def controls(stem: str, test: AppTest) -> list[str]:
 
 
 def tried(stem: str, widget: Widget) -> bool:
-    if widget.key in (f"{stem}_view", *PRIVATE):
+    if widget.key in (f"{stem}_view", *PRIVATE) or str(widget.key).startswith(WIDTH):
         return False
     return not isinstance(widget.value, str) or hasattr(widget, "options") or str(widget.key) in TYPED  # pyright: ignore
 

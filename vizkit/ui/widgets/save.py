@@ -21,6 +21,7 @@ KINDS = (  # label, suffix, type
     ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
 TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png": "image/png"}
+WIDTH = "saved_width_"  # begins the key of the one field that every Save has
 
 
 def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
@@ -29,6 +30,7 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
     """
+    from vizkit.hosts.layout import LEAST_MM, MOST_MM
     from vizkit.report.item import stem_of
 
     if said := st.session_state.pop(report.SAID, ""):
@@ -45,12 +47,20 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             args=(item, inputs),
             help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
         )
+        width_mm = st.number_input(
+            "Width (mm)",
+            LEAST_MM,
+            MOST_MM,
+            None,
+            key=f"{WIDTH}{key}",
+            placeholder="as wide as it needs",
+            help=f"Of the picture and the drawing, {LEAST_MM} to {MOST_MM}; text keeps its size.",
+        )
         stem = stem_of(item, inputs)
         kinds = KINDS if item.shows.slides else KINDS[:-1]
         for label, suffix, kind in kinds:
-            st.download_button(
-                label, _file(item, inputs, suffix), f"{stem}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore"
-            )
+            make = _file(item, inputs, suffix, width_mm)
+            st.download_button(label, make, f"{stem}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore")
         for label, make in (more or {}).items():
             suffix = label.rpartition("(")[2].rstrip(")").lower()
             st.download_button(
@@ -58,8 +68,9 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             )
 
 
-def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:
+def _file(item: "Item", inputs: Subject, suffix: str, width_mm: int | None) -> Callable[[], bytes]:
     def make() -> bytes:
+        from vizkit.hosts.layout import Layout
         from vizkit.report.making import made
 
         if suffix == "zip":
@@ -70,7 +81,7 @@ def _file(item: "Item", inputs: Subject, suffix: str) -> Callable[[], bytes]:
 
             of = [inputs, *inputs.beside][: 1 + len(item.others)]
             return document(checked(item.shows, of), of).encode()
-        content = getattr(made(item, inputs), suffix)
+        content = getattr(made(item, inputs, layout=Layout(width_mm)), suffix)
         return content.encode() if isinstance(content, str) else content
 
     return make
