@@ -60,10 +60,10 @@ def test_a_stage_is_saved_and_shown_as_it_is_seen(tmp_path):
     assert not any(kind in (Picture, Canvas, Bars) for kind in kinds)
     shown.save(tmp_path / "staged.html")
     page = (tmp_path / "staged.html").read_text(encoding="utf-8")
-    assert "The matrix of a layer is" not in page  # the footnote, at none of its steps
+    assert "Layer by layer" not in page  # the small maps, at none of its steps
     out = str(tmp_path / "staged.svg")
     command = ["show", "rollout", "sample:digit 3", "--model", "bundled:digits_vit", "-o", out]
     assert main([*command, "--staged"]) == 0
-    assert "The matrix of a layer is" not in (tmp_path / "staged.svg").read_text(encoding="utf-8")
+    assert "Layer by layer" not in (tmp_path / "staged.svg").read_text(encoding="utf-8")
     assert main(command) == 0
-    assert "The matrix of a layer is" in (tmp_path / "staged.svg").read_text(encoding="utf-8")
+    assert "Layer by layer" in (tmp_path / "staged.svg").read_text(encoding="utf-8")

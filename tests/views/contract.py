@@ -324,14 +324,18 @@ def not_finite(found: list[Seen]) -> list[str]:
     ]
 
 
+SUBJECTS = ("shows", "part")
+"""Fields that choose what a view is about, whose numbers are others'."""
+
+
 def other_keys(found: list[Seen]) -> list[str]:
-    """A setting changes no name of an array, and no name is there twice."""
+    """A setting changes no name of an array, but one of SUBJECTS, and no name is there twice."""
     drawn = [one for one in found if one.refusal is None]
     every = [[name for each in one.arrays for name in each] for one in drawn]
     return [
         f"{one}: {names}"
         for one, names in zip(drawn, every, strict=True)
-        if set(names) != set(every[0]) or len(names) != len(set(names))
+        if (one.changed not in SUBJECTS and set(names) != set(every[0])) or len(names) != len(set(names))
     ]
 
 

@@ -154,15 +154,6 @@ def test_heads_that_are_alike():
     assert rules.most_alike(pair(0.2, 0.8)) is None
 
 
-def test_what_a_causal_mask_takes():
-    weights = torch.tensor([[0.4, 0.6], [0.5, 0.5]])  # 0.6 of the first row, none of the second
-    assert rules.masked(weights) == (
-        "30 % of the weight lies on later words; the mask shares it out among the earlier ones, and the first word "
-        "attends to itself alone."
-    )
-    assert rules.masked(torch.eye(3)) is None
-
-
 def test_a_layer_of_four_tokens_looks_at_itself_and_everywhere_alike():
     """A quarter each: of so few that is no place of its own."""
     four = Tokens("four", (), (2, 2), stride=8.0)
@@ -249,8 +240,6 @@ def test_the_numbers_behind_the_words():
     )
     assert said is not None
     assert rules.extremes((replace(layer, distance_px=torch.tensor([8.0, torch.nan, torch.nan])),)) is None
-    later = rules.masked(torch.tensor([[0.5, 0.5], [0.5, 0.5]]))
-    assert later is not None
     alike = rules.most_alike(trace_of(attention(torch.eye(26).expand(2, 26, 26))))
     assert alike is not None
 

@@ -95,15 +95,6 @@ def test_what_a_number_is_made_of():
     assert "; 2 channels of 3 make half of all" in rules.made_of([4, 7, 9], [1.0, 1.0, 1.0], 3.0)
 
 
-def test_what_a_channel_answers_to():
-    ants = rules.answered(4, ["ant", "ant", "bee"])
-    assert ants == "2 of the 3 pictures that channel 5 answers most strongly show the class ant."
-    half = rules.answered(4, ["ant", "ant", "bee", "fly"])
-    assert half == (
-        "The 4 pictures that channel 5 answers most strongly are of 3 classes: it stands for no single class."
-    )
-
-
 def test_the_answers_of_a_move():
     values = {"CNN": np.array([1.0, 0.75]), "ViT": np.array([1.0, 0.5])}
     words = dict.fromkeys(values, "{:.2f}".format)

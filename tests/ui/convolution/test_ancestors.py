@@ -9,7 +9,6 @@ from tests.ui.conftest import fine, opened, texts
 from vizkit.device import DEVICE
 from vizkit.models import Loaded, by_name
 from vizkit.ui.session import background, models
-from vizkit.views.convolution import receptive_field
 
 RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))
 OWN_SIZE = [  # (page, its choices, what it has to say of a ResNet-18 at 224 pixels)
@@ -84,7 +83,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         with lock:
             work(background.Task(lock))
 
-    monkeypatch.setattr(receptive_field, "SAMPLES", 1)
     monkeypatch.setattr(background, "start", start)
 
 

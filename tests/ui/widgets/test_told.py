@@ -130,7 +130,7 @@ TELL = {
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
-SILENT = {"vizkit_cut", "vizkit_swipe", "vizkit_copy_link"}
+SILENT = {"vizkit_cut", "vizkit_swipe", "vizkit_copy_link", "vizkit_terms"}
 ELSEWHERE = {
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py

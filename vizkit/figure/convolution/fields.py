@@ -40,7 +40,9 @@ def framed(
     for (name, frame), ink in reversed([*zip(frames, inks, strict=True)]):  # the smallest on top
         on_image = [
             out_of_box(
-                (min(max(x / size_hw[1], 0), 1), min(max(y / size_hw[0], 0), 1)), (x0, y0, x1, y1), out.shape[:2]
+                (min(max(x / size_hw[1], 0.0), 1.0), min(max(y / size_hw[0], 0.0), 1.0)),
+                (x0, y0, x1, y1),
+                out.shape[:2],
             )
             for x, y in (frame[:2], frame[2:])
         ]

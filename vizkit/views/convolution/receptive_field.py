@@ -62,6 +62,7 @@ class ReceptiveField(View):
         ("what it can see", USES),
         "All that can change the cell; or how much each pixel does, by the gradient on this image.",
         key="field_shows",
+        runs=True,
     )
     stage: int | None = layer(
         "Up to stage",

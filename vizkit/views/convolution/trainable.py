@@ -52,6 +52,7 @@ class Trainable(View):
         "Gradients of a network of equal layers with random weights; the activations, and what the model's own are "
         "given; norms of the model's own tokens.",
         key="trainable",
+        runs=True,
     )
     residual: bool = switch(
         "Residual x + f(x)",
