@@ -328,14 +328,19 @@ SUBJECTS = ("shows", "part")
 """Fields that choose what a view is about, whose numbers are others'."""
 
 
+def about(view: View) -> tuple[object, ...]:
+    return tuple(getattr(view, name, None) for name in SUBJECTS)
+
+
 def other_keys(found: list[Seen]) -> list[str]:
     """A setting changes no name of an array, but one of SUBJECTS, and no name is there twice."""
+    first: dict[tuple[object, ...], set[str]] = {}
     drawn = [one for one in found if one.refusal is None]
     every = [[name for each in one.arrays for name in each] for one in drawn]
     return [
         f"{one}: {names}"
         for one, names in zip(drawn, every, strict=True)
-        if (one.changed not in SUBJECTS and set(names) != set(every[0])) or len(names) != len(set(names))
+        if set(names) != first.setdefault(about(one.view), set(names)) or len(names) != len(set(names))
     ]
 
 
