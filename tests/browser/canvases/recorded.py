@@ -72,7 +72,7 @@ def messages(script: str, every: bool) -> list[Message]:
     if script == "vizkit_guess":
         return [*guesses()]
     views, given = VIEWS_OF[script]
-    found = {}
+    found: dict[str, Message] = {}
     for name in views if every else views[:1]:
         for number, (model, picture) in enumerate(given):
             for point in [(0.5, 0.5), AT] if every or not number else [AT]:
@@ -81,9 +81,12 @@ def messages(script: str, every: bool) -> list[Message]:
                     variants = [view for _, view in contract.settings(class_of(name), of, every=False)]
                 except NotApplicable:
                     continue
-                for view in variants if every or (not number and point != AT) else variants[:1]:
-                    for message in sent(script, view, of):
-                        found.setdefault(json.dumps(message, sort_keys=True), message)
+                whole = every or (not number and point != AT)
+                for view in variants:
+                    made = {json.dumps(message, sort_keys=True): message for message in sent(script, view, of)}
+                    found = made | found
+                    if made and not whole:  # else the first that shows this canvas
+                        break
     return [*found.values()]
 
 
