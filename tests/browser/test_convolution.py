@@ -17,7 +17,7 @@ REMEMBER = """element => {
 }"""
 """What an element says from now on, in `texts`: a quick machine passes over what it says in between."""
 
-HERE = "convolution?models=bundled:digits_cnn&image=china"
+HERE = "convolution?models=bundled:digits_cnn&image=china&slide_kernel=edges"
 
 
 def move(page: Page, name: str, key: str, times: int = 1) -> None:
