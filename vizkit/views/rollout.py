@@ -155,8 +155,6 @@ class Rollout(View):
             ringed=tuple(sink.place for sink in sunk),
         )
         yield shown
-        if followed(of, of.loaded):
-            yield self.checked(of, row, asked, depth, usual=depth == deepest)
         if len(row.tokens) <= MOST_MULTIPLIED:
             yield self.terms(of, asked, row, depth, start)
         if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
@@ -172,6 +170,8 @@ class Rollout(View):
                 depth,
                 66,
             )
+        if followed(of, of.loaded):  # below all that a step changes: of the usual map alone it stands there at once
+            yield self.checked(of, row, asked, depth, usual=depth == deepest)
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
