@@ -14,13 +14,13 @@ export default function ({ data, parentElement }) {
   const name = (id, special, grid) => id < special.length ? `[${special[id]}]`
     : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}`
   const draw = () => {
-    if (!canvas.clientWidth || !state.image.complete || !state.image.naturalWidth) return
+    if (!canvas.clientWidth) return
     const ratio = window.devicePixelRatio || 1, [left, up, right, down] = data.box, { naturalWidth, naturalHeight } = state.image
     const width = Math.round(canvas.clientWidth * ratio), height = Math.round(width * (down - up) * data.image_size[0] / ((right - left) * data.image_size[1]))
     Object.assign(canvas, { width, height })
     const pen = canvas.getContext('2d'), at = state.at
     pen.imageSmoothingEnabled = data.image_size[1] > 128
-    pen.drawImage(state.image, -left * width / (right - left), -up * height / (down - up), width / (right - left), height / (down - up))
+    if (naturalWidth) pen.drawImage(state.image, -left * width / (right - left), -up * height / (down - up), width / (right - left), height / (down - up))
     pen.fillStyle = DIM; pen.fillRect(0, 0, width, height)
     const cell = (id, [down, across]) => [id % across * width / across, Math.floor(id / across) * height / down, width / across, height / down]
     const frame = (box, ink) => { for (const [colour, line] of [['#000', 4], [ink, 2]]) { pen.strokeStyle = colour; pen.lineWidth = line * ratio; pen.strokeRect(...box) } }
@@ -44,7 +44,12 @@ export default function ({ data, parentElement }) {
       line.textContent = `${percent(term.taken)} of ${name(term.id, through_special, through_grid)} × its ${percent(term.passed)} = ${percent(term.share)}`
       return line
     }))
-    if (rest > 1e-5) list.append(Object.assign(document.createElement('small'), { textContent: `and ${percent(rest)} through all other tokens` }))
+    while (list.children.length < count) {            // its height is that of every step
+      const line = document.createElement('li')
+      line.textContent = '\u00a0'; line.style.visibility = 'hidden'
+      list.append(line)
+    }
+    list.append(Object.assign(document.createElement('small'), { textContent: rest > 1e-5 ? `and ${percent(rest)} through all other tokens` : '\u00a0' }))
     canvas.setAttribute('aria-label', `${said.textContent} ${list.textContent} ${data.label}`)
   }
   const point = event => {
