@@ -79,14 +79,14 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     (asking,) = (button for button in test.button if button.label.startswith("Blur its brightest 10 %"))
     monkeypatch.undo()
     until_done(asking.click().run(), asking.key.removeprefix("start_"))
-    assert "For 3, blurring the brightest 9 % " in texts(test)
+    assert "for 3, blurring the brightest 9 % " in texts(test)
 
 
 @pytest.mark.product(first=0)
 def test_the_map_that_opens_is_checked_by_the_answer_without_its_brightest_places():
     test = opened("rollout", models="bundled:photographs_vit", image="cat")
     until_done(test, "rollout0_bundled:photographs_vit_later2")
-    said = re.search(r"Blurring the brightest 10 % lowers the likeness from 1\.000 to 0\.\d{3}, a random", texts(test))
+    said = re.search(r"In the product of all layers, blurring the brightest 10 % lowers the likeness from 1\.000 to 0\.\d{3}, a random", texts(test))
     assert said
 
 

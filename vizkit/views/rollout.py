@@ -170,8 +170,8 @@ class Rollout(View):
                 depth,
                 66,
             )
-        if followed(of, of.loaded):  # below all that a step changes: of the usual map alone it stands there at once
-            yield self.checked(of, row, asked, depth, usual=depth == deepest)
+        if followed(of, of.loaded):
+            yield self.checked(of, grown[-1], asked, deepest)
         if {"cls", "dist"} <= set(tokens.special):
             several = [self.rows(of, name, start)[depth - start] for name in WORDS]
             yield Tiles(
@@ -199,10 +199,10 @@ class Rollout(View):
         """The row after every layer from `start` on."""
         return of.made(rollout_by_layer, of.whole(), asked, self.fusion, self.discard, start - 1, self.residual)  # pyright: ignore[reportArgumentType]
 
-    def checked(self, of: Subject, row: Row, asked: object, depth: int, *, usual: bool) -> Later:
-        """What is left of the answer without the brightest places of the map: at once of the usual one, of others when
-        it is asked for, for a slider runs no model."""
-        usual = usual and not {*changed(self)} - {"depth", "scale", "full"}
+    def checked(self, of: Subject, row: Row, asked: object, depth: int) -> Later:
+        """What is left of the answer without the brightest places of all layers' product, the same at every step: at
+        once of the usual one, of others when it is asked for, for a slider runs no model."""
+        usual = not {*changed(self)} - {"depth", "scale", "full"}
         key = ("rollout", asked, self.fusion, self.discard, self.residual, self.start, depth)
         target = of.loaded.head.target(of.whole().logits)
         job = erasing(of, key, lambda: row.grid, target)
@@ -211,7 +211,8 @@ class Rollout(View):
         def said(done: Mapping[Hashable, Any]) -> Blocks:
             if job.key in done:
                 words = without_brightest(done[job.key], of.loaded.head)
-                yield Said(f"For {of.loaded.label(target)}, {words}." if of.loaded.classifies else f"{begun(words)}.")
+                whose = f", for {of.loaded.label(target)}" if of.loaded.classifies else ""
+                yield Said(f"In the product of all layers{whose}, {words}.")
 
         return Later(of, (job,), said, button, only_asked=not usual)
 
