@@ -98,7 +98,7 @@ def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model: str,
     assert found.brightest < found.random
 
 
-@pytest.mark.parametrize("changed", [{"depth": 3}, {"discard": 0.5}, {"query": (2, 5)}, {"start": 2}])
+@pytest.mark.parametrize("changed", [{"discard": 0.5}, {"query": (2, 5)}, {"start": 2}])
 def test_another_map_is_checked_when_it_is_asked_for_alone(changed: dict):
     of = subject("digits_vit")
     (check,) = (block for block in Rollout(**changed).show(of) if isinstance(block, Later))
