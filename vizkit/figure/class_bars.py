@@ -5,7 +5,7 @@ HTML, not a plot: it follows a slider at once, where a plot of the page would be
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from vizkit.figure.palette import OTHERS, faint
@@ -59,7 +59,8 @@ class Axis:
 @dataclass(frozen=True)
 class ClassBars:
     """Bars of classes, the first on top, each with its name and number above it. `before`: where a tick stands in each
-    row. The `top` of the axis should not change while a slider moves, or all bars seem to. `title`: of the axis."""
+    row. The `top` of the axis should not change while a slider moves, or all bars seem to; it has room for a value
+    below 0 (a cosine) where there is one. `title`: of the axis."""
 
     names: Sequence[str]
     values: Sequence[float]
@@ -67,6 +68,10 @@ class ClassBars:
     before: Sequence[float] | None = None
     axis: Axis = Axis()
     title: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.axis.log and min([*self.values, *(self.before or ())], default=0.0) < 0:
+            object.__setattr__(self, "axis", replace(self.axis, signed=True))
 
     def html(self) -> str:
         axis, place = self.axis, self.axis.place

@@ -211,6 +211,12 @@ def test_bars_show_their_numbers():
     assert first["axis"] == second["axis"] == ["0", "0.5", "1"]  # it stands still while a slider moves
 
 
+def test_a_negative_value_has_room_too():
+    given, found = (drawn(["a", "b"], [-0.3, 0.1], ["#111111"] * 2, **axis) for axis in ({"signed": True}, {}))
+    assert found == given
+    assert drawn(["a"], [0.3], ["#111111"], [-0.1])["axis"] == ["−1", "0", "1"]  # the tick counts too
+
+
 def test_signed_bars_have_zero_in_the_middle():
     shown = drawn(["a", "b"], [-0.3, 0.1], ["#111111", "#222222"], signed=True, top=reach([-0.3, 0.1]))
     assert shown["axis"] == ["−0.5", "0", "0.5"]
