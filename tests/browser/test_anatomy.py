@@ -102,7 +102,7 @@ def test_attention_from_one_head_to_statistics(page: Page, server: str):
 def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
     page.emulate_media(reduced_motion="no-preference")
     try:
-        page.goto(f"{server}/convolution?{MODELS}")
+        page.goto(f"{server}/convolution?{MODELS}&slide_kernel=edges")
         ready(page)
         walk = page.locator(f"{MAIN} .slide")
         expect(walk).to_have_attribute("data-filled", "900")

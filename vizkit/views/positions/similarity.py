@@ -125,7 +125,7 @@ class PositionSimilarity(View):
             yield Folded(everything, lambda: [Picture(tiles(cosine_grid(table).numpy()), everything, "", 0.6)])
         row = chosen.rows.row_of(chosen.rows.query_id(of.asked))[0]
         arrays = {"near": row, "distance": chosen.near.distance, "mean": chosen.near.mean}
-        yield Numbers(lambda: arrays | ({} if table is None else {"table": table}))
+        yield Numbers(lambda: arrays | {"table": chosen.bias if table is None else table})
 
     def scale(self, of: Subject) -> Scale:
         """One for this model and those beside it, without what each place has with itself."""
