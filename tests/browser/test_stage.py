@@ -12,6 +12,11 @@ from vizkit.ui.widgets.stage import HERE
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 CANVAS = f"{MAIN} canvas[role='application']"
 DRAG = "(slider, at) => { slider.value = at; slider.dispatchEvent(new Event('input')) }"  # the hand is still on it
+# On the page, however far it is scrolled: a click scrolls to what it clicks.
+PLACE = """canvas => {
+  const { x, y, width, height } = canvas.getBoundingClientRect()
+  return [x, y + document.querySelector("[data-testid='stMain']").scrollTop, width, height]
+}"""
 
 
 def lines(page: Page) -> list[str]:
@@ -69,13 +74,13 @@ def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
 def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
     third = rollout.locator(f"{MAIN} figure canvas").nth(2)
     third.scroll_into_view_if_needed()
-    places = [rollout.locator(CANVAS).nth(number).bounding_box() for number in range(2)]
+    places = [rollout.locator(CANVAS).nth(number).evaluate(PLACE) for number in range(2)]
     third.click()
     step_of(rollout, "layers 1 to 3 of 6")
     expect(rollout.locator(".scrubber b")).to_have_text("3 of 6")
     rollout.wait_for_url("**rollout_depth=3**")
     still(rollout)
-    assert [rollout.locator(CANVAS).nth(number).bounding_box() for number in range(2)] == places
+    assert [rollout.locator(CANVAS).nth(number).evaluate(PLACE) for number in range(2)] == places
 
 
 @pytest.mark.product(first=0)

@@ -299,6 +299,16 @@ def not_plain(found: list[Seen]) -> list[str]:
     return [f"{one}: {text}" for one, text in every if PROGRAM.search(text) or "\n" in text]
 
 
+def of_another(found: list[Seen]) -> list[str]:
+    """What is computed later, or drawn on an image, is of what the view is given: a page finds it there."""
+    return [
+        f"{one}: {type(block).__name__}"
+        for one in found
+        for block in one.blocks
+        if isinstance(block, Later | Canvas) and block.of is not None and block.of is not one.of
+    ]
+
+
 def not_refused(found: list[Seen]) -> list[str]:
     """What has no meaning for a model is NotApplicable with one sentence; nothing else is raised."""
     sentence = re.compile(r"[^\n]*\w[^\n]*\.")

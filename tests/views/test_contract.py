@@ -25,7 +25,7 @@ from vizkit.ui.asking import MOST_BUTTONS
 from vizkit.ui.plain import plain
 from vizkit.views import VIEWS, Entry, class_of
 from vizkit.views.address import as_text, from_address, from_text, key_of, to_address
-from vizkit.views.blocks import Line, Numbers, Said
+from vizkit.views.blocks import Later, Line, Numbers, Said
 from vizkit.views.controls import choice, controls, layer, number, options, switch
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -37,6 +37,7 @@ RULES = (
     contract.not_blocks,
     contract.not_plain,
     contract.not_refused,
+    contract.of_another,
     contract.not_finite,
     contract.other_keys,
     contract.not_read_back,
@@ -305,6 +306,11 @@ class Talks(Toy):
         yield
 
 
+class Borrows(Toy):
+    def show(self, of):
+        yield Later(subject("windows"), (), lambda results: [])
+
+
 class Infinite(Toy):
     def show(self, of):
         yield Numbers(lambda: {"level": np.array([1.0, np.inf])})
@@ -375,6 +381,7 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
         (contract.not_plain, Program),
         (contract.not_refused, Crash),
         (contract.not_refused, Talks),
+        (contract.of_another, Borrows),
         (contract.not_finite, Infinite),
         (contract.other_keys, Wanders),
         (contract.other_keys, Double),

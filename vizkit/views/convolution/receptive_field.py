@@ -105,7 +105,7 @@ class ReceptiveField(View):
             )
         pictures = Columns(tuple(drawn(each, every[each][: upto[each]]) for each, _ in shown))
         if self.shows == USES:
-            yield self.used([*every], share)
+            yield self.used(of[0], [*every], share)
         else:
             yield pictures
         for each in of_kind(of, "cnn"):
@@ -116,8 +116,8 @@ class ReceptiveField(View):
         arrays = {f"{each.name}: pixels seen": np.array([box for _, box in frames]) for each, frames in every.items()}
         yield Numbers(partial(dict, arrays))
 
-    def used(self, of: Sequence[Subject], share: float) -> Later:
-        """One pass backwards for each model that hands out what leaves its layers."""
+    def used(self, first: Subject, of: Sequence[Subject], share: float) -> Later:
+        """One pass backwards for each model that hands out what leaves its layers; `first` keeps what they find."""
         by_key: dict[Hashable, Subject] = {
             ("effect", each.name, each.weights, each.point, share): each
             for each in of
@@ -130,7 +130,7 @@ class ReceptiveField(View):
         def show(found: Mapping[Hashable, Any]) -> Blocks:
             yield Columns(tuple(tuple(coloured(by_key[key], *each)) for key, each in found.items()))
 
-        return Later(of[0], jobs, show)
+        return Later(first, jobs, show)
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
