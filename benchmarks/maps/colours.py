@@ -25,7 +25,7 @@ VIEWS = (
     "token-norms",
     "position-similarity",
     "flow",
-    "direct-attribution",
+    "lenses",
     "window-attention",
 )
 PHOTOGRAPHS = 5

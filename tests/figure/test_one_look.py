@@ -48,7 +48,9 @@ EXAMPLES = {
     "sequences.beam_tree.beam_tree": [
         given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
     ],
-    "contributions.contributions": [given(0.5, X, X, -0.5, 14.0, before) for before in (0, 2)],
+    "contributions.contributions": [given(0.5, X, X, -0.5, before) for before in (0, 2)],
+    "contributions.heads_added": [given(GRID, before) for before in (0, 2)],
+    "contributions.appearing": [given({"<b>": (palette.CLASSES[0], X)}, "value", (), 1)],
     "patch_cells.class_cells": [
         given(
             "data:,", (6, 6), np.eye(3, dtype=np.int64), [NAMES] * 3, X / 4 + GRID * 0, [(1, "a", palette.CLASSES[0])]

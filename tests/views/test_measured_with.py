@@ -9,13 +9,14 @@ from tests.views.contract import subject
 from vizkit.traces import NotApplicable
 from vizkit.views import measured_with
 from vizkit.views.blocks import Line
+from vizkit.views.compare import similarity
 from vizkit.views.convolution.shift import Shift
 from vizkit.views.evaluate import texts
 from vizkit.views.evaluate.detectors import Detectors
 from vizkit.views.evaluate.results import Results
-from vizkit.views.intervene import heads_known, similarity
-from vizkit.views.intervene.deciding import DecidingParts
+from vizkit.views.intervene import heads_known
 from vizkit.views.measured_with import WEIGHTS, others, refuse_others
+from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import settled
 
 RECORDS = json.loads(WEIGHTS.read_text(encoding="utf-8"))

@@ -7,18 +7,16 @@ import torch
 import vizkit
 from tests.views.contract import counted, everything, model, subject
 from vizkit.datasets import samples
-from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Map, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
 from vizkit.views.intervene import heads_known
-from vizkit.views.intervene.deciding import DecidingParts
-from vizkit.views.intervene.direct import Direct
 from vizkit.views.intervene.heads import Heads
-from vizkit.views.intervene.lenses import Lenses
+from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching
-from vizkit.views.intervene.similarity import LayerSimilarity
 from vizkit.views.intervene.smallest import Smallest
 from vizkit.views.intervene.steer import FACTORS, Steer
+from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
 
@@ -139,19 +137,26 @@ def test_the_factor_runs_no_model():
 # ---- the answer as a sum, and read off every layer -------------------------------------------------------------------
 def test_a_logit_is_the_sum_of_its_parts_on_one_scale():
     of = subject("digits_vit")
-    blocks = shown(Direct(against="5"), of)
+    blocks = shown(Lenses(against="5", kind=CARRIED, layer=6), of)
     found = numbers(blocks)
     total = found["embedding"] + found["attention"].sum() + found["mlp"].sum() + found["bias"]
     assert total == pytest.approx(float(of.seen.logits[3] - of.seen.logits[5]), abs=1e-3)
-    tiles = next(block for block in blocks if isinstance(block, Tiles))
-    assert len({tile.scale for tile in tiles.maps}) == 1
-    assert tiles.maps[0].values == pytest.approx(found["places"].sum(0))
+    cells, others = (
+        chart(shown(Lenses(against="5", kind=CARRIED, layer=at), of), "carry from each patch").data[1] for at in (6, 2)
+    )
+    assert cells.z == pytest.approx(found["places"][5])
+    assert (cells.zmin, cells.zmax) == (others.zmin, others.zmax)
     assert "against 5" in said(blocks)
 
 
-def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage():
-    *_, so_far = chart(shown(Direct(), subject("digits_swin")), "MLP of every layer").data
+def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage_and_its_head_reads_no_layer():
+    blocks = shown(Lenses(), subject("digits_swin"))
+    figure = chart(blocks, "MLP and head of every layer")
+    (so_far,) = [trace for trace in figure.data if trace.name == "sum so far"]
     assert list(so_far.x[:2]) == ["up to 2", "3"]
+    assert list(figure.layout.xaxis.categoryarray) == list(so_far.x)
+    assert "change their length from stage to stage" in said(blocks)
+    assert any("carry from each patch" in block.alt for block in blocks if isinstance(block, Chart))
 
 
 @pytest.mark.parametrize(
@@ -162,14 +167,14 @@ def test_the_answer_is_read_off_every_layer(name: str, read: str):
     blocks = shown(Lenses(layer=3), of)
     assert f"Read off {read}, the answer" in said(blocks)
     assert "After layer 3, " in said(blocks)
+    figure = chart(blocks, "after every layer")
+    kinds = [trace.type for trace in figure.data]
+    assert (kinds.count("bar"), kinds.count("heatmap")) == (3, 1)
+    assert [name for name in figure.layout.xaxis.categoryarray][0::7] == ["embedding", "biases"]
+    assert len({trace.yaxis for trace in figure.data}) == 3
     assert ("On the insect most say" in said(blocks)) is (name == "insects_deit")
     assert numbers(blocks)["logits_by_layer"][-1] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
     assert any(block.words.startswith("after the last layer") for block in blocks if isinstance(block, Proof))
-
-
-def test_a_swin_whose_vectors_change_their_length_says_so():
-    with pytest.raises(NotApplicable, match=r"[Ss]win"):
-        shown(Lenses(), subject("digits_swin"))
 
 
 # ---- the smallest set ------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The same images in several models."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -36,6 +36,15 @@ VIEWS = (
         fragment=False,
         answers=True,
         name="compare-robustness",
+        page="compare",
+    ),
+    Entry(
+        "Similarity",
+        "How alike layers represent the same images, in one model or in two.",
+        "compare.similarity:LayerSimilarity",
+        formerly=(Former("Similarity", "intervene"),),
+        reads="models",
+        name="layer-similarity",
         page="compare",
     ),
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 _entry = partial(Entry, page="intervene")
 VIEWS = (
@@ -46,34 +46,15 @@ VIEWS = (
         name="heads",
     ),
     _entry(
-        "Lenses",
-        "What would the model answer if it ended earlier? Its head after every layer.",
+        "When does the answer appear?",
+        "The model's own head after every layer, and what each layer and head adds to the answer.",
         "intervene.lenses:Lenses",
         "transformer",
         answers=True,
+        formerly=(
+            Former("Lenses"),
+            Former("Direct attribution", name="direct-attribution", fields={"target": "target", "against": "against"}),
+        ),
         name="lenses",
-    ),
-    _entry(
-        "Direct attribution",
-        "The logit as a sum: what each head and each MLP adds to it.",
-        "intervene.direct:Direct",
-        "transformer",
-        answers=True,
-        name="direct-attribution",
-    ),
-    _entry(
-        "Similarity",
-        "How alike layers represent the same pictures, in one model or in two.",
-        "intervene.similarity:LayerSimilarity",
-        reads="models",
-        name="layer-similarity",
-    ),
-    _entry(
-        "Deciding parts",
-        "Gills, case or wing pads erased: how much more that costs the models than other pixels.",
-        "intervene.deciding:DecidingParts",
-        "",
-        reads="picture",
-        name="deciding-parts",
     ),
 )

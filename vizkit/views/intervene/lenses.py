@@ -1,4 +1,4 @@
-"""Lenses: the model's own head after every layer, on what it reads, and on every patch."""
+"""When does the answer appear? The model's own head after every layer, and what each layer and head adds."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,18 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.logit_lens import frequent, runner_up
-from vizkit.analysis.remarks.interventions import of_lens, of_lens_value, of_patches, of_strongest
+from vizkit.analysis.remarks.interventions import (
+    of_contributions,
+    of_lens,
+    of_lens_value,
+    of_patches,
+    of_strongest,
+)
 from vizkit.analysis.remarks.remark import begun
-from vizkit.figure.charts import MOST_MARKED, curves
+from vizkit.figure.contributions import appearing, contributions, heads_added
+from vizkit.figure.overlay import under
 from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patch_cells import class_cells, painted_cells, share_cells
 from vizkit.figure.scales import between, robust
-from vizkit.heads import EMBEDDING, LIKENESS
+from vizkit.heads import EMBEDDING, ITSELF_IN_WORDS, LIKENESS
 from vizkit.image import data_url
-from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
+from vizkit.models import pixels_of
+from vizkit.models.probes.lenses.direct_attribution import direct_attribution
+from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs, readable
+from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Answered,
+    Block,
     Blocks,
     Chart,
     Columns,
@@ -29,6 +41,7 @@ from vizkit.views.blocks import (
     Said,
     Tile,
     Tiles,
+    side_by_side,
 )
 from vizkit.views.controls import choice, layer
 from vizkit.views.intervene.changed import agreeing
@@ -39,26 +52,39 @@ from vizkit.views.view import How
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from vizkit.models.probes.lenses.direct_attribution import Contributions
     from vizkit.models.probes.lenses.logit_lens import Lens
 
 MOST_NAMED = 6
 CLASS, SHARE = "its class", "the probability"
 FEATURE, LIKE = "its strongest feature", "the likeness"
 OUTPUT, VALUE = "its largest output", "the value"
+CARRIED = "what the heads carry from it"
 KINDS = {"probability": (CLASS, SHARE), "likeness": (FEATURE, LIKE), "value": (OUTPUT, VALUE)}
 """What is shown of a patch, by what the model gives: what it says most, and how much it says of what is explained."""
 
 
 def depth(of: Sequence[Subject]) -> int:
-    return max((len(each.seen.features) for each in of), default=1) or 1
+    counts = (len(each.seen.features) if reads(each) else len(layers(each.seen)) for each in of)
+    return max(counts, default=1) or 1
 
 
 def kinds(of: Sequence[Subject]) -> list[str]:
-    return [*dict.fromkeys(kind for each in of for kind in KINDS[each.loaded.head.quantity])]
+    """Of models whose head cannot read their earlier layers, what is carried alone."""
+    read = [kind for each in of if reads(each) for kind in KINDS[each.loaded.head.quantity]]
+    return [*dict.fromkeys((*read, CARRIED))]
+
+
+def reads(of: Subject) -> bool:
+    try:
+        readable(of.loaded, of.seen)
+    except NotApplicable:
+        return False
+    return True
 
 
 class Lenses(Decision):
-    """What the model would answer if it ended earlier: its head after every layer."""
+    """When the answer appears: the model's head after every layer, and what each layer and head adds to it."""
 
     layer: int | None = layer(
         "After layer", "Which layer the patches are read after.", high=depth, plays=True, key="lens_layer"
@@ -68,56 +94,107 @@ class Lenses(Decision):
     alone = True
     overlays = False
     how = How(
-        "The model's last normalisation and its head are put after every layer, as if it ended there. On the left they "
-        "read what they always do; on the right every patch by itself, in its place. Hover a patch for its class and "
-        "probability.",
-        r"p_l = \mathrm{softmax}\left(W\,\mathrm{LN}(x_l)\right)",
-        "what the layer computes with: earlier layers may write in another code, which the last head does not read. "
-        "Nor was the head ever trained to read a single patch.",
-        "nostalgebraist 2020",
+        "Above, the model's last normalisation and its head are put after every layer, as if it ended there. Below, "
+        "the logit as a sum: what the head reads is the embedding plus all that heads and MLPs add, with the scale of "
+        "the last normalisation held still; a head's part goes through its rows of $W_O$. On the right the head reads "
+        "every patch by itself, in its place; or each patch shows what the heads of this layer carry from it.",
+        r"p_l = \mathrm{softmax}\left(W\,\mathrm{LN}(x_l)\right), \quad "
+        r"z_c = b + w_c^\top \Big(e + \sum_{l,h} a_{l,h} + \sum_l m_l\Big), \quad w_c = W_c \cdot \mathrm{LN}_{\sigma}",
+        "what the layer computes with: earlier layers may write in another code, which the last head does not read, "
+        "and it was never trained to read a single patch. A part also acts through later layers, which read it too; "
+        "what is added to all classes alike changes no answer: choose a class to compare with.",
+        "nostalgebraist 2020; Elhage et al. 2021; Gandelsman et al. 2024",
     )
 
     def title(self, of: Subject) -> str:
-        return f"{of.loaded.label(self.asked(of)[0])} read off every layer, patches after layer {self.after(of)}"
+        return f"When {self.name(of)} appears, layer by layer; patches after layer {self.after(of)}"
+
+    def name(self, of: Subject) -> str:
+        return ITSELF_IN_WORDS if of.loaded.head is LIKENESS else self.what(of)
 
     def after(self, of: Subject) -> int:
-        count = len(of.seen.features)
+        count = depth([of])
         return min(self.layer or count, count)
 
-    def show(self, of: Subject) -> Blocks:
-        target, against = self.asked(of)
-        trace = of.whole()
-        lens: Lens = of.kept("logit lens", partial(logit_lens, of.loaded, trace))
-        number = self.after(of)
-        head, every = of.loaded.head, of.kept("patch lens", partial(by_patch, of))
-        outputs: Tensor = every[number - 1]
-        values = head.values(of.loaded.logits_of(outputs.flatten(0, 1), outputs[..., 0].numel()))
-        values = values.unflatten(0, outputs.shape[:2])
-        rival = runner_up(head.values(of.seen.logits), target) if against is None and head.exclusive else against
-        compared = [target] if rival is None else [target, rival]
-        yield Line(in_words(of.loaded, of.seen.logits, target, against))
-        answers, shares = lens.logits.argmax(-1).tolist(), head.values(lens.logits)[:, target].tolist()
-        name = of.loaded.label(target)
-        first = Said(
-            of_lens(name, answers, target, shares, lens.read)
-            if head.probable
-            else of_lens_value(name, shares, lens.read, head)
+    def sum_of(self, of: Subject) -> "Contributions":
+        asked = self.asked(of)
+        return of.kept(
+            ("direct attribution", *asked),
+            lambda: direct_attribution(of.loaded, of.whole(), pixels_of(of.loaded, of.rgb), *asked),
         )
-        says = outputs if head is LIKENESS else values
-        curve, then = by_layer(of, lens, compared, number), Said(said(of, says, target, number))
-        right = Heading(f"Every patch after layer {number}"), self.patches(of, says, values, compared, number)
-        yield Columns(((Heading(f"Read off {lens.read}, after every layer"), curve, first, then), right))
-        yield Line(f"The head was trained on {lens.read} alone; what it reads off a patch is no answer of the model.")
+
+    def show(self, of: Subject) -> Blocks:
+        """What one of both parts cannot say of a model is said in a line; without both there is nothing to show."""
+        target, against = self.asked(of)
+        lens = made = None
+        refused: list[NotApplicable] = []
+        try:
+            lens = of.kept("logit lens", partial(logit_lens, of.loaded, of.whole()))
+        except NotApplicable as sentence:
+            refused.append(sentence)
+        try:
+            made = self.sum_of(of)
+        except NotApplicable as sentence:
+            refused.append(sentence)
+        if len(refused) == 2:
+            raise refused[0]
+        head, number, compared = of.loaded.head, self.after(of), [target]
+        rival = runner_up(head.values(of.seen.logits), target) if against is None and head.exclusive else against
+        compared += [] if rival is None else [rival]
+        yield Line(in_words(of.loaded, of.seen.logits, target, against))
+        added = "" if made is None else of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before)
+        first = added if lens is None else read_off(of, lens, target)
+        yield Said(first)
+        left = [by_layer(of, lens, made, compared, number), Said(added if first != added else "")]
+        right = self.mapped(of, lens is not None, made, compared, number)
+        yield side_by_side(left, right)
+        for sentence in refused:
+            yield Line(str(sentence))
         yield Answered(of.loaded)
-        yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")
-        arrays = {"logits_by_layer": lens.logits.numpy(), "patches": values[..., target].numpy()}
-        yield Numbers(lambda: arrays)
+        if lens is not None:
+            yield Line(f"The head was trained on {lens.read} alone; read off a patch it is no answer of the model.")
+            yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")
+        if made is not None:
+            yield Proof(of.seen, f"the parts add up to the model's own {head.number} {agreeing(made.error)}")
+        yield Numbers(partial(self.numbers, of, lens, made, target, number))
+
+    def mapped(
+        self, of: Subject, readable: bool, made: "Contributions | None", compared: Sequence[int], number: int
+    ) -> Blocks:
+        if self.kind == CARRIED or not readable:
+            yield Heading(f"From which patches the heads of layer {number} carry it")
+            yield carried(of, made, number)
+            return
+        outputs, values = self.by_patch(of, number)
+        yield Heading(f"Every patch after layer {number}")
+        says = outputs if of.loaded.head is LIKENESS else values
+        yield Said(said(of, says, compared[0], number))
+        yield self.patches(of, says, values, compared, number)
+
+    def by_patch(self, of: Subject, number: int) -> "tuple[Tensor, Tensor]":
+        """What the model returns of every patch alone, (row, column, output), after a layer, and the values of it."""
+        outputs: Tensor = of.kept("patch lens", partial(by_patch, of))[number - 1]
+        values = of.loaded.head.values(of.loaded.logits_of(outputs.flatten(0, 1), outputs[..., 0].numel()))
+        return outputs, values.unflatten(0, outputs.shape[:2])
+
+    def numbers(
+        self, of: Subject, lens: "Lens | None", made: "Contributions | None", target: int, number: int
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if lens is not None:
+            values = self.by_patch(of, number)[1]
+            found = {"logits_by_layer": lens.logits, "patches": values[..., target]}
+        if made is not None:
+            names = ("embedding", "heads", "attention", "mlp", "bias", "logit")
+            found |= {name: getattr(made, name) for name in names}
+            found |= {} if made.places is None else {"places": made.places}
+        return found
 
     def patches(self, of: Subject, says: "Tensor", values: "Tensor", compared: Sequence[int], number: int) -> Chart:
         """`says`: of each patch, (row, column, output), of which the largest is what it says most."""
         target, loaded = compared[0], of.loaded
         answers, shares, head = says.argmax(-1), values[..., target].numpy(), loaded.head
-        picture = of.seen_rgb
+        picture = under(of.seen_rgb)
         over = data_url(picture), (picture.shape[0], picture.shape[1])
         if self.kind not in (None, CLASS, FEATURE, OUTPUT):
             name = loaded.label(target)
@@ -155,24 +232,48 @@ def by_patch(of: Subject) -> "list[Tensor]":
     return [patch_outputs(of.loaded, trace, at) for at in range(len(trace.features))]
 
 
-def by_layer(of: Subject, lens: "Lens", compared: Sequence[int], number: int) -> Chart:
-    """The value of what is explained and of its rival after each layer."""
-    head = of.loaded.head
-    values = head.values(lens.logits)
-    steps = np.arange(1, len(values) + 1)
-    # Two classes of one name are two lines.
-    lines = {
-        f"{of.loaded.label(label)}{' ' * at}": (steps, values[:, label].numpy()) for at, label in enumerate(compared)
-    }
-    figure: Any = curves(lines, "layer", head.quantity, mode="lines+markers", marked={float(number): "dot"})
-    for at, colour in enumerate(class_colours(compared, values.shape[1])):  # those of the map
-        figure.update_traces(line_color=colour, selector=at)
-    figure.update_xaxes(dtick=1 if len(steps) <= MOST_MARKED else None, range=[0.6, len(steps) + 0.4])
-    if head.bounded:
-        figure.update_yaxes(
-            range=[min(0.0, float(values.min())) - 0.03, 1.03], tickformat=".0%" if head.probable else None
-        )
-    return Chart(figure, f"{begun(head.quantity)} of the answer read off {lens.read} after every layer")
+def read_off(of: Subject, lens: "Lens", target: int) -> str:
+    head, name = of.loaded.head, of.loaded.label(target)
+    shares = head.values(lens.logits)[:, target].tolist()
+    if head.probable:
+        return of_lens(name, lens.logits.argmax(-1).tolist(), target, shares, lens.read)
+    return of_lens_value(name, shares, lens.read, head)
+
+
+def carried(of: Subject, made: "Contributions | None", number: int) -> Block:
+    """What the heads of a layer carry from each patch, all layers on one scale; a line where it is not known."""
+    if made is None or made.places is None or not 0 <= (at := number - 1 - made.before) < len(made.places):
+        return Line(f"What the heads of layer {number} carry from each patch is not known of this model.")
+    places, picture = made.places.float().numpy(), under(of.seen_rgb)
+    scale = robust(places, signed=True)
+    words = f"What the heads of layer {number} carry from each patch to the {of.loaded.head.number}"
+    seen = data_url(picture), (picture.shape[0], picture.shape[1])
+    still = Tiles("", (Tile("", places[at], scale=scale),), words, tile_px=400)
+    return Chart(share_cells(*seen, places[at], f"added to the {of.loaded.head.number}", scale), words, still=(still,))
+
+
+def by_layer(
+    of: Subject, lens: "Lens | None", made: "Contributions | None", compared: Sequence[int], number: int
+) -> Chart:
+    """What is explained and its rival read after each layer; and what each layer, and each head, adds."""
+    head, loaded, added = of.loaded.head, of.loaded, []
+    lines = {}
+    if lens is not None:
+        values = head.values(lens.logits)
+        colours = class_colours(compared, values.shape[1])  # those of the map
+        for at, (label, colour) in enumerate(zip(compared, colours, strict=True)):
+            # Two classes of one name are two lines.
+            lines[f"{loaded.label(label)}{' ' * at}"] = colour, values[:, label].numpy()
+    if made is not None:
+        parts = made.embedding, made.attention.numpy(), made.mlp.numpy(), made.bias
+        added = [
+            contributions(*parts, made.before, head.number),
+            heads_added(made.heads.numpy(), made.before, head.number),
+        ]
+    figure = appearing(lines, head.quantity, added, number, form=".0%" if head.probable else "")
+    read = "" if lens is None else f"{begun(head.quantity)} of the answer read off {lens.read} after every layer"
+    sums = "" if made is None else f"what attention, MLP and head of every layer add to the {head.number}"
+    return Chart(figure, "; ".join(filter(None, (read, sums))))
 
 
 def said(of: Subject, values: "Tensor", target: int, number: int) -> str:

@@ -1,6 +1,6 @@
 """Where a decision came from: the maps of many methods, and how far they are to be believed."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -18,6 +18,16 @@ VIEWS = (
         "answers",
         answers=True,
         name="trust",
+        page="relevance",
+    ),
+    Entry(
+        "Deciding parts",
+        "Gills, case or wing pads erased: how much more that costs the models than other pixels.",
+        "relevance.deciding:DecidingParts",
+        "",
+        formerly=(Former("Deciding parts", "intervene"),),
+        reads="picture",
+        name="deciding-parts",
         page="relevance",
     ),
 )

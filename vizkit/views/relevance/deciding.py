@@ -44,9 +44,13 @@ class DecidingParts(View):
     def title(self, of: Any) -> str:
         return f"Deciding parts of {'insects' if self.insects == WHOLE else self.insects} erased"
 
+    def shown(self, image: str) -> str:
+        """The insect that is drawn: the one chosen, else that of the image, else the first."""
+        if self.insects != WHOLE:
+            return self.insects
+        return image if image in samples.INSECTS else samples.INSECTS[0]
+
     def show(self, of: Any) -> Blocks:
-        image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
-        yield Columns(tuple(example(image if image in samples.INSECTS else samples.INSECTS[0])))
         label = None if self.insects == WHOLE else samples.INSECTS.index(self.insects)
         refuse_others(RECORD)
         results = shipped()
@@ -57,6 +61,11 @@ class DecidingParts(View):
             figure.update_traces(error_x={"type": "data", "array": [half for _, half in ends[kind]]}, selector=at)
         yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))))
         yield Chart(figure, "Logits that the class loses without its deciding parts, and without other pixels")
+        image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")
+        shown = self.shown(image)
+        yield Columns(tuple(example(shown)))
+        if image not in ("", shown):
+            yield Line(f"{image} is not among these insects, so another drawing is shown, of the {shown}.")
         count = len(next(iter(results.values())).labels)
         alone = "" if label is None else f", here of {self.insects} alone"
         yield Line(
