@@ -51,7 +51,8 @@ def appearing(
         domain = [max(0.0, top - share), top]
         figure.layout[f"yaxis{at}"] = row.layout.yaxis.to_plotly_json() | {"domain": domain, "anchor": "x"}
         for trace in row.data:
-            figure.add_trace(trace.update(yaxis=f"y{at}" if at > 1 else "y"))
+            figure.add_trace(trace)
+            figure.data[-1].update(yaxis=f"y{at}" if at > 1 else "y")
             if trace.type == "heatmap":
                 figure.data[-1].colorbar.update(len=share, y=sum(domain) / 2)
         top -= share + GAP

@@ -270,10 +270,13 @@ def by_layer(
             contributions(*parts, made.before, head.number),
             heads_added(made.heads.numpy(), made.before, head.number),
         ]
-    figure = appearing(lines, head.quantity, added, number, form=".0%" if head.probable else "")
+    form = ".0%" if head.probable else ""
+    figure = appearing(lines, head.quantity, added, number, form=form)
+    rows = [*([appearing(lines, head.quantity, (), number, form=form)] if lines else []), *added]
     read = "" if lens is None else f"{begun(head.quantity)} of the answer read off {lens.read} after every layer"
     sums = "" if made is None else f"what attention, MLP and head of every layer add to the {head.number}"
-    return Chart(figure, "; ".join(filter(None, (read, sums))))
+    words = "; ".join(filter(None, (read, sums)))
+    return Chart(figure, words, still=tuple(Chart(row, words) for row in rows))  # on paper a plot has one axis
 
 
 def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
