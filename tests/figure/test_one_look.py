@@ -57,7 +57,6 @@ EXAMPLES = {
         )
     ],
     "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1), robust([GRID], signed=True))],
-    "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a", between(0, 1, "%"))],
     "convolution.sharing.sharing": [

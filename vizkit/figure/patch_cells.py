@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
-from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS
 from vizkit.figure.scales import Scale
 from vizkit.percent import in_percent
 
@@ -110,28 +110,6 @@ def restored_cells(
     heat = go.Heatmap(z=shares, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1, **colour_axis(scale, CEILING, 0.0))
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
     return figure if chosen is None else framed(figure, *chosen)
-
-
-def layer_cells(
-    seen: str, size_hw: tuple[int, int], layers: Float[np.ndarray, "row column"], count: int
-) -> "go.Figure":
-    """After which block, from 1 to `count`, something holds of each region; NaN: after none."""
-    import plotly.graph_objects as go
-
-    bar = lying("block", "d") | {"tickvals": [1, count]}
-    heat = go.Heatmap(
-        z=layers,
-        zmin=1,
-        zmax=count,
-        colorscale=ramp(),
-        colorbar=bar,
-        opacity=OPACITY,
-        xgap=1,
-        ygap=1,
-        texttemplate="%{z}",
-        hovertemplate="block %{z}<extra></extra>",
-    )
-    return _over(seen, size_hw, layers.shape, [heat])
 
 
 def _points(values: Float[np.ndarray, "row column"]) -> Any:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import vizkit
-from vizkit.analysis.attribution.restored import best_layer, restored
+from vizkit.analysis.attribution.restored import restored
 from vizkit.models import attention_places, pixels_of, trace
 from vizkit.models.probes.interventions.patching import masks_of, patch, sides_of
 from vizkit.traces import NotApplicable
@@ -59,14 +59,13 @@ def test_regions_cut_the_grids_of_all_layers() -> None:
     assert not masks[6].any()
 
 
-def test_shares_and_the_best_layer() -> None:
+def test_shares_of_what_was_taken() -> None:
     clean, corrupted = torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0])
     logits = torch.tensor([[2.0, 2.0], [3.0, 1.0], [0.0, 2.0]])
     assert restored(logits, clean, corrupted, 0).tolist() == [0.5, 1.0, -0.5]
     torch.testing.assert_close(restored(logits, clean, corrupted, 0, 1), torch.tensor([1 / 3, 1.0, -1 / 3]))
     with pytest.raises(NotApplicable, match="nothing to restore"):
         restored(logits, clean, corrupted, 1)
-    assert best_layer(torch.tensor([[[0.1, 0.5]], [[0.3, 0.2]]])).tolist() == [[1, 0]]
 
 
 def test_a_cnn_has_no_stream() -> None:

@@ -7,7 +7,7 @@ import torch
 import vizkit
 from tests.views.contract import counted, everything, model, subject
 from vizkit.datasets import samples
-from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Map, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
 from vizkit.views.intervene import heads_known
@@ -107,7 +107,7 @@ def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_wi
     assert first.y[FACTORS.index(0.0)] == pytest.approx(float(answers.max()))
     assert np.isnan(np.delete(np.array(first.y, float), FACTORS.index(0.0))).all()
     assert f"As it is the model says {of.loaded.label(int(answers.argmax()))}" in said(blocks)
-    assert [block.quantity for block in blocks if isinstance(block, Map)] == ["attention"]
+    assert [[tile.name for tile in block.maps] for block in blocks if isinstance(block, Tiles)] == [["λ = 0"]]
 
 
 @pytest.mark.product(first=0)
@@ -217,7 +217,7 @@ def titled(name: str) -> Subject:
 def test_heads_open_with_shipped_numbers_and_lead_to_switches():
     blocks = shown(Heads(), titled("insects_deit"))
     assert "matters most" in said(blocks)
-    assert "200 test pictures of insects" in said(blocks)
+    assert "200 test images of insects" in said(blocks)
     assert "heads can go" in said(blocks)
     assert sum(isinstance(block, Picture) for block in blocks) == 6
     (link,) = [block for block in blocks if isinstance(block, Link)]
@@ -236,7 +236,7 @@ def test_another_model_is_measured_when_it_is_asked_for():
     of = subject("stranger")
     *_, later = Heads().show(of)
     assert isinstance(later, Later)
-    assert later.button == "Measure on 200 pictures"
+    assert later.button == "Measure on 200 images"
     assert list(later.show({})) == []
 
 
@@ -262,7 +262,7 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     of = titled("digits_vit")
     blocks = shown(LayerSimilarity(), of)
     assert "layers next to each other agree" in said(blocks)
-    assert "256 test pictures of digits" in said(blocks)
+    assert "256 test images of digits" in said(blocks)
     assert chart(blocks, "CKA").data[0].customdata[0][5] == ["blocks.0", "blocks.5"]
     values = numbers(blocks)["cka"]
     assert np.diagonal(values) == pytest.approx(1)

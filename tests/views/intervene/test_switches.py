@@ -8,11 +8,11 @@ from tests.views.contract import everything, subject
 from vizkit.datasets import samples
 from vizkit.interventions import Changes
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Canvas, Later, Map, Said, Tiles
+from vizkit.views.blocks import Bars, Canvas, Later, Said, Tiles
 from vizkit.views.intervene.changed import place
-from vizkit.views.intervene.switches import NONE, Switches
+from vizkit.views.intervene.switches import COSTLIEST, NONE, Switches
 from vizkit.views.rules import RefusedError
-from vizkit.views.settled import settled
+from vizkit.views.settled import flat, settled
 
 
 def shown(view: Switches, name: str = "digits_vit", of=None) -> list:
@@ -21,6 +21,10 @@ def shown(view: Switches, name: str = "digits_vit", of=None) -> list:
 
 def sent(view: Switches, name: str = "digits_vit", of=None) -> dict:
     return next(block.data for block in shown(view, name, of) if isinstance(block, Canvas))
+
+
+def tiles_of(view: Switches, of) -> Tiles:
+    return next(block for block in flat(view.show(of)) if isinstance(block, Tiles))
 
 
 def said(view: Switches, name: str = "digits_vit", of=None) -> str:
@@ -51,7 +55,55 @@ def test_it_opens_with_the_head_without_which_the_answer_leads_the_least():
         own = int(of.seen.logits.argmax())
         leads[f"{layer}.{head}"] = float(logits[own] - torch.cat([logits[:own], logits[own + 1 :]]).max())
     assert found == (min(leads, key=leads.__getitem__),)
-    assert "none of the 24 heads costs the answer more" in said(Switches(), of=of)
+    (text,) = of.find(COSTLIEST)
+    assert "Taken away alone, none of the 24 heads costs the answer more" in said(Switches(text), of=of)
+
+
+# ---- guessed first, and what was tried -------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["insects_deit", "digits_cnn"])
+def test_it_opens_with_what_is_lost_and_asks_which_part_is_away(name: str):
+    of = subject(name)
+    content, words = sent(Switches(), of=of), said(Switches(), of=of)
+    assert content["asks"]
+    assert "Which one is it?" in words
+    assert "head 1 of layer 1" not in words
+    assert any(before != after for _, before, after, *_ in content["answers"])
+    assert content["seen"] == sent(Switches(NONE), of=of)["seen"]  # without the patch that is to be guessed
+    assert "head 1 of layer 1" not in " ".join(tile.name for tile in tiles_of(Switches(), of).maps)
+
+
+def test_a_guess_is_shown_beside_what_costs_the_most():
+    of = subject("insects_deit")
+    at = place(of)
+    guess, tried = Switches().told(at, Switches().made(of, at))(
+        {"number": 1, "back": None, "hidden": [], "off": ["3.1"], "hot": [1.0] * 6, "tool": "Hide", "painted": []}
+    )
+    assert guess == "heads:4.2=0"
+    view = Switches(guess, tried=tried)
+    assert "With head 1 of layer 1 off it is at 9" in said(view, of=of)
+    tiles = tiles_of(view, of)
+    assert [tile.name.partition(":")[0] for tile in tiles.maps] == [
+        "nothing changed",
+        "head 1 of layer 1 off",
+        "head 2 of layer 4 off",
+        "more (red) and less (blue) than before",
+    ]
+    assert len({tile.scale for tile in tiles.maps[:-1]}) == 1
+    assert tiles.picks == ("changes", "tried")
+    assert tiles.values[1] == ("heads:1.1=0", tried)
+    assert tiles.chosen == tiles.values[2]
+
+
+def test_what_was_tried_is_kept_once_and_reset_forgets_it():
+    of = subject("digits_vit")
+    at = place(of)
+    view = Switches("heads:1.2=0", tried="heads:1.1=0|heads:1.2=0|nonsense")
+    rule = view.told(at, view.made(of, at))
+    nothing = {"number": 1, "hidden": [], "off": [], "hot": [1.0] * 6, "tool": "Hide", "painted": []}
+    assert rule({**nothing, "back": "heads:1.1=0"}) == ("heads:1.1=0", "heads:1.1=0|heads:1.2=0|nonsense")
+    assert rule({**nothing, "back": NONE}) == (NONE, "")
+    names = [tile.name.partition(":")[0] for tile in tiles_of(view, of).maps]
+    assert names[:-1] == ["nothing changed", "head 1 of layer 1 off", "head 2 of layer 1 off"]
 
 
 def test_a_link_with_edits_shows_them_and_what_follows():
@@ -71,7 +123,7 @@ def told(view: Switches, of, **changed) -> str:
     at = place(of)
     nothing = {"number": 1, "back": None, "hidden": [], "off": [], "hot": [1.0] * len(at.heads), "painted": []}
     rule = view.told(at, view.made(of, at))
-    return rule({**nothing, "tool": view.brush or "Hide", **changed})
+    return rule({**nothing, "tool": view.brush or "Hide", **changed})[0]
 
 
 @pytest.mark.parametrize(
@@ -112,18 +164,13 @@ def test_of_two_patches_that_change_places_both_are_needed():
 @pytest.mark.parametrize("kind", ["relevance", "rollout", "attention"])
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
 def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):
-    blocks = shown(Switches("pixels:8x8:grey=27,28", map=kind), name)
-    *_, tiles = [block for block in blocks if isinstance(block, Tiles)]
-    difference, scale = tiles.maps[-1], tiles.maps[-1].scale
+    before, after, difference = tiles_of(Switches("pixels:8x8:grey=27,28", map=kind), subject(name)).maps
+    scale = difference.scale
     assert scale.signed
     assert -scale.low == scale.top > 0
     assert scale.top <= np.abs(difference.values).max() * 1.0001
-    before, after = (
-        (tile.scale for tile in tiles.maps[:2])
-        if kind == "relevance"
-        else (block.rows.scale for block in blocks if isinstance(block, Map))
-    )
-    assert before == after
+    assert before.scale == after.scale
+    assert difference.values == pytest.approx(after.values - before.values, abs=1e-6)
 
 
 # ---- what cannot be made, and other models ---------------------------------------------------------------------------
@@ -161,5 +208,7 @@ def test_a_larger_model_is_looked_at_while_the_page_waits(monkeypatch):
     monkeypatch.setattr("vizkit.views.intervene.switches.AT_ONCE", 0)
     (later,) = Switches().show(subject("digits_vit"))
     assert isinstance(later, Later)
-    assert list(later.show({})) == []
-    assert any(isinstance(block, Canvas) for block in later.now())
+    shows = later.show({}), later.now()  # nothing changed until it is found
+    changes = [[block.data["changes"] for block in flat(show) if isinstance(block, Canvas)] for show in shows]
+    assert changes == [[NONE], [sent(Switches())["changes"]]]
+    assert changes[1] != [NONE]

@@ -4,8 +4,7 @@ Restored share (Meng et al. 2022, arXiv 2202.05262): (logit − corrupted) / (cl
 nothing, below 0 it makes things worse.
 """
 
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.traces import NotApplicable
@@ -31,8 +30,3 @@ def restored(
     if not float(first - then) >= LEAST:
         raise NotApplicable("The corruption does not lower this answer, so there is nothing to restore.")
     return (score(logits, target, against) - then) / (first - then)
-
-
-def best_layer(shares: Float[Tensor, "layer row column"]) -> Int[Tensor, "row column"]:
-    """After which block, from 0, each region brings back the most."""
-    return torch.argmax(shares, 0)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
-from vizkit.analysis.remarks.remark import joined, percent, value_of
+from vizkit.analysis.remarks.remark import begun, joined, percent, value_of
 from vizkit.heads import ITSELF_IN_WORDS, SOFTMAX, Head
 
 LITTLE = 0.02
@@ -76,19 +76,21 @@ def of_heads(
 ) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
     correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
-    best = max(range(len(lost)), key=lost.__getitem__)
+    surely = [at for at, (value, width) in enumerate(zip(lost, half, strict=True)) if value > width]
     idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
-    layer, head = names[best]
-    faint = ", which may be next to nothing" if lost[best] < 2 * half[best] else ""
+    layer, head = names[best := max(surely or range(len(lost)), key=lost.__getitem__)]
     loses = (
         f"the likeness to {ITSELF_IN_WORDS} falls from 1 by {lost[best]:.3f} ± {half[best]:.3f}"
         if likeness
         else f"the answer loses {lost[best]:.2f} ± {half[best]:.2f} nats"
     )
+    which = f"head {head + 1} of layer {layer + 1}"
     words = (
-        f"Head {head + 1} of layer {layer + 1} matters most: without it {loses}{faint}. {idle} of {len(lost)} heads "
-        "cannot be told from no loss at all"
+        f"{begun(which)} matters most: without it {loses}"
+        if surely
+        else f"No head surely matters: without {which} {loses}, and without the others no more"
     )
+    words += f". {idle} of {len(lost)} heads cannot be told from no loss at all"
     alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
     words += f"{alike if correlation == correlation else ''}."
     return words

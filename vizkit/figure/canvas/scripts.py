@@ -58,11 +58,12 @@ _FEATURE_MAPS = (
     "</section><div class='grid'></div></div></div>"
 )
 _SWITCHES = (
-    "<div class='switches'><div class='inside'><section><h4>Picture</h4>"
+    "<div class='switches'><div class='inside'><section class='now'><h4>Answers<small>bar now, grey line before</small>"
+    "</h4><div class='answers'></div></section><section><h4>Image</h4>"
     "<canvas tabindex='0' role='application'></canvas><p class='said'></p></section>"
     "<section class='of-heads'><h4>Layers × heads<small>temperature</small></h4><div class='heads'></div></section>"
-    "<section><h4>Answers<small>bar now, grey line before</small></h4><div class='answers'></div>"
-    "<nav><button class='undo'>Undo</button><button class='reset'>Reset</button></nav></section></div></div>"
+    "<nav><button class='show'>Show which</button><button class='undo'>Undo</button>"
+    "<button class='reset'>Reset</button></nav></div></div>"
 )
 _TEXTS = _HERE / "texts"
 _TRANSLATE = (

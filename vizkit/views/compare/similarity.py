@@ -1,4 +1,4 @@
-"""Similarity: how alike the layers of one model, or of two, represent the same pictures."""
+"""Similarity: how alike the layers of one model, or of two, represent the same images."""
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -41,7 +41,7 @@ def partners(of: Sequence[Subject]) -> list[str]:
 
 
 class LayerSimilarity(View):
-    """How alike layers represent the same pictures, in one model or in two."""
+    """How alike layers represent the same images, in one model or in two."""
 
     other: str = choice(
         "Compared with",
@@ -57,7 +57,7 @@ class LayerSimilarity(View):
     among = True
     overlays = False
     how = How(
-        "Every layer says of each pair of pictures how alike they are; CKA says how far two layers agree in that: "
+        "Every layer says of each pair of images how alike they are; CKA says how far two layers agree in that: "
         "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks.",
         r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "
         r"\quad K = X X^\top",
@@ -82,9 +82,9 @@ class LayerSimilarity(View):
             result = found.get(key) or (gathered(of, self.models(of), parts, data) if parts else None)
             yield from self.drawn(of, result) if result else ()
 
-        words = f"{IMAGES} pictures of {data} go through {'the model' if other == name else 'both models'}, once"
+        words = f"{IMAGES} images of {data} go through {'the model' if other == name else 'both models'}, once"
         job = Job(key, words, partial(self.measured, of, data, parts))
-        button = "Go on" if parts else f"Measure on {IMAGES} pictures"
+        button = "Go on" if parts else f"Measure on {IMAGES} images"
         if of.find(key) is None:
             yield Line(f"{words}.")
         yield Later(of, (job,), show, button)
@@ -104,10 +104,10 @@ class LayerSimilarity(View):
     def drawn(self, of: Subject, alike: Alike) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
-        yield Heading(f"How alike two layers represent pictures: {name} and {ITSELF if name == other else other}")
+        yield Heading(f"How alike two layers represent images: {name} and {ITSELF if name == other else other}")
         chart = Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
         said = Said(of_alignment(alike.values, name, "" if name == other else other))
-        few = Line(f"{alike.images} test pictures of {alike.data}. Hover a cell for the names of its blocks.")
+        few = Line(f"{alike.images} test images of {alike.data}. Hover a cell for the names of its blocks.")
         yield Columns(((chart,), (said, few)), (3, 2))
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
         yield Numbers(lambda: {"cka": alike.values, **names})

@@ -15,7 +15,7 @@ from vizkit.views.subject import Subject
 if TYPE_CHECKING:
     from vizkit.traces import Trace
 
-CLASSES, CLASSES_BESIDE = 5, 3
+CLASSES = 3
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Row:
         return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
 
 
-def strongest(of: Subject, before: "Trace", after: "Trace", count: int) -> list[int]:
+def strongest(of: Subject, before: "Trace", after: "Trace") -> list[int]:
     """The likeliest classes before, and those after."""
     top = of.loaded.head.top
-    return list(dict.fromkeys(at for trace in (before, after) for at, _ in top(trace.logits, count)))
+    return list(dict.fromkeys(at for trace in (before, after) for at, _ in top(trace.logits, CLASSES)))
 
 
 def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
@@ -43,13 +43,13 @@ def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
     moved = after.logits - before.logits
     return [
         Row(of.loaded.label(at), float(first[at]), float(then[at]), float(moved[at]))
-        for at in strongest(of, before, after, CLASSES)
+        for at in strongest(of, before, after)
     ]
 
 
-def bars(of: Subject, before: "Trace", after: "Trace", count: int) -> Bars:
+def bars(of: Subject, before: "Trace", after: "Trace") -> Bars:
     """Bars after, ticks before."""
-    head, indices = of.loaded.head, strongest(of, before, after, count)
+    head, indices = of.loaded.head, strongest(of, before, after)
     first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
     top = 1.0 if head.bounded else reach(first, then)
     colours = class_colours(indices, len(before.logits))
@@ -72,7 +72,7 @@ def beside(of: Subject, at: Place, changes: Changes) -> Blocks:
 
 def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Blocks:
     own = changes if each is of else of_another(place(each), at, changes)
-    yield bars(each, trace_of(each, Changes()), trace_of(each, own), CLASSES_BESIDE)
+    yield bars(each, trace_of(each, Changes()), trace_of(each, own))
     missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))
     if missing:
         yield Line(f"Not in this model: {in_words(missing, at.heads, at.special)}.")

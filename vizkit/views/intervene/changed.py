@@ -1,38 +1,30 @@
-"""The same picture in the same model after changes, and what of it stands beside the model as it is."""
+"""The same image in the same model after changes, and what of it stands beside the model as it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import cells_of, on_cells
-from vizkit.figure.canvas.rows import Rows
-from vizkit.figure.scales import SHARES, robust
+from vizkit.figure.scales import Scale, robust
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB, seen
 from vizkit.interventions import Changes
 from vizkit.models import family
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Columns, Heading, Line, Map, Tile, Tiles
-from vizkit.views.rows_of import layer_for_browser
+from vizkit.views.blocks import Blocks, Tile, Tiles
 from vizkit.views.subject import Subject, proven, sentences
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.attention.attention_map import Query
-    from vizkit.traces import Tokens, Trace
-
-    Shown = tuple[Rows, Tensor]  # all rows, and the places of the one that is shown
-
-DIFFERENCE = "Difference"
+    from vizkit.traces import Trace
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ def place(of: Subject) -> Place:
 
 
 def trace_of(of: Subject, changes: Changes) -> "Trace":
-    """With the gradients of the answer to the unchanged picture, so that its relevance can be compared. NotApplicable
+    """With the gradients of the answer to the unchanged image, so that its relevance can be compared. NotApplicable
     for changes that cannot be made here."""
     return of.kept(("changed", changes.texts), partial(_traced, of, changes))
 
@@ -86,91 +78,54 @@ def refused() -> Iterator[None]:
 
 
 def others(of: Sequence[Subject]) -> list[str]:
-    """Other pictures at hand, by their names."""
+    """Other images at hand, by their names."""
     return [name for each in of[:1] for name in each.others]
 
 
-# ---- before, after, difference ---------------------------------------------------------------------------------------
-def compared(
-    of: Subject,
-    traces: "Sequence[Trace]",
-    shown: "Callable[[Trace], Shown]",
-    words: Sequence[str],
-    quantity: str,
-    instead: RGB | None = None,
-) -> Blocks:
-    """The map `shown` of two traces, called `words`, and their difference. `instead`: the changed picture, below the
-    second."""
-    both = [shown(trace) for trace in traces]
-    parts = []
-    for (rows, _), name, own in zip(both, words, (None, instead), strict=True):
-        parts.append((Heading(name), Map(rows, of.asked, f"{name}, of", quantity, room=False, instead=own)))
-    parts.append((Heading(DIFFERENCE), *difference(both[0][1], both[1][1])))
-    yield Columns(tuple(parts))
-
-
+# ---- maps, before and after ------------------------------------------------------------------------------------------
 def agreeing(error: float) -> str:
     """How far something agrees, in words."""
     return "exactly" if error == 0 else f"within {error:.0e}"
 
 
-def difference(before: "Tensor", after: "Tensor") -> Blocks:
-    moved = (on_cells(after, (before.shape[0], before.shape[1])) - before).float().numpy()
-    yield Tiles(
-        "",
-        (Tile("", moved, scale=robust([moved], "%", signed=True)),),
-        "What has become more (red) and less (blue)",
-        tile_px=200,
-    )
-    yield Line("Red: more after the change; blue: less." if moved.any() else "Nothing has changed here.")
+def asking(of: Subject) -> "tuple[Query, str]":
+    """Whose attention is shown: that of the class token, which gives the answer, else that of the marked patch."""
+    return ("cls", "the class token") if "cls" in of.special else (of.asked, "the marked patch")
 
 
-def of_layer(trace: "Trace", query: "Query", layer: int) -> "Shown":
-    """`layer` from 1."""
-    one = layers(trace)[layer - 1]
-    return layer_for_browser(one, None, query), attention_map(one, query, None).places
+def attended(trace: "Trace", query: "Query", layer: int) -> "Tensor":
+    """Where a query looks in a layer, from 1: the mean of its heads, (row, column)."""
+    return attention_map(layers(trace)[layer - 1], query, None).places
 
 
-def rolled(trace: "Trace", query: "Query") -> "Shown":
-    tokens = rolled_from(trace)
-    at = query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
-    one = rollout_masses(trace, at)
-    row = np.concatenate([np.array([one.special[name] for name in one.tokens.special]), one.grid.numpy().ravel()])
-    special = one.tokens.special
-    if isinstance(at, str):
-        where, names = 0, (one.query,)
-    else:
-        where, names = len(tokens.special) + at[0] * (tokens.grid or (1, 1))[1] + at[1], tokens.special
-    values = row.astype(np.float32)[None]
-    return Rows(values, one.tokens.grid, tokens.grid, np.array([where]), None, names, special, verb="draws"), one.grid
-
-
-def rolled_from(trace: "Trace") -> "Tokens":
-    """The tokens whose rows a rollout gives: those of the last layer that has a grid."""
+def rolled(trace: "Trace", query: "Query") -> "Tensor":
+    """Where a query looks through all layers, (row, column)."""
     every = layers(trace)
-    return next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
+    tokens = next((layer.query for layer in reversed(every) if layer.query.grid), every[-1].query)
+    at = query if isinstance(query, str) else cell_of(tokens, id_at(tokens, query) or 0) or "cls"
+    return rollout_masses(trace, at).grid
 
 
-def relevance(of: Subject, before: "Trace", after: "Trace") -> Blocks:
-    """Of the answer before the changes, in both."""
-    loaded = of.loaded
-    missing = why_not(before)
+def evidence(of: Subject, traces: "Sequence[Trace]") -> "tuple[str, Sequence[Tensor]]":
+    """The method, and where the evidence is for the answer to the first, in all."""
+    missing = why_not(traces[0])
     # Of a class, and from the trace alone: a changed model is not run again.
     usable = (name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
     name = next((each for each in usable if each not in missing), None)
     if name is None:
         raise NotApplicable(next(iter(missing.values())))
-    was, now = (explain(name, trace).heat for trace in (before, after))
-    target = loaded.label(loaded.head.target(before.logits))
-    moved, scale = (now - was).numpy(), replace(SHARES, unit="", equal=float(was.mean()))
-    tiles = (
-        Tile("Before", was.numpy(), scale=scale),
-        Tile("After", now.numpy(), scale=scale),
-        Tile("Difference", moved, scale=robust([moved], signed=True)),
-    )
-    yield Tiles(
-        f"{METHODS[name].title} for {target}: before and after on one scale, their difference on its own, red: more",
-        tiles,
-        f"Evidence for {target} before and after",
-        tile_px=300,
-    )
+    target = of.loaded.label(of.loaded.head.target(traces[0].logits))
+    return f"{METHODS[name].title} for {target}", [explain(name, trace).heat for trace in traces]
+
+
+def compared(
+    title: str, maps: "Sequence[Tensor]", names: Sequence[str], scale: Scale, now: int = -1, **picks: Any
+) -> Blocks:
+    """Maps on one scale, of which the first is that of nothing changed, and what that of `now` has more and less."""
+    before, *_ = maps
+    moved = (on_cells(maps[now], (before.shape[0], before.shape[1])) - before).float().numpy()
+    tiles = [Tile(name, each.float().numpy(), scale=scale) for name, each in zip(names, maps, strict=True)]
+    if maps[now] is not before:
+        own = robust([moved], scale.unit, signed=True)
+        tiles.append(Tile("more (red) and less (blue) than before", moved, scale=own))
+    yield Tiles(f"{title}, all on one scale", tuple(tiles), title, tile_px=150, **picks)

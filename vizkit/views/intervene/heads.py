@@ -1,4 +1,4 @@
-"""Heads: what every head does and what the answers lose without it, over many pictures."""
+"""Heads: what every head does and what the answers lose without it, over many images."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ class What:
 
 WHATS = {
     "lost": What("what the answer loses", "log p that the answer loses without the head", "nats"),
-    "flipped": What("answers flipped", "share of pictures whose answer becomes another"),
+    "flipped": What("answers flipped", "share of images whose answer becomes another"),
     "estimate": What("gradient's estimate", "the gradient's estimate |∂ log p / ∂ξ|", "nats"),
     "distance": What("how far it looks", "distance from a patch to what it attends to", "patches"),
     "entropy": What("how evenly it looks", "entropy of the weights, H / log N"),
@@ -87,7 +87,7 @@ WHATS = {
     "neighbours": What("neighbours", "weight of a patch on the 8 around it"),
     "row": What("same row", "weight of a patch on the others of its row"),
     "column": What("same column", "weight of a patch on the others of its column"),
-    "border": What("border", "weight of a patch on the border of the picture"),
+    "border": What("border", "weight of a patch on the border of the image"),
     "colour": What("same colour", "weight of a patch on the quarter nearest in colour", "× chance"),
     "class": What("class token", "weight of a patch on the class token"),
     "registers": What("registers", "weight of a patch on the registers"),
@@ -131,7 +131,7 @@ class Heads(View):
     without: str | None = choice(
         "In its place",
         kinds,
-        "What a head gives that is taken away: its mean over other pictures, or nothing.",
+        "What a head gives that is taken away: its mean over other images, or nothing.",
         words=WITHOUT,
         key="heads_without",
         when=lambda view: view.what in (None, *IMPORTANCE),
@@ -148,7 +148,7 @@ class Heads(View):
     head: str = choice(
         "Head",
         heads_of,
-        "The one whose pictures are shown, as layer.head.",
+        "The one whose images are shown, as layer.head.",
         default=LARGEST,
         key="head",
         inside=True,
@@ -158,8 +158,8 @@ class Heads(View):
     alone = True
     overlays = False
     how = How(
-        "A cell is a head; click it for the pictures where it matters most. Taken away, a head gives its mean over "
-        "other pictures, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
+        "A cell is a head; click it for the images where it matters most. Taken away, a head gives its mean over "
+        "other images, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
         "surer. A model without classes loses likeness: the cosine of each image's embedding with its own. The "
         "estimate needs one backward pass for all heads instead of one pass for each.",
         r"I_h = \mathbb{E}_x\left[\log p(x) - \log p(x; \xi_h = 0)\right], \quad "
@@ -192,12 +192,12 @@ class Heads(View):
         kind = self.kind(of) if what in IMPORTANCE else BEHAVIOURS
         kept = rows_of(of, kind)
         often = "each once" if kind == BEHAVIOURS else "once for every head"
-        words = f"{IMAGES} pictures of {data_for(of)} go through {of.name}, {often}"
+        words = f"{IMAGES} images of {data_for(of)} go through {of.name}, {often}"
         job = Job(OfModel(("heads", kind)), words, partial(measured, kept))
         done = kept.done
         if done < IMAGES and of.find(job.key) is None:
             yield Line(f"{words}.")
-        button = f"Go on after {done} pictures" if done else f"Measure on {IMAGES} pictures"
+        button = f"Go on after {done} images" if done else f"Measure on {IMAGES} images"
         yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if kept.done else (), button)
 
     def drawn(self, of: Subject, atlas: HeadAtlas) -> Blocks:
@@ -215,9 +215,9 @@ class Heads(View):
         )
         images = atlas.importance[kind].images if what in IMPORTANCE else atlas.images
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
-        few = Line(f"Mean of {images} test pictures of {atlas.data}. Click a head for its pictures.")
-        yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
+        few = Line(f"Mean of {images} test images of {atlas.data}. Click a head for its images.")
         yield Said(sentence(atlas, what, kind, values))
+        yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)
         columns = table(atlas)
         yield Folded(
@@ -235,7 +235,7 @@ class Heads(View):
         return max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
 
     def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Blocks:
-        """The pictures where a head matters most, with where it looks."""
+        """The images where a head matters most, with where it looks."""
         layer, head = atlas.names[index]
         yield Heading(f"Layer {layer + 1}, head {head + 1}")
         importance = atlas.importance.get(self.kind(of))
@@ -246,7 +246,7 @@ class Heads(View):
             for start in range(0, len(maps), 3):
                 yield Columns(tuple((Picture(rgb, label, label),) for rgb, label in maps[start : start + 3]))
             who = "the class token looks" if "cls" in of.special else "patches look on average"
-            yield Line(f"The test pictures whose answer loses the most without it: where {who} in this head.")
+            yield Line(f"The test images whose answer loses the most without it: where {who} in this head.")
         yield Link("Switch it off in Switches", Switches(f"heads:{layer + 1}.{head + 1}=0"))
 
     def pruning(self, of: Subject, atlas: HeadAtlas, kind: str) -> Blocks:
@@ -258,7 +258,7 @@ class Heads(View):
             yield Heading("How many heads can go")
             key = OfModel(("heads", kind, PRUNING, importance.images))
             work = partial(pruned, of, importance, kind)
-            words = f"{IMAGES} pictures go through with more and more heads taken away, in five orders"
+            words = f"{IMAGES} images go through with more and more heads taken away, in five orders"
             yield Later(of, (Job(key, words, work),), lambda found: self.curves(found[key]) if found else (), "Measure")
 
     def curves(self, result: Pruning) -> Blocks:
@@ -270,7 +270,7 @@ class Heads(View):
         can_go = {name: still(result.counts, band(result.own[name])[0], ENOUGH) for name in ORDERS}
         yield Said(of_pruning(result.heads, can_go, ENOUGH))
         yield Line(
-            f"{result.images} pictures on which no order was measured; at random: three orders, thin, and their mean."
+            f"{result.images} images on which no order was measured; at random: three orders, thin, and their mean."
         )
         columns = {"heads": [float(count) for count in result.counts]}
         for name in ORDERS:
@@ -292,7 +292,7 @@ def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) ->
 
 
 def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int) -> list[tuple[RGB, str]]:
-    """Pictures with the map of a head over each, and what they show."""
+    """Images with the map of a head over each, and what they show."""
     from vizkit.evaluation.inside.few_pictures import few_pictures
 
     pictures, found = few_pictures(of.loaded, data, IMAGES), []

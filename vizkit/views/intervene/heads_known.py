@@ -68,7 +68,7 @@ def data_for(of: Subject) -> str:
 
 
 def rows_of(of: Subject, kind: str) -> "Kept":
-    """What each does, or what is lost without each, over IMAGES pictures: rows that are there, and how to make them."""
+    """What each does, or what is lost without each, over IMAGES images: rows that are there, and how to make them."""
     from vizkit.evaluation.inside import heads
 
     given = of.opened, data_for(of), IMAGES
@@ -94,7 +94,7 @@ def measured_here(of: Subject) -> HeadAtlas:
 
 
 def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
-    """Makes what is missing; gives how many pictures there are."""
+    """Makes what is missing; gives how many images there are."""
     try:
         kept.fill(tell=lambda done, total, _: progress(done, total or done))
     except (EditError, RunError) as sentence:

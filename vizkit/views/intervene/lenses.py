@@ -141,16 +141,16 @@ class Lenses(Decision):
         head, number, compared = of.loaded.head, self.after(of), [target]
         rival = runner_up(head.values(of.seen.logits), target) if against is None and head.exclusive else against
         compared += [] if rival is None else [rival]
-        yield Line(in_words(of.loaded, of.seen.logits, target, against))
         added = "" if made is None else of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before)
         first = added if lens is None else read_off(of, lens, target)
         yield Said(first)
+        yield Answered(of.loaded)
+        yield Line(in_words(of.loaded, of.seen.logits, target, against))
         left = [by_layer(of, lens, made, compared, number), Said(added if first != added else "")]
         right = self.mapped(of, lens is not None, made, compared, number)
         yield side_by_side(left, right)
         for sentence in refused:
             yield Line(str(sentence))
-        yield Answered(of.loaded)
         if lens is not None:
             yield Line(f"The head was trained on {lens.read} alone; read off a patch it is no answer of the model.")
             yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")

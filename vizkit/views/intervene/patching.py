@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from vizkit.analysis.attribution.logit_lens import runner_up
-from vizkit.analysis.attribution.restored import best_layer, restored
+from vizkit.analysis.attribution.restored import restored
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted, erased
 from vizkit.analysis.remarks.interventions import of_patching
 from vizkit.datasets import samples
-from vizkit.figure.charts import curves, heat_map, paired_bars
-from vizkit.figure.patch_cells import layer_cells, restored_cells
-from vizkit.figure.scales import between, robust
+from vizkit.figure.charts import heat_map, paired_bars
+from vizkit.figure.overlay import under
+from vizkit.figure.patch_cells import restored_cells
+from vizkit.figure.scales import robust
 from vizkit.image import RGB, data_url, seen
 from vizkit.models import attention_places, pixels_of
 from vizkit.models.probes.interventions.patching import patch
@@ -47,7 +48,6 @@ ERASED, OTHER = "erased insect", "another picture"
 ROUGH, COARSE, FINE = 4, 8, 16  # rows of regions at most; rough ones take a second, and are seen until others are there
 WIDTHS = (3, 8, 6)
 SHOWN = 4  # classes of an opened run
-LITTLE = 0.02  # of the logit; where a region restores less after every block, no best one is written
 
 
 def kinds(of: Sequence[Subject]) -> list[str]:
@@ -63,10 +63,16 @@ class Patching(Decision):
     """Where the evidence is, and after which block: parts of the clean run are put into a corrupted one."""
 
     how_corrupted: str = choice(
-        "Corrupted by", kinds, "What takes the evidence away.", default="blur", key="patching_how", runs=True
+        "Corrupted by",
+        kinds,
+        "What takes the evidence away.",
+        words={OTHER: "another image"},
+        default="blur",
+        key="patching_how",
+        runs=True,
     )
     other: str | None = choice(
-        "Picture",
+        "Image",
         others,
         key="patching_other",
         listed=True,
@@ -95,7 +101,7 @@ class Patching(Decision):
 
     alone: ClassVar = True
     how: ClassVar = How(
-        "One region of the clean run's stream is put into the run on the corrupted picture after a block, and the "
+        "One region of the clean run's stream is put into the run on the corrupted image after a block, and the "
         "model goes on from there. Red regions bring the logit back: there, after that block, the evidence is. Click "
         "a region to see its run. A head is exchanged inside its block, at all tokens.",
         r"\frac{z(\text{corrupted, patched}) - z(\text{corrupted})}{z(\text{clean}) - z(\text{corrupted})}",
@@ -114,14 +120,13 @@ class Patching(Decision):
 
     def show(self, of: Subject) -> Iterator[Block]:
         self.asked(of)
-        most = FINE if self.fine else COARSE
         rgb = self.corrupted(of)
 
         def job(most: int) -> Job:
             key, work = ("patching", self.named(of), most), partial(measured, of, rgb, most)
             return Job(key, "Regions are put in, block by block", work, rough=most == ROUGH)
 
-        rough, exact = job(ROUGH), job(most)
+        rough, exact = job(ROUGH), job(FINE if self.fine else COARSE)
 
         def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
             best = found.get(exact.key, found.get(rough.key))
@@ -159,17 +164,17 @@ class Patching(Decision):
         best = int(regions.flatten(1).amax(1).argmax()) + 1
         block, scale = min(self.block or best, count), robust([regions.numpy()], "%", signed=True)
         cell = divmod(self.region - 1, columns) if 0 < self.region <= rows * columns else None
-        picture = seen(of.rgb, loaded.preprocessing)
+        picture = under(of.seen_rgb)
         over = data_url(picture), (picture.shape[0], picture.shape[1])
         clean, worse = (float(loaded.head.values(logits)[target]) for logits in (made.clean, made.corrupted))
-        taken = (
-            "which the corrupted picture is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
-        )
+        taken = "which the corrupted image is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
         chosen = "" if against is not None or rival is None else f", {taken}"
+        said = of_patching(loaded.label(target), clean, worse, regions, special, made.names, loaded.head)
+        yield Said(said)
+        yield Answered(loaded)
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")
         large = restored_cells(*over, regions[block - 1].numpy(), cell, scale)
         here = f"What each region restores after block {block}; click one to see its run"
-        latest = "After which block each region restores the most"
         every = tuple(Tile(f"block {at}", each.numpy(), scale=scale) for at, each in enumerate(regions, 1))
         first = (
             Heading(f"Restored after block {block}"),
@@ -184,29 +189,15 @@ class Patching(Decision):
             block,
             105,
         )
-        said = Said(of_patching(loaded.label(target), clean, worse, regions, special, made.names, loaded.head))
-        yield Columns((tuple(self.pictures(of, rgb, made)), first, (small, said)), WIDTHS)
-        error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
-        yield Answered(loaded)
-        yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
-        if cell is not None:
-            yield opened(of, made, block - 1, cell)
+        yield Columns((tuple(self.pictures(of, rgb, made)), first, (small,)), WIDTHS)
         heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]
-        where = (best_layer(regions) + 1).float()
-        where[regions.amax(0) < LITTLE] = float("nan")
-        lines = by_block(regions.flatten(1).amax(1).numpy(), special.numpy(), made.names)
         by_head = (
             Line(made.no_heads) if heads is None else Chart(head_map(heads), "What each head of each layer restores")
         )
-        after = Tile("", np.nan_to_num(where.numpy()), scale=between(0, count))
-        still = Tiles("", (after,), f"{latest}, from 1; 0: none", tile_px=400)
-        yield Columns(
-            (
-                (Chart(lines, "What the best region and the special tokens restore after each block"),),
-                (by_head,),
-                (Heading(latest), Chart(layer_cells(*over, where.numpy(), count), latest, still=(still,))),
-            )
-        )
+        run = () if cell is None else (opened(of, made, block - 1, cell),)
+        yield Columns(((by_head,), run))
+        error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
+        yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
         yield Numbers(partial(numbers, made, regions.numpy(), special.numpy(), heads))
 
 
@@ -237,13 +228,6 @@ def opened(of: Subject, made: "Patched", layer: int, cell: tuple[int, int]) -> C
     bars = {name: [float(each[index]) for index in listed] for name, each in values.items()}
     title = f"Row {row + 1}, column {column + 1} put in after block {layer + 1}"
     return Chart(paired_bars([loaded.label(index) for index in listed], bars, loaded.head.quantity, title), title)
-
-
-def by_block(best: np.ndarray, special: np.ndarray, names: Sequence[str]) -> "object":
-    steps = np.arange(1, len(best) + 1)
-    lines = {"best region": (steps, best)} | {f"[{name}]": (steps, special[:, at]) for at, name in enumerate(names)}
-    figure = curves(lines, "after block", "restored share", mode="lines+markers")
-    return figure.update_yaxes(tickformat=".0%")
 
 
 def head_map(heads: Sequence[np.ndarray]) -> "object":

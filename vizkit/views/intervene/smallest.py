@@ -56,7 +56,7 @@ class Smallest(View):
         "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
         "not there add nothing.",
         r"S_{k+1} = S_k \cup \Big\{\arg\max_{i} \big(z_c - \max_{j \ne c} z_j\big)(S_k \cup \{i\})\Big\}",
-        "that no smaller set exists: the search is greedy and takes nothing back. Nor is a grey picture with a few "
+        "that no smaller set exists: the search is greedy and takes nothing back. Nor is a grey image with a few "
         "patches one that the model was trained on.",
         "Carter et al. 2019; Goyal et al. 2019",
     )
@@ -96,16 +96,16 @@ class Smallest(View):
         what = f"probability of {name}" if head.probable else name
         curve = Chart(line, f"{begun(what)} by the number of {self.parts}")
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
-        yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
         yield Said(of_smallest(result, self.parts, name, head))
         yield Answered(of.loaded)
+        yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
         yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)
         yield Numbers(lambda: {"order": order, "probability": probability, "grid": grid})
 
     def picture(self, of: Subject, result: Search | None) -> Chart:
-        """The picture with its numbered patches, or the numbered heads."""
+        """The image with its numbered patches, or the numbered heads."""
         order, words = result.order if result else (), f"The {self.parts} in the order in which they were taken"
         if self.parts == "heads":
             return Chart(numbered_heads([layer.heads for layer in of.layers], order), words)

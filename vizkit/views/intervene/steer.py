@@ -12,14 +12,15 @@ from vizkit.analysis.remarks.interventions import of_steering
 from vizkit.datasets.insects import LABELS
 from vizkit.figure.charts import curves
 from vizkit.figure.palette import class_colours
+from vizkit.figure.scales import SHARES
 from vizkit.models import Edit, Keep, pixels_of
 from vizkit.models import trace as traced
 from vizkit.models.probes.interventions.steering import steered
 from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Job, Later, Line, Map, Numbers, Part, Said
+from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Part, Said
 from vizkit.views.controls import choice, layer, number
-from vizkit.views.intervene.changed import compared, of_layer
+from vizkit.views.intervene.changed import asking, attended, compared
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -37,7 +38,7 @@ RUNNER_UP = "the runner-up"
 
 
 def set_for(loaded: "Loaded") -> str:
-    """The set that comes with vizkit whose pictures say more to this model."""
+    """The set that comes with vizkit whose images say more to this model."""
     knows_digits = bool(loaded.labels) and all(label.isdecimal() for label in loaded.labels)
     return "digits" if knows_digits or loaded.preprocessing.channels == 1 else "insects"
 
@@ -60,7 +61,7 @@ class Steer(View):
     towards: str = choice(
         "Towards",
         classes,
-        f"A class of the training pictures from which its direction is taken; {RUNNER_UP}: the class that the model "
+        f"A class of the training images from which its direction is taken; {RUNNER_UP}: the class that the model "
         "finds second likeliest here.",
         default=RUNNER_UP,
         key="steer_class",
@@ -83,8 +84,8 @@ class Steer(View):
 
     alone: ClassVar = True
     how: ClassVar = How(
-        f"The direction of a class after a block is the mean stream of its pictures less that of all others, from "
-        f"{IMAGES} training pictures. λ = 1 adds it as it is to every token of this picture, λ < 0 takes it away. All "
+        f"The direction of a class after a block is the mean stream of its images less that of all others, from "
+        f"{IMAGES} training images. λ = 1 adds it as it is to every token of this image, λ < 0 takes it away. All "
         "λ are measured at once, so the slider runs no model.",
         r"x_l \leftarrow x_l + \lambda\,(\bar{x}_l^{\,c} - \bar{x}_l^{\,\text{others}})",
         "that the model uses this direction by itself: large λ lead to streams that it never met.",
@@ -109,52 +110,47 @@ class Steer(View):
     def show(self, of: Subject) -> Iterator[Block]:
         data, name, block = set_for(of.loaded), self.name(of), self.after(of)
         first = OfModel(("directions", data))
-        words = f"The directions of all classes, from {IMAGES} pictures of {data}"
+        words = f"The directions of all classes, from {IMAGES} images of {data}"
         directions = Job(first, words, partial(directions_of, of, data))
         key = (name, block)
         answers = Job(("steered", *key), f"Answers, towards {name}", partial(answered, of, first, name, block - 1))
         maps = Job(("steered maps", *key), f"Maps, towards {name}", partial(measured, of, first, name, block - 1))
 
         def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
-            yield from self.drawn(of, found.get(answers.key))
-            yield Part(partial(self.maps, of, found.get(maps.key)))
+            yield from self.drawn(of, found.get(answers.key), found.get(maps.key))
 
         yield Later(of, (directions, answers, maps), show)
 
-    def drawn(self, of: Subject, logits: "Tensor | None") -> Iterator[Block]:
+    def drawn(self, of: Subject, logits: "Tensor | None", traces: "tuple[Trace, ...] | None") -> Iterator[Block]:
         """Of λ = 0 alone until the others are there."""
-        loaded, block, name, known = of.loaded, self.after(of), self.name(of), logits is not None
+        loaded, block, name = of.loaded, self.after(of), self.name(of)
         every: Tensor = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
         every[FACTORS.index(0.0)] = of.seen.logits
         every = every if logits is None else logits
         values = loaded.head.values(every)[:, : loaded.outputs]
-        chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
-        labels = [loaded.label(at) for at in range(values.shape[1])]
-        yield Heading(f"The answers when the direction of {name} is added after block {block}")
-        yield chart
-        if not known:
+        if logits is None:
             (label, value), *_ = loaded.head.top(of.seen.logits)
             now = f"{loaded.label(label)}, {loaded.head.text(value)}"
             yield Line(f"As it is the model says {now}; the other λ are on their way.")
-            return
-        yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
+        else:
+            labels = [loaded.label(at) for at in range(values.shape[1])]
+            yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
+            yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": every.numpy()})
         yield Answered(loaded)
-        yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": every.numpy()})
+        title = f"The answers when the direction of {name} is added after block {block}"
+        chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
+        yield Columns(((Heading(title), chart), (Part(partial(self.maps, of, traces)),)), (3, 2))
 
     def maps(self, of: Subject, traces: "tuple[Trace, ...] | None") -> Iterator[Block]:
-        """The mean over heads of the last layer, before and after, under the one cursor; before alone until the others
-        are there."""
+        """The mean over heads of the last layer, before and after; before alone until the others are there."""
         if not of.layers:
             raise NotApplicable(f"{of.name} has no attention that could be drawn.")
-        if traces is None:
-            rows, _ = of_layer(of.seen, of.asked, len(of.layers))
-            map_ = Map(rows, of.asked, "Before, of", "attention", room=False)
-            yield Columns(((Heading("Before"), map_), (), ()))
-            return
-        pair = [traces[FACTORS.index(at)] for at in (0.0, self.factor)]
-        shown = partial(of_layer, query=of.asked, layer=len(layers(pair[0])))
-        yield Heading("Attention of the last layer, from the marked patch: one scale for both")
-        yield from compared(of, pair, shown, ("Before", f"λ = {self.factor:g}"), "attention")
+        factors = (0.0, self.factor) if traces else (0.0,)
+        pair = [traces[FACTORS.index(at)] if traces else of.seen for at in factors]
+        query, who = asking(of)
+        maps = [attended(each, query, len(layers(each))) for each in pair]
+        names = [f"λ = {at:g}" for at in factors]
+        yield from compared(f"Where {who} looks in the last layer", maps, names, SHARES)
 
 
 def directions_of(of: Subject, data: str, progress: Callable[[int, int], None]) -> Any:
@@ -168,7 +164,7 @@ def of_class(of: Subject, first: Hashable, name: str, block: int) -> "tuple[Dire
     directions, names = of.find(first)
     label = names.index(name)
     if (block, label) not in directions:
-        raise NotApplicable(f"None of the {IMAGES} pictures shows {name}, so it has no direction.")
+        raise NotApplicable(f"None of the {IMAGES} images shows {name}, so it has no direction.")
     return directions, label
 
 

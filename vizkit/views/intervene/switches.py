@@ -1,12 +1,13 @@
 """Switches: patches hidden, erased, exchanged, pasted, heads switched off, and the answer before and after."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
 from vizkit.analysis.remarks.interventions import of_answers
+from vizkit.figure.scales import SHARES
 from vizkit.image import RGB, data_url
 from vizkit.interventions import Changes, smallest
 from vizkit.interventions.switched import Switched, edits_from, followed, in_words, paint, painted, switched
@@ -27,15 +28,16 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import choice, layer, text
-from vizkit.views.intervene.answers import CLASSES, Row, answers, bars, beside
+from vizkit.views.intervene.answers import Row, answers, bars, beside
 from vizkit.views.intervene.changed import (
     Place,
+    asking,
+    attended,
     compared,
+    evidence,
     image_of,
-    of_layer,
     others,
     place,
-    relevance,
     rolled,
     trace_of,
 )
@@ -53,6 +55,7 @@ MAPS = {RELEVANCE: "Relevance", ROLLOUT: "Rollout", ATTENTION: "Attention of a l
 NONE = "none"
 TEMPERATURES = (0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 MOST_CHARACTERS = 100_000
+APART, MOST_TRIED = "|", 6  # between the changes of one try and of the next
 AT_ONCE = 10_000_000  # parameters; of larger models the head that costs most is looked for while the page waits
 HIDDEN, FRAME = (128, 132, 150), (245, 158, 11)
 
@@ -90,11 +93,20 @@ class Switches(View):
     source: str | None = choice("From", others, key="brush_from", listed=True, when=lambda view: view.brush == "Paste")
     map: str = choice("Map", maps, words=MAPS, default=RELEVANCE, key="before_after")
     layer: int | None = layer("Layer shown", key="layer", when=lambda view: view.map == ATTENTION)
+    tried: str = text(
+        "Tried",
+        "",
+        f"Changes that were tried before, apart by “{APART}”: their maps and answers stand beside those of now.",
+        longest=MOST_CHARACTERS,
+        key="tried",
+        inside=True,
+        runs=True,
+    )
 
     alone = True
     among = True
     how = How(
-        "Before and after are the same picture in the same model. A head that is off adds nothing to its layer; a "
+        "Before and after are the same image in the same model. A head that is off adds nothing to its layer; a "
         "hidden patch is seen by no token in any layer (a head that averages the patches still counts it); an erased, "
         "exchanged or pasted patch is seen, with other pixels. At a higher temperature a layer looks at everything "
         "more alike.",
@@ -115,7 +127,8 @@ class Switches(View):
             yield from self.drawn(of, at)
             return
         job = Job(COSTLIEST, "The head, or the patch, that costs the answer most", partial(_costliest, of, at))
-        yield Later(of, (job,), lambda found: self.drawn(of, at) if found else ())
+        waiting = replace(self, changes=NONE)
+        yield Later(of, (job,), lambda found: (self if found else waiting).drawn(of, at))
 
     def made(self, of: Subject, at: Place) -> Changes:
         if self.changes:
@@ -125,31 +138,49 @@ class Switches(View):
     def drawn(self, of: Subject, at: Place) -> Blocks:
         changes = self.made(of, at)
         before, after = trace_of(of, Changes()), trace_of(of, changes)
-        image, words = image_of(of, changes), in_words(changes, at.heads, at.special)
-        rows = answers(of, before, after)
-        yield Canvas(
+        image, rows = image_of(of, changes), answers(of, before, after)
+        canvas = Canvas(
             "vizkit_switches",
             self.sent(of, at, changes, image, rows),
             "Patches of the image. Arrow keys move, the space bar paints.",
-            {"switched": (self.told(at, changes), "changes")},
+            {"switched": (self.told(at, changes), ("changes", "tried"))},
             tuple(on_paper(of, at, changes, image, before, after)),
         )
-        yield Said(self.said(of, at, rows, words))
+        yield Said(self.said(of, at, rows, changes))
         yield Answered(of.loaded)
+        yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))
         yield Proof(after)
-        yield Part(lambda: self.mapped(of, before, after, image if changes.pixels else None))
         yield from beside(of, at, changes)
         yield Numbers(lambda: {"logits_before": before.logits.numpy(), "logits_after": after.logits.numpy()})
 
-    def said(self, of: Subject, at: Place, rows: "Sequence[Row]", words: str) -> str:
-        if not words:
-            heads = f" and {sum(at.heads)} heads" if at.heads else ""
-            return f"Nothing is changed: all {at.grid[0] * at.grid[1]} patches{heads} take part."
+    def asks(self, changes: Changes) -> bool:
+        """Where nothing was tried yet, the reader guesses first which part is away."""
+        return not self.changes and bool(changes)
+
+    def said(self, of: Subject, at: Place, rows: "Sequence[Row]", changes: Changes) -> str:
+        parts = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
+        if not changes:
+            return f"Nothing is changed: all {parts} take part."
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
-        remark = of_answers(names, before, after, words, of.loaded.head)
-        what = f"none of the {sum(at.heads)} heads" if at.heads else f"none of the {at.grid[0] * at.grid[1]} patches"
-        first = f" Taken away alone, {what} costs the answer more." if not self.changes else ""
-        return f"{first_said(remark)}{first}"
+        asks, costliest = self.asks(changes), of.find(COSTLIEST)
+        words = f"1 of {parts} off" if asks and at.heads else in_words(changes, at.heads, at.special)
+        remark = first_said(of_answers(names, before, after, words, of.loaded.head))
+        if asks:
+            return f"{remark} No other costs it more. Which one is it? Choose one, and see."
+        if costliest == changes.texts:
+            return f"{remark} Taken away alone, none of the {parts} costs the answer more."
+        if costliest and ";".join(costliest) in self.earlier():
+            most = followed(costliest, at.heads)
+            return f"{remark} With {in_words(most, at.heads, at.special)} it is at {self.left(of, trace_of(of, most))}."
+        return remark
+
+    def left(self, of: Subject, trace: "Trace") -> str:
+        """Of the answer to the unchanged image."""
+        head = of.loaded.head
+        return head.text(float(head.values(trace.logits)[head.target(of.seen.logits)]))
+
+    def earlier(self) -> list[str]:
+        return [each for each in self.tried.split(APART) if each]
 
     # ---- the canvas --------------------------------------------------------------------------------------------------
     def kind(self) -> Kind:
@@ -159,11 +190,12 @@ class Switches(View):
         now, head = switched(changes.model, at.heads, at.special), of.loaded.head
         tool = self.brush or tools([of])[0]
         stroke = tool in ("Erase", "Paste")
-        hot = dict(now.hot)
+        hot, asks = dict(now.hot), self.asks(changes)
         return {
+            "asks": asks,
             "changes": ";".join(changes.texts) or NONE,
             "of": f"{of.loaded.source} {tool}",
-            "seen": data_url(image),
+            "seen": data_url(image_of(of, Changes()) if asks else image),
             "ratio": image.shape[0] / image.shape[1],
             "grid": at.grid,
             "heads": at.heads,
@@ -180,8 +212,9 @@ class Switches(View):
     def pasted(self, of: Subject) -> str:
         return (self.source or next(iter(others([of])), "")) if self.brush == "Paste" else ""
 
-    def told(self, at: Place, changes: Changes) -> Rule[str]:
-        """What is switched or painted, as the changes that follow; or changes that were made before."""
+    def told(self, at: Place, changes: Changes) -> Rule[tuple[str, str]]:
+        """What is switched or painted, as the changes that follow, or changes that were made before; and with them all
+        that was tried."""
         count = at.grid[0] * at.grid[1]
         cells, depth = several(below(count), count), len(at.heads)
         names = {f"{layer}.{head}": (layer, head) for layer, many in enumerate(at.heads) for head in range(many)}
@@ -195,13 +228,22 @@ class Switches(View):
             painted=cells,
         )
 
-        def read(told: object) -> str:
+        start = Changes() if self.asks(changes) else changes
+
+        def read(told: object) -> tuple[str, str]:
             heard = rule(told)
+            if heard["back"] == NONE:
+                return NONE, ""
+            made = following(heard)
+            tried = dict.fromkeys([*self.earlier(), ";".join(changes.texts), made])
+            return made, APART.join([each for each in tried if each not in ("", NONE)][-MOST_TRIED:])
+
+        def following(heard: dict[str, Any]) -> str:
             if heard["back"] is not None:
                 return ";".join(followed(heard["back"].split(";"), at.heads).texts) or NONE
             if heard["tool"] == "Exchange" and len(heard["painted"]) not in (0, 2):
                 raise RefusedError
-            was, pixels = switched(changes.model, at.heads, at.special), changes.pixels
+            was, pixels = switched(start.model, at.heads, at.special), start.pixels
             if heard["tool"] != "Hide":
                 pixels = self.stroke(pixels, at, heard["tool"], heard["painted"])
             off = tuple(sorted(names[name] for name in heard["off"]))
@@ -221,18 +263,32 @@ class Switches(View):
         return paint(pixels, self.kind(), at.grid, image, cells)
 
     # ---- the maps ----------------------------------------------------------------------------------------------------
-    def mapped(self, of: Subject, before: "Trace", after: "Trace", image: RGB | None) -> Blocks:
-        if self.map == RELEVANCE or not layers(before):
-            yield from relevance(of, before, after)
-            return
-        count = len(layers(after))
-        number = min(self.layer or count, count)
-        if self.map == ATTENTION:
-            name, shown = f"Attention of layer {number}", partial(of_layer, query=of.asked, layer=number)
+    def tries(self, of: Subject, at: Place, changes: Changes) -> Blocks:
+        """Of the model as it is, and of everything that was tried; a click goes back to it."""
+        known = [Changes(), *(followed(each.split(";"), at.heads) for each in self.earlier()), changes]
+        tries = list({each.texts: each for each in known}.values())
+        texts, now = [";".join(each.texts) or NONE for each in tries], ";".join(changes.texts) or NONE
+        traces = [trace_of(of, each) for each in tries]
+        names = [in_words(each, at.heads, at.special) or "nothing changed" for each in tries]
+        names = ["1 head off" if self.asks(changes) and at.heads and name != names[0] else name for name in names]
+        if self.map == RELEVANCE or not at.heads:
+            title, shown = evidence(of, traces)
+            scale = replace(SHARES, unit="", equal=float(shown[0].mean()))
         else:
-            name, shown = "Rollout through all layers", partial(rolled, query=of.asked)
-        yield Heading(f"{name}, from the marked patch: one scale for both")
-        yield from compared(of, (before, after), shown, ("Before", "After"), self.map, image)
+            (query, who), number = asking(of), min(self.layer or len(at.heads), len(at.heads))
+            where = "through all layers" if self.map == ROLLOUT else f"in layer {number}"
+            title, scale = f"Where {who} looks {where}", SHARES
+            shown = [rolled(each, query) if self.map == ROLLOUT else attended(each, query, number) for each in traces]
+        yield from compared(
+            title,
+            shown,
+            [f"{name}: {self.left(of, trace)}" for name, trace in zip(names, traces, strict=True)],
+            scale,
+            texts.index(now),
+            picks=("changes", "tried"),
+            values=tuple((text, APART.join(texts[1:])) for text in (*texts, now)),
+            chosen=(now, APART.join(texts[1:])),
+        )
 
 
 # ---- where it opens --------------------------------------------------------------------------------------------------
@@ -250,7 +306,7 @@ def _costliest(of: Subject, at: Place, progress: Any = lambda done, total: None)
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
 def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trace", after: "Trace") -> Blocks:
-    """The picture as it is painted, the heads that are off, and the answers."""
+    """The image as it is painted, the heads that are off, and the answers."""
     now = switched(changes.model, at.heads, at.special)
     drawn = image.copy()
     for cell in now.cells:
@@ -259,8 +315,8 @@ def on_paper(of: Subject, at: Place, changes: Changes, image: RGB, before: "Trac
     drawn = drawn.repeat(zoom, 0).repeat(zoom, 1)
     for cell in edited(at, changes):
         framed(drawn[box_of(drawn.shape[:2], at.grid, cell)])
-    picture = (Heading("Picture"), Picture(drawn, "The picture as it is changed"))
-    yield Columns((picture, (Heading("Answers"), bars(of, before, after, CLASSES))))
+    picture = (Heading("Image"), Picture(drawn, "The image as it is changed"))
+    yield Columns((picture, (Heading("Answers"), bars(of, before, after))))
 
 
 def edited(at: Place, changes: Changes) -> tuple[int, ...]:

@@ -31,8 +31,8 @@ class DecidingParts(View):
     together = True
     overlays = False
     how = How(
-        "The classes of the drawn insects differ in a few parts alone. These are painted over with the picture's mean "
-        "colour, and in a second picture as many other pixels of the same insect, in one piece. A model that looks at "
+        "The classes of the drawn insects differ in a few parts alone. These are painted over with the image's mean "
+        "colour, and in a second image as many other pixels of the same insect, in one piece. A model that looks at "
         "what decides loses more by the first. Both are measured on the same drawings, so what counts is the mean of "
         "the differences, drawing by drawing: it can be sure where the intervals of the two bars overlap.",
         r"\Delta = \big(z_c(x) - z_c(x \setminus D)\big) - \big(z_c(x) - z_c(x \setminus O)\big), \quad |D| = |O|",

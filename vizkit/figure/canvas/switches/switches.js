@@ -7,13 +7,14 @@ const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase:
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), find = name => root.querySelector(name)
-  const canvas = find('canvas'), heads = find('.heads'), answers = find('.answers'), said = find('.said'), undo = find('.undo'), reset = find('.reset')
+  const canvas = find('canvas'), heads = find('.heads'), answers = find('.answers'), said = find('.said'), undo = find('.undo'), reset = find('.reset'), reveal = find('.show')
+  const asks = data.asks && !data.alone                  // what is away is to be guessed, and hidden until then
   const state = STORE.get(parentElement) || { told: 0 }
   STORE.set(parentElement, state)
   if (isNews(state, 'of', data.of)) state.past = []      // changes of another model
   // What a run that began before the latest switch sends is no news.
-  if (isNews(state, 'switched', [data.of, data.changes, data.hidden, data.off, data.hot, data.painted])) {
-    Object.assign(state, { hidden: new Set(data.hidden), off: new Set(data.off), hot: [...data.hot], painted: new Set(data.painted) })
+  if (isNews(state, 'switched', [data.of, data.changes, asks, data.hidden, data.off, data.hot, data.painted])) {
+    Object.assign(state, { hidden: new Set(data.hidden), off: new Set(asks ? [] : data.off), hot: [...data.hot], painted: new Set(data.painted) })
   }
   if (state.url !== data.seen) {
     state.url = data.seen; state.picture = new Image()
@@ -45,7 +46,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.strokeStyle = 'rgb(20 22 40 / .7)'; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x, y + b); pen.lineTo(x + a, y); pen.stroke()
     }
     pen.strokeStyle = INK; pen.lineWidth = 1.5
-    for (const cell of data.edited) pen.strokeRect(cell % columns * a + 1, Math.floor(cell / columns) * b + 1, a - 2, b - 2)
+    for (const cell of asks ? [] : data.edited) pen.strokeRect(cell % columns * a + 1, Math.floor(cell / columns) * b + 1, a - 2, b - 2)
     const known = new Set(data.painted)
     for (const cell of state.painted) {
       if (known.has(cell)) continue
@@ -114,6 +115,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
     if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
+  reveal.disabled = !asks; reveal.onclick = () => tell(data.changes)
   undo.disabled = !state.past.length || data.alone; reset.disabled = data.changes === NONE || data.alone
   undo.onclick = () => send(state.past.pop())
   reset.onclick = () => tell(NONE)
