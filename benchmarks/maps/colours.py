@@ -25,7 +25,6 @@ VIEWS = (
     "token-norms",
     "position-similarity",
     "flow",
-    "lenses",
     "window-attention",
 )
 PHOTOGRAPHS = 5

@@ -131,7 +131,7 @@ def test_uploads_come_back_though_their_widget_was_gone():
 def test_the_shape_of_a_picture_that_is_not_read_does_not_matter():
     """A Swin made for the whole of a picture has the tables of its shape."""
     wide, square = (
-        opened("intervene", intervene_view="Similarity", models=SWIN, input="whole image", image=name)
+        opened("compare", compare_view="Similarity", models=SWIN, input="whole image", image=name)
         for name in ("flower", "digit 3")
     )
     fine(wide)
