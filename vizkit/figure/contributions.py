@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.charts import heat_map, laid_out, literal
-from vizkit.figure.palette import CLASSES, DARK, OTHERS
+from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,7 +60,9 @@ def appearing(
     order = sorted(names, key=lambda name: (name == "biases", int(name) if name.isdecimal() else 0))
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=order, anchor=f"y{len(rows)}")
     if marked is not None:
-        edge = {"xref": "x", "x0": str(marked), "x1": str(marked), "yref": "paper", "y0": 0, "y1": 1}
+        # By its place, as plotly takes a name that is a number for one; a layer that has no place is among the first.
+        place = order.index(str(marked)) if str(marked) in order else 0
+        edge = {"xref": "x", "x0": place, "x1": place, "yref": "paper", "y0": 0, "y1": 1}
         figure.add_shape(type="line", line={"color": OTHERS, "width": 1.5, "dash": "dot"}, **edge)
     return figure
 
@@ -90,7 +92,7 @@ def contributions(
         y=so_far,
         name="sum so far",
         mode="lines+markers",
-        line={"color": DARK, "width": 1.5, "dash": "dot"},
+        line={"color": OTHERS, "width": 1.5, "dash": "dot"},
         marker={"size": 5},
         hovertemplate=HOVER,
     )

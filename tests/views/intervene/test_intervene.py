@@ -155,6 +155,8 @@ def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage_and_its_head_r
     (so_far,) = [trace for trace in figure.data if trace.name == "sum so far"]
     assert list(so_far.x[:2]) == ["up to 2", "3"]
     assert list(figure.layout.xaxis.categoryarray) == list(so_far.x)
+    marked = [chart(shown(Lenses(layer=at), subject("digits_swin")), "MLP and head").layout.shapes[0] for at in (1, 4)]
+    assert [so_far.x[line.x0] for line in marked] == ["up to 2", "4"]
     assert "change their length from stage to stage" in said(blocks)
     assert any("carry from each patch" in block.alt for block in blocks if isinstance(block, Chart))
 

@@ -125,7 +125,9 @@ def compared(
     before, *_ = maps
     moved = (on_cells(maps[now], (before.shape[0], before.shape[1])) - before).float().numpy()
     tiles = [Tile(name, each.float().numpy(), scale=scale) for name, each in zip(names, maps, strict=True)]
+    words = f"{title}, all on one scale"
     if maps[now] is not before:
         own = robust([moved], scale.unit, signed=True)
         tiles.append(Tile("more (red) and less (blue) than before", moved, scale=own))
-    yield Tiles(f"{title}, all on one scale", tuple(tiles), title, tile_px=150, **picks)
+        words += ", the difference on its own"
+    yield Tiles(words, tuple(tiles), title, tile_px=150, **picks)

@@ -197,7 +197,8 @@ class Heads(View):
         done = kept.done
         if done < IMAGES and of.find(job.key) is None:
             yield Line(f"{words}.")
-        button = f"Go on after {done} images" if done else f"Measure on {IMAGES} images"
+        asked = f"Go on after {done} images" if done else f"Measure on {IMAGES} images"
+        button = "" if kind == BEHAVIOURS else asked  # one pass for each image begins by itself
         yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if kept.done else (), button)
 
     def drawn(self, of: Subject, atlas: HeadAtlas) -> Blocks:
