@@ -1,7 +1,7 @@
 """When an answer appears: what the head says after every layer, what each layer adds to it, and what each head."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -42,7 +42,7 @@ def appearing(
     upper = laid_out(lines, "layer", quantity).update_yaxes(tickformat=form or None)
     if form:
         upper.update_yaxes(range=[-0.03, 1.03])
-    rows = [*([upper] if lines else []), *added]
+    rows: list[Any] = [*([upper] if lines else []), *added]
     heights = [each.layout.height if each.data[0].type == "heatmap" else ROW_PX for each in rows]
     inside = 1 - GAP * (len(rows) - 1)
     figure, top = laid_out([], "layer", "", height=sum(heights) + MARGIN_PX, barmode="relative"), 1.0
@@ -81,6 +81,7 @@ def contributions(
 
     layers = [str(number) for number in range(before + 1, before + len(mlp) + 1)]
     entering = f"up to {before}" if before else "embedding"
+    names = [entering, *layers, "biases"]
     so_far = first + np.concatenate([[0.0], np.cumsum(attention + mlp), [float(np.sum(attention + mlp)) + last]])
     bars = (
         ("attention", layers, attention, CLASSES[0]),
@@ -88,7 +89,7 @@ def contributions(
         ("the rest", [entering, "biases"], [first, last], OTHERS),
     )
     sum_so_far = go.Scatter(
-        x=[entering, *layers, "biases"],
+        x=names,
         y=so_far,
         name="sum so far",
         mode="lines+markers",
@@ -98,7 +99,7 @@ def contributions(
     )
     drawn = [go.Bar(x=x, y=y, name=name, marker_color=colour, hovertemplate=HOVER) for name, x, y, colour in bars]
     figure = laid_out([*drawn, sum_so_far], "layer", f"added to the {number}", barmode="relative")
-    return figure.update_xaxes(type="category", categoryorder="array", categoryarray=[*sum_so_far.x])
+    return figure.update_xaxes(type="category", categoryorder="array", categoryarray=names)
 
 
 def heads_added(heads: Float[np.ndarray, "layer head"], before: int = 0, number: str = "logit") -> "go.Figure":
