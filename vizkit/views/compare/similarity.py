@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.figure.charts import heat_map
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said
 from vizkit.views.controls import choice
 from vizkit.views.distillation.labelled import subject_called
 from vizkit.views.measured_with import EXPERIMENTS, others
@@ -104,11 +104,9 @@ class LayerSimilarity(View):
     def drawn(self, of: Subject, alike: Alike) -> Blocks:
         name = called(of)
         other = name if self.other == ITSELF else self.other
-        yield Heading(f"How alike two layers represent images: {name} and {ITSELF if name == other else other}")
-        chart = Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
-        said = Said(of_alignment(alike.values, name, "" if name == other else other))
-        few = Line(f"{alike.images} test images of {alike.data}. Hover a cell for the names of its blocks.")
-        yield Columns(((chart,), (said, few)), (3, 2))
+        yield Said(of_alignment(alike.values, name, "" if name == other else other))
+        yield Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
+        yield Line(f"{alike.images} test images of {alike.data}. Hover a cell for the names of its blocks.")
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
         yield Numbers(lambda: {"cka": alike.values, **names})
 
