@@ -19,7 +19,7 @@ from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
-from vizkit.figure.scales import between, robust
+from vizkit.figure.scales import SHARES, between, robust
 from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.training.learning_curves import Curve
 from vizkit.models.sequences.generating import Hypothesis
@@ -55,7 +55,7 @@ EXAMPLES = {
         )
     ],
     "patch_cells.restored_cells": [given("data:,", (6, 6), GRID, (1, 1), robust([GRID], signed=True))],
-    "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), 3)],
+    "patch_cells.layer_cells": [given("data:,", (6, 6), np.where(GRID > 0, 2.0, np.nan), between(0, 3))],
     "patch_cells.numbered_cells": [given("data:,", (6, 6), (3, 3), (4, 0), kept) for kept in (False, True)],
     "patch_cells.share_cells": [given("data:,", (6, 6), X / 4 + GRID * 0, "a", between(0, 1, "%"))],
     "convolution.sharing.sharing": [
@@ -65,7 +65,7 @@ EXAMPLES = {
     "detection.cost_matrix.cost_matrix": [given(GRID, NAMES, [(0, 1)], [(1, 1)])],
     "detection.query_habits.habits": [given([GRID[:, :2]] * 5, [X / 8] * 5, 1)],
     "detection.query_habits.sizes": [given(RNG.uniform(size=(3, 4)), np.array([0, 2, 2]), NAMES)],
-    "distillation.class_matrix.class_matrix": [given(NAMES, GRID, 1.0, "row", "column", "value")],
+    "distillation.class_matrix.class_matrix": [given(NAMES, np.abs(GRID), "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
     "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],
     "evaluation.accuracy_cost.accuracy_cost": [
@@ -95,7 +95,8 @@ EXAMPLES = {
     "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, "title")],
     "swin.power_laws.power_laws": [given({"a": (X, X, 1.0)}, "x", "y")],
     "swin.window_map.window_map": [
-        given(GRID, "title", hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1), signed=True)
+        given(values, "title", scale, hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1))
+        for values, scale in ((GRID, between(-1, 1, signed=True)), (np.abs(GRID), SHARES))
     ],
     "training.learning_curves.learning_curves": [
         given([Curve("a", LIST, LIST, [0, 1, 2], [4, 5, 6]), Curve("b", LIST, LIST)], "y")

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
-from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS, ramp
+from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS
 from vizkit.figure.scales import Scale
 from vizkit.percent import in_percent
 
@@ -113,18 +113,15 @@ def restored_cells(
 
 
 def layer_cells(
-    seen: str, size_hw: tuple[int, int], layers: Float[np.ndarray, "row column"], count: int
+    seen: str, size_hw: tuple[int, int], layers: Float[np.ndarray, "row column"], scale: Scale
 ) -> "go.Figure":
-    """After which block, from 1 to `count`, something holds of each region; NaN: after none."""
+    """After which block, from 1, something holds of each region; NaN: after none."""
     import plotly.graph_objects as go
 
-    bar = lying("block", "d") | {"tickvals": [1, count]}
     heat = go.Heatmap(
         z=layers,
-        zmin=1,
-        zmax=count,
-        colorscale=ramp(),
-        colorbar=bar,
+        **colour_axis(scale),
+        colorbar=lying("block", "d"),
         opacity=OPACITY,
         xgap=1,
         ygap=1,

@@ -198,13 +198,14 @@ class Patching(Decision):
         by_head = (
             Line(made.no_heads) if heads is None else Chart(head_map(heads), "What each head of each layer restores")
         )
-        after = Tile("", np.nan_to_num(where.numpy()), scale=between(0, count))
+        blocks = between(0, count)
+        after = Tile("", np.nan_to_num(where.numpy()), scale=blocks)
         still = Tiles("", (after,), f"{latest}, from 1; 0: none", tile_px=400)
         yield Columns(
             (
                 (Chart(lines, "What the best region and the special tokens restore after each block"),),
                 (by_head,),
-                (Heading(latest), Chart(layer_cells(*over, where.numpy(), count), latest, still=(still,))),
+                (Heading(latest), Chart(layer_cells(*over, where.numpy(), blocks), latest, still=(still,))),
             )
         )
         yield Numbers(partial(numbers, made, regions.numpy(), special.numpy(), heads))
