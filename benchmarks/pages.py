@@ -48,6 +48,7 @@ STEP = """([nav, canvas, step]) => new Promise(done => {
   const look = () => canvas.dataset.at === String(step) ? done(performance.now() - begun) : requestAnimationFrame(look)
   requestAnimationFrame(look)
 })"""
+HEADS = "[data-testid='stMain'] canvas[aria-label*='all layers and heads']"
 ANY_CANVAS = "[data-testid='stMain'] canvas[role='application']"
 
 
@@ -72,6 +73,7 @@ def run() -> None:
                 print(f"reload → picture        {drawn(page, CANVAS, again):6.1f} s")
                 page.wait_for_timeout(3000)
                 report("click → picture", [click(page, n) for n in range(7)])
+                photograph(page, address)
                 first_minute(page, address, Path(folder))
                 switches(page, address)
                 four_models(page, address)
@@ -146,6 +148,19 @@ def four_models(page, address: str) -> None:
     report("click → picture, four models", [click(page, n) for n in range(7)])
 
 
+def photograph(page, address: str) -> None:
+    """A click on a patch, and on a head of the grid beside it, until the large picture is another, of the photographs'
+    model: on the first page, on Explore's attention, and on Attention."""
+    for path in ("", "explore?image=china&shows=attention", "attention?image=china"):
+        page.goto(f"{address}/{path}")
+        page.locator(HEADS).first.wait_for(timeout=120_000)
+        still(page)
+        name = path.partition("?")[0] or "first page"
+        report(f"{name}: click on a patch → picture", [click(page, n, ANY_CANVAS) for n in range(7)])
+        heads = [click(page, n, ANY_CANVAS, HEADS) for n in range(7)]
+        report(f"{name}: click on a head → picture", heads)
+
+
 def anatomy(page, address: str, model: str) -> None:
     """Sliders that the server answers: no model runs for the first, one layer is taken apart for the second. Those that
     the browser turns are in `played`."""
@@ -185,9 +200,10 @@ def slider(page, key: str, widget: str, canvas: str) -> float:
     return elapsed
 
 
-def click(page, n: int, which: str = CANVAS) -> float:
+def click(page, n: int, which: str = CANVAS, where: str = "") -> float:
+    """`which`: whose picture changes. `where`: another canvas, which is clicked."""
     canvas = page.locator(which).first
-    box = canvas.bounding_box()
+    box = page.locator(where or which).first.bounding_box()
     page.mouse.move(5, 5)
     page.wait_for_timeout(100)
     waiting = canvas.evaluate_handle(UNTIL_CHANGED)

@@ -390,6 +390,22 @@ def test_import_is_light(module):
     assert heavy_after(f"import {module}") == "[]"
 
 
+def test_the_first_picture_is_drawn_before_torch_is_there(tmp_path, monkeypatch):
+    """The whole page up to the recording, as the bare address asks for it, and from whatever folder it is started."""
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+    page = f"""
+import os
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from vizkit.ui.pages.explore import first
+first.show = st.stop
+os.chdir({str(tmp_path)!r})
+test = AppTest.from_file({str(ROOT / "app.py")!r}, default_timeout=300).run()
+assert not test.exception and test.title[0].value == "Explore"
+"""
+    assert heavy_after(f"exec({page!r})") == "[]"
+
+
 @pytest.mark.product(first=0)
 def test_lightness_test_can_fail():
     assert heavy_after("import vizkit.traces") == "['torch']"

@@ -147,6 +147,45 @@ def unmoved(of: Subject, source: str = "") -> float:
     return float(torch.cosine_similarity(still.flatten(), then.flatten(), 0))
 
 
+def used_side(of: Subject) -> int:
+    """Of the cell at 0.4 of both sides, as it leaves the last stage: the smallest odd square of pixels around the
+    middle of its field in which the gradient sums to 68 %. Cell i, 16 pixels from the next, looks at pixel 16 i."""
+    model: Any = of.open().model
+    pixels = of.pixels.clone().requires_grad_()
+    with torch.enable_grad():
+        maps = model.stages(model.stem(pixels))
+        row, column = (int(0.4 * side) for side in maps.shape[-2:])
+        (slope,) = torch.autograd.grad(maps[0, :, row, column].sum(), pixels)
+    effect, y, x = slope[0].abs().sum(0), 16 * row, 16 * column
+    halves = range(max(effect.shape))
+    held = [effect[max(0, y - h) : y + h + 1, max(0, x - h) : x + h + 1].sum() / effect.sum() for h in halves]
+    return 2 * next(half for half in halves if held[half] >= 0.68) + 1
+
+
+def vanished(of: Subject) -> float:
+    """Powers of ten between the gradients of the first and the last of as many layers as follow one another in the
+    network (a shortcut beside them adds none), all of 64 × 64 with sigmoids, propagated backwards by hand."""
+    kinds = torch.nn.Conv2d | torch.nn.MaxPool2d
+    depth = sum(
+        isinstance(layer, kinds) and "downsample" not in name and "head" not in name
+        for name, layer in of.open().model.named_modules()
+    )
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(64, 64, generator=generator, dtype=torch.float64) / 8 for _ in range(depth)]
+    head = torch.randn(10, 64, generator=generator, dtype=torch.float64) / 8
+    states = [torch.randn(32, 64, generator=generator, dtype=torch.float64)]
+    for weight in weights:
+        states.append(1 / (1 + (-states[-1] @ weight.T).exp()))
+    labels = torch.randint(10, (32,), generator=generator)
+    back = ((states[-1] @ head.T).softmax(-1) - torch.eye(10, dtype=torch.float64)[labels]) / 32 @ head
+    norms = []
+    for weight, before, after in zip(weights[::-1], states[-2::-1], states[:0:-1], strict=True):
+        back = back * after * (1 - after)
+        norms.append(float((back.T @ before).norm()))
+        back = back @ weight
+    return math.log10(norms[0] / norms[-1])
+
+
 CELLS = SIDE * SIDE
 ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
     (SWIN, 1): lambda of: CELLS**2,
@@ -178,9 +217,11 @@ ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
     (CNN, 2): lambda of: math.prod(of.open().model.forward_features(of.pixels).shape[-2:]),  # pyright: ignore
     (CNN, 3): lambda of: fields(of)[0],
     (CNN, 4): first_wide,
+    (CNN, 5): used_side,
     (CNN, 6): grad_cam,
     (CNN, 7): lambda of: [(less := unmoved(of) > unmoved(of, "bundled:insects_vit")), not less],
     (CNN, 8): lambda of: sum(weight.numel() for weight in of.open().model.parameters()),
+    (CNN, 9): vanished,
 }
 
 

@@ -6,9 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, ramp
-from vizkit.figure.scales import Scale, between, robust
+from vizkit.figure.scales import LINEAR, Scale, between, robust
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -85,6 +86,17 @@ def colour_axis(scale: Scale, ceiling: float = 1.0, floor: float = 1.0) -> dict[
     return ends | {"colorbar_tickvals": marks, "colorbar_ticktext": [text for _, text in scale.ticks]}
 
 
+def cells(values: Float[np.ndarray, "row column"], scale: Scale) -> dict[str, Any]:
+    """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
+    and the values themselves stand beside them."""
+    if scale.kind == LINEAR:
+        return colour_axis(scale) | {"z": values}
+    scale = scale.of(values[np.isfinite(values)])
+    marks = {"colorbar_tickvals": [at for at, _ in scale.ticks], "colorbar_ticktext": [text for _, text in scale.ticks]}
+    drawn = {"z": scale.positions(values), "zmin": 0, "zmax": 1, "colorscale": ramp(scale.palette)}
+    return drawn | marks | {"customdata": values, "meta": {"equal": scale.equal}}
+
+
 def squared(figure: "go.Figure") -> "go.Figure":
     """Cells as high as they are wide."""
     axis = {"constrain": "domain", "showgrid": False, "zeroline": False}
@@ -103,6 +115,7 @@ def heat_map(
     digits: int | None = None,
     height: int = HEIGHT,
     limit: float | None = None,
+    scale: Scale | None = None,
     square: bool = True,
     quantity: str = "",
     bar: bool = True,
@@ -110,15 +123,17 @@ def heat_map(
 ) -> "go.Figure":
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
     beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
-    the colours are. `first`: the number of the first row and column, where they have no names."""
+    the colours are. `first`: the number of the first row and column, where they have no names. `scale`: another than
+    that of all these values, or up to `limit`."""
     import plotly.graph_objects as go
 
-    scale = between(-limit if signed else 0.0, limit, signed=signed) if limit else robust([values], signed=signed)
+    known = between(-limit if signed else 0.0, limit, signed=signed) if limit else None
+    scale = scale or known or robust([values], signed=signed)
     text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
     words = " · ".join(filter(None, (quantity, scale.said)))
     named = {"title": {"text": words, "side": "right"}} if words else {}
-    shown = colour_axis(scale) | text
-    heat = go.Heatmap(z=values, x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **shown)
+    shown = cells(values, scale) | text
+    heat = go.Heatmap(x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **shown)
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
+ALIKE = "alike patches"
+"""What Explore shows of the bare address, which is asked before its own module, and torch, are there."""
 
 VIEWS = {
     each.name: each
@@ -44,9 +46,7 @@ VIEWS = {
             "explore:Explore",
             answers=True,
             formerly=(
-                Former(
-                    "Compare in depth", "patches", "similarity-in-depth", {"block": "layer"}, {"shows": "alike patches"}
-                ),
+                Former("Compare in depth", "patches", "similarity-in-depth", {"block": "layer"}, {"shows": ALIKE}),
             ),
             name="explore",
             page="explore",

@@ -13,7 +13,7 @@ from vizkit.figure.scales import of_shares
 from vizkit.geometry import along, in_shares, name_of
 from vizkit.heads import LIKENESS
 from vizkit.traces import NotApplicable
-from vizkit.views import alike
+from vizkit.views import ALIKE, alike
 from vizkit.views.all_heads import heads_of, whose
 from vizkit.views.blocks import (
     Answered,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from vizkit.traces import Attention, Features, Trace
 
 TOUR_GRID, TOUR_STEPS = (56, 56), 16
-ALIKE = "alike patches"
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
 
 

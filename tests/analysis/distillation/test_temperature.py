@@ -24,6 +24,7 @@ from vizkit.figure import palette
 from vizkit.figure.class_bars import FLOOR, Axis, ClassBars, distinct, reach
 from vizkit.figure.distillation.class_matrix import class_matrix
 from vizkit.figure.distillation.lines_at import Line, decades, lines_at
+from vizkit.figure.scales import LEAST_TIMES, MOST_TIMES
 from vizkit.traces import NotApplicable
 from vizkit.views.distillation import typed_logits
 
@@ -259,9 +260,11 @@ def test_dots_lie_on_their_lines():
 
 def test_a_matrix_of_classes_leaves_nan_empty():
     values = np.array([[np.nan, 1.5], [0.5, np.nan]])
-    (heat,) = class_matrix(["a", "b"], values, 2.0, "shows", "may be", "share").data
-    np.testing.assert_array_equal(heat.z, values)
-    assert (list(heat.x), list(heat.y), heat.zmin, heat.zmax) == (["a", "b"], ["a", "b"], 0, 2.0)
+    (heat,) = class_matrix(["a", "b"], values, "shows", "may be", "share").data
+    np.testing.assert_array_equal(heat.customdata, values)
+    np.testing.assert_allclose(heat.z, np.log2(values / LEAST_TIMES) / np.log2(MOST_TIMES / LEAST_TIMES))
+    assert (list(heat.x), list(heat.y), heat.zmin, heat.zmax) == (["a", "b"], ["a", "b"], 0, 1)
+    assert dict(zip(heat.colorbar.ticktext, heat.colorbar.tickvals, strict=True))["1"] == pytest.approx(2 / 7)
 
 
 def test_a_class_keeps_its_colour_and_stands_out_from_both_pages():

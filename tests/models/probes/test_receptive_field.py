@@ -52,6 +52,31 @@ def test_fields_and_parameters_of_the_ancestors(ancestor):
     shortcuts = [name for name, _ in model.named_modules() if "downsample" in name]
     layers = [m for m in model.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
     assert len(layers) - sum(name.endswith(".0") for name in shortcuts) == ancestor.layers
+    chain = [name for name, m in model.named_modules() if isinstance(m, nn.Conv2d | nn.MaxPool2d | nn.AvgPool2d)]
+    assert walked.depth == len(chain) - sum(name.endswith(".0") for name in shortcuts)
+    paths = [layer.path for layer in walked.layers]
+    assert sorted(paths) == sorted(chain)  # each of them once, shortcuts among them
+
+
+@pytest.mark.parametrize(
+    ("name", "depth"),
+    [
+        ("densenet121", 120 + 4),  # 121 with its classifier; and four pools: after the stem, between the blocks
+        ("convnext_tiny", 1 + 18 + 3),  # its 1×1 layers are linear ones; a stem, 3 + 3 + 9 + 3 blocks, three steps down
+    ],
+)
+def test_depth_is_that_of_the_longest_way(name, depth):
+    with torch.device("meta"):
+        model = timm.create_model(name).eval()
+    assert walk_of(model, (1, 3, 224, 224)).depth == depth
+
+
+def test_a_shortcut_makes_no_network_deeper_and_the_larger_branch_is_what_is_seen():
+    walked = walk_of(Branches(), (1, 2, *SIZE))
+    assert (len(walked.layers), walked.depth) == (5, 1 + 2 + 1)
+    deep, wide = walked.layers[2].seen, walked.layers[3].seen
+    last = walked.layers[-1].seen
+    assert last.columns.size == max(deep.columns.size, wide.columns.size) + last.columns.jump // 3
 
 
 def test_lenet_sees_what_the_paper_says():
@@ -269,6 +294,17 @@ def test_pixels_that_strides_leave_over_are_claimed_by_no_unit(name, side):
                 return model(given) if name == "toy" else model.forward_intermediates(given)[1][index]
 
             assert probed(run, pixels, cell) == clipped(stage.box(cell), (side, side + 2)), (index, cell)
+
+
+def test_the_whole_field_of_a_resnet18_is_the_published_435_pixels():
+    """Araujo et al. 2019. Of few maps, which do not change it, on an image that holds all of it."""
+    model = positive(linear(timm.create_model("resnet18", channels=(4, 4, 4, 4))))
+    pixels = torch.rand(1, 3, 449, 449, dtype=torch.float64)
+    seen = walk_of(model, pixels.shape).stages[-1]
+    cell = (seen.grid[0] // 2, seen.grid[1] // 2)
+    x0, y0, x1, y1 = probed(lambda given: model.forward_features(given), pixels, cell)
+    assert (x1 - x0, y1 - y0) == (435, 435)
+    assert (x0, y0, x1, y1) == seen.box(cell)
 
 
 def linear(model):

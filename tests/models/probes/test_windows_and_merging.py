@@ -15,6 +15,7 @@ from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.swin.cost_curves import beside, exponent, sizes_px
 from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
 from vizkit.figure.feature_map import feature_map, neighbours
+from vizkit.figure.scales import SHARES, between
 from vizkit.figure.swin.power_laws import power_laws
 from vizkit.figure.swin.window_map import window_map
 from vizkit.models import families
@@ -314,13 +315,12 @@ def test_the_window_map_hatches_strikes_and_frames():
     figure = window_map(
         values,
         "scores",
+        between(-9, 9, signed=True),
         hidden=hidden,
         padded=padded,
         row_names=["5", "–"],
         column_names=["7", "8", "1"],
         query=(1, 0),
-        signed=True,
-        limit=9.0,
         digits=1,
     )
     heat, hatch, cross, frame = figure.data
@@ -333,7 +333,14 @@ def test_the_window_map_hatches_strikes_and_frames():
     assert (min(frame.x), max(frame.x), min(frame.y), max(frame.y)) == (-0.5, 0.5, 0.5, 1.5)
     assert list(figure.layout.xaxis.ticktext) == ["7", "8", "1"]
     lines = window_map(
-        values, "", hidden=padded, padded=padded, row_names=["1", "2"], column_names=["1", "2", "3"], lines=(1, 2)
+        values,
+        "",
+        SHARES,
+        hidden=padded,
+        padded=padded,
+        row_names=["1", "2"],
+        column_names=["1", "2", "3"],
+        lines=(1, 2),
     ).data[3:]
     assert [tuple(line.x) for line in lines] == [(1.5, 1.5), (-0.5, 2.5)]
 

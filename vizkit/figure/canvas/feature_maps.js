@@ -1,9 +1,7 @@
 // The maps of a layer's strongest channels. Pointing at a unit shows which pixels it can see; a click chooses it.
 
 const STORE = new WeakMap()
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0))
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value))
-const number = value => value.toPrecision(3).replace('-', '−')
+const three = value => value.toPrecision(3).replace('-', '−')
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
@@ -11,10 +9,10 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   state.values = new Uint16Array(bytes(data.values).buffer)
-  const others = isNews(state, 'maps', [data.channels, data.strengths, data.values, data.low, data.step, data.tops, data.grid, data.two_sided])
+  const others = isNews(state, 'maps', [data.channels, data.strengths, data.values, data.low, data.step, data.scales, data.grid])
   if (others) state.hover = null
   if (isNews(state, 'unit', [data.channels[data.unit[0]], ...data.unit.slice(1)]) || others) state.unit = data.unit
-  const [rows, columns] = data.grid, count = rows * columns, table = bytes(data.two_sided ? data.signed : data.colours)
+  const [rows, columns] = data.grid, count = rows * columns, table = bytes(data.scales[0].signed ? data.signed : data.colours)
   const value = (k, y, x) => data.low + state.values[k * count + y * columns + x] * data.step
   const now = () => state.hover ?? state.unit              // [which of the maps, row, column]
 
@@ -35,19 +33,14 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const drawMap = (canvas, k) => {
     canvas.width = columns; canvas.height = rows
-    const pen = canvas.getContext('2d'), picture = pen.createImageData(columns, rows)
-    const most = data.two_sided ? data.tops[k] : data.tops[k] || 1
-    for (let i = 0; i < count; i++) {
-      const v = data.low + state.values[k * count + i] * data.step, level = clamp(Math.round(data.two_sided ? 127.5 + 127.5 * v / (most || 1) : 255 * v / most), 0, 255)
-      picture.data.set([table[3 * level], table[3 * level + 1], table[3 * level + 2], 255], 4 * i)
-    }
-    pen.putImageData(picture, 0, 0)
+    const numbers = Array.from(state.values.subarray(k * count, (k + 1) * count), step => data.low + step * data.step)
+    canvas.getContext('2d').drawImage(painted(data.scales[k], numbers, data.grid, table), 0, 0)
   }
   const mark = () => {
     const [k, y, x] = now()
     ;[...grid.children].forEach((tile, i) => tile.setAttribute('aria-current', i === k))
     const size = data.rows ? `it can see ${data.rows[1]} × ${data.columns[1]} pixels` : 'it can see the whole image'
-    said.textContent = `channel ${data.channels[k] + 1}, row ${y + 1}, column ${x + 1}: ${number(value(k, y, x))}; ${size}` + (data.whole ? ', and a mean of all' : '')
+    said.textContent = `channel ${data.channels[k] + 1}, row ${y + 1}, column ${x + 1}: ${three(value(k, y, x))}; ${size}` + (data.whole ? ', and a mean of all' : '')
     Object.assign(root.dataset, { unit: `${data.channels[k]},${y},${x}`, value: value(k, y, x) })
   }
   const draw = () => { mark(); drawPhoto() }
@@ -60,7 +53,7 @@ export default function ({ data, parentElement, setStateValue }) {
     grid.replaceChildren(...data.channels.map((channel, k) => {
       const tile = document.createElement('div'), canvas = document.createElement('canvas'), name = document.createElement('span')
       canvas.tabIndex = 0; canvas.setAttribute('role', 'application')
-      canvas.setAttribute('aria-label', `Channel ${channel + 1}, strength ${number(data.strengths[k])}. Click a unit, or use the arrow keys.`)
+      canvas.setAttribute('aria-label', `Channel ${channel + 1}, strength ${three(data.strengths[k])}. Click a unit, or use the arrow keys.`)
       canvas.onpointermove = event => { if (event.pointerType !== 'touch') { state.hover = at(event, k); state.draw() } }
       canvas.onpointerleave = () => { state.hover = null; state.draw() }
       canvas.onclick = event => state.choose(at(event, k))
@@ -71,7 +64,7 @@ export default function ({ data, parentElement, setStateValue }) {
         const [, y, x] = state.unit[0] === k ? state.unit : [k, 0, 0]
         state.choose([k, clamp(y + by[0], 0, rows - 1), clamp(x + by[1], 0, columns - 1)])
       }
-      name.textContent = `${channel + 1} · ${number(data.strengths[k])}`
+      name.textContent = `${channel + 1} · ${three(data.strengths[k])}`
       tile.append(canvas, name); drawMap(canvas, k)
       return tile
     }))

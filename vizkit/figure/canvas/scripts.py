@@ -124,7 +124,7 @@ SCRIPTS = {
         _ARCHITECTURE / "products.css",
         (SHORT, _ARCHITECTURE / "products.js"),
     ),
-    "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (SHORT, NEWS, _ENLARGED / "transfer.js")),
+    "vizkit_transfer": Script(_TRANSFER, _ENLARGED / "transfer.css", (*_SCALED, NEWS, _ENLARGED / "transfer.js")),
     "vizkit_panels": Script(
         "<div class='panels'><div class='row'></div><output class='says' aria-live='polite'></output>"
         "<div class='strip' role='group' aria-label='Scenes'></div></div>",
@@ -151,7 +151,9 @@ SCRIPTS = {
     "vizkit_strips": Script(_STRIPS, _TEXTS / "strips.css", (SHORT, NEWS, _TEXTS / "strips.js")),
     "vizkit_predict": Script(_PREDICT, _TEXTS / "predict.css", (SHORT, _TEXTS / "predict.js")),
     "vizkit_slide": Script(_SLIDE, _HERE / "slide.css", (NEWS, _HERE / "slide.js")),
-    "vizkit_feature_maps": Script(_FEATURE_MAPS, _HERE / "feature_maps.css", (NEWS, _HERE / "feature_maps.js")),
+    "vizkit_feature_maps": Script(
+        _FEATURE_MAPS, _HERE / "feature_maps.css", (*_SCALED, NEWS, _HERE / "feature_maps.js")
+    ),
     "vizkit_look": Script(LOOK_HTML, _HERE / "look.css", LOOK),
     "vizkit_tiles": Script("<section role='group'></section>\n", _HERE / "tiles.css", (*_SCALED, _HERE / "tiles.js")),
     "vizkit_heads": Script(

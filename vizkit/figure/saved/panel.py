@@ -42,7 +42,8 @@ class Panel:
     and `y`: what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`:
     frames (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after
     the point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds
-    of bars, and their words name the bars. `numbered`: whether its axes have numbers; those of a t-SNE mean nothing."""
+    of bars, and their words name the bars. `numbered`: whether its axes have numbers; those of a t-SNE mean nothing.
+    `equal`: an equal share, where cells are coloured by its doublings."""
 
     title: str
     x: str
@@ -61,6 +62,7 @@ class Panel:
     digits: int | None = field(default=None, metadata=LATER)
     numbered: bool = field(default=True, metadata=LATER)
     low: float = field(default=0.0, metadata=LATER)
+    equal: float | None = field(default=None, metadata=LATER)
 
 
 def cells_of(
@@ -97,7 +99,8 @@ def panel_of(figure: "go.Figure") -> Panel:
         (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
     )
     if drawn and drawn[0].type == "heatmap":
-        cells, columns = np.asarray(drawn[0].z, float), drawn[0].x
+        equal, columns = (drawn[0].meta or {}).get("equal"), drawn[0].x
+        cells = np.asarray(drawn[0].z if equal is None else drawn[0].customdata, float)
         left, top = (float(first or 0) for first in (drawn[0].x0, drawn[0].y0))
         boxes = tuple((x0 - left, y0 - top, x1 - left, y1 - top) for x0, y0, x1, y1 in boxes)
         if columns is not None and not isinstance(columns[0], str):
@@ -110,6 +113,7 @@ def panel_of(figure: "go.Figure") -> Panel:
             limit=float(drawn[0].zmax or 0),
             signed=drawn[0].zmin is not None and drawn[0].zmin == -drawn[0].zmax,
             low=float(drawn[0].zmin or 0),
+            equal=equal,
             boxes=boxes,
             rows=_names(drawn[0].y),
             columns=_names(columns),
@@ -183,8 +187,8 @@ def _words(line: Any) -> tuple[str, ...]:
 
 
 def _digits(template: str | None) -> int | None:
-    """Of the numbers in cells, written as "%{z:.3f}"."""
-    found = re.fullmatch(r"%\{z:\.(\d)f\}", template or "")
+    """Of the numbers in cells, written as "%{z:.3f}" or "%{customdata:.3f}"."""
+    found = re.fullmatch(r"%\{(?:z|customdata):\.(\d)f\}", template or "")
     return int(found[1]) if found else None
 
 

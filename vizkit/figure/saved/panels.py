@@ -1,6 +1,7 @@
 """Charts on a plate: lines with their axes, heat maps."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, map_bar
-from vizkit.figure.scales import between
+from vizkit.figure.scales import SHARES, between
 from vizkit.geometry import Box
 
 __all__ = ["Line", "Numbers", "Panel", "chart_marks", "meet", "panel_of"]
@@ -96,6 +97,7 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     values = np.nan_to_num(np.array(panel.cells, float))
     limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
     scale = between(-limit if panel.signed else panel.low, limit, signed=panel.signed)
+    scale = scale if panel.equal is None else replace(SHARES, equal=panel.equal)
     count, single = values.shape[1], len(values) == 1
     left = MARGIN + (ROWS if panel.rows and not single else 0)
     width = sheet - MARGIN - left

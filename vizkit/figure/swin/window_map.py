@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from vizkit.figure.charts import laid_out, squared
-from vizkit.figure.palette import CLASSES, OTHERS, SIGNED, faint, ramp
+from vizkit.figure.charts import cells, laid_out, squared
+from vizkit.figure.palette import CLASSES, OTHERS, faint
+from vizkit.figure.scales import LINEAR, Scale
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -19,6 +20,7 @@ FRAME = CLASSES[0]
 def window_map(
     values: Float[np.ndarray, "row column"],
     title: str,
+    scale: Scale,
     *,
     hidden: Bool[np.ndarray, "row column"],
     padded: Bool[np.ndarray, "row column"],
@@ -26,29 +28,24 @@ def window_map(
     column_names: Sequence[str],
     query: tuple[int, int] | None = None,
     lines: tuple[int, int] | None = None,
-    signed: bool = False,
-    limit: float | None = None,
     digits: int | None = None,
     height: int = 270,
-    unit: str = "%",
 ) -> "go.Figure":
     """Row 0 on top; NaN stays empty. `hidden`: cells that the query may not see; `padded`: cells that are no token,
     drawn empty.
 
     `row_names`, `column_names`: what stands on the axes. `lines`: the side of the windows, whose borders are drawn.
-    `signed`: a diverging scale, white at zero, from −`limit` to `limit`. `digits` writes numbers into the cells; else a
-    colour bar stands beside them, in `unit`.
+    `digits` writes numbers into the cells; else a colour bar stands beside them.
     """
     import plotly.graph_objects as go
 
     rows, columns = values.shape
     shown = np.where(padded, np.nan, values)
-    top = limit or float(np.abs(shown[np.isfinite(shown)]).max(initial=0)) or 1.0
-    scale: dict[str, Any] = {"colorscale": ramp(SIGNED), "zmin": -top} if signed else {"zmin": 0}
-    text = {"texttemplate": f"%{{z:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
-    bar = {"showscale": digits is None, "colorbar": {"thickness": 8, "nticks": 4, "title": {"text": unit}}}
-    hover = "row %{y}, column %{x} of the picture: %{z:.3g}<extra></extra>"
-    heat = go.Heatmap(z=shown, zmax=top, hovertemplate=hover, xgap=1, ygap=1, **bar, **scale, **text)
+    value = "z" if scale.kind == LINEAR else "customdata"
+    text = {"texttemplate": f"%{{{value}:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
+    bar = {"showscale": digits is None, "colorbar": {"thickness": 8}}
+    hover = f"row %{{y}}, column %{{x}} of the picture: %{{{value}:.3g}}<extra></extra>"
+    heat = go.Heatmap(hovertemplate=hover, xgap=1, ygap=1, **bar, **cells(shown, scale), **text)
     drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
     if query is not None:
         row, column = query
@@ -73,10 +70,10 @@ def marks(count: int, side: int) -> range:
     return range(side, count, side)
 
 
-def strokes(cells: Bool[np.ndarray, "row column"], count: int, colour: str) -> "go.Scatter":
-    """`count` diagonals across every cell that is true, as one trace."""
+def strokes(these: Bool[np.ndarray, "row column"], count: int, colour: str) -> "go.Scatter":
+    """`count` diagonals across every cell of `these`, as one trace."""
     x, y = [], []
-    for row, column in np.argwhere(cells):
+    for row, column in np.argwhere(these):
         for n in range(count):
             off = (n + 1) * 2 / (count + 1) - 1  # the diagonals x + y = off of a cell from −½ to ½
             begin, end = max(-0.5, off - 0.5), min(0.5, off + 0.5)

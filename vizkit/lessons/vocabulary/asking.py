@@ -11,11 +11,11 @@ from torch import Tensor
 from vizkit.analysis.attention import attention_map
 from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.model_functions import randomised
-from vizkit.models.probes.parts import attention_parts
 from vizkit.models.probes.swin_changes import changed
 from vizkit.models.sources.loaded import likened
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views import bundled
+from vizkit.views.attention import walk_row
 from vizkit.views.subject import Subject
 
 RIVALS = ("rocket", "cat")
@@ -175,5 +175,4 @@ def asked_of(of: Subject, tokens: Tokens, query: Query) -> Any:
 
 
 def parts_of(of: Subject, layer: At, token: int | None) -> Any:
-    index = one_of(len(of.layers), layer, "layer")
-    return of.kept(("parts", index, token), lambda: attention_parts(of.loaded, of.pixels, index, token_id=token))
+    return walk_row.parts_of(of, one_of(len(of.layers), layer, "layer"), token)

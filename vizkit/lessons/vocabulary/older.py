@@ -53,7 +53,7 @@ def reach(of: Subject, block: int | None = None, query: Query = "patch") -> floa
 
 
 says("likeness_when_moved", "Cosine of the features when it moves right.", lambda of, pixels: _shifted(of, pixels))
-says("convolutions", "Convolutions and pools.", lambda of: len(field_of.walk(of.loaded).layers))
+says("convolutions", "Convolutions and pools on the longest way.", lambda of: field_of.walk(of.loaded).depth)
 
 
 def _shifted(of: Subject, pixels: int) -> float:

@@ -11,7 +11,7 @@ from vizkit.models.sources.loading import Loaded
 from vizkit.models.sources.sizing import bytes_of
 
 LIGHT_TOKENS = 400  # 160,000 scores for a head
-LIGHT_BYTES = 2**25  # of weights: a pass of milliseconds
+LIGHT_BYTES = 2**27  # of weights: a pass of tenths of a second, and the compiler takes two
 
 
 def weights_bytes(loaded: Loaded) -> int:

@@ -15,8 +15,9 @@ from vizkit.analysis.attention.walkthrough import steps as steps_of
 from vizkit.figure.canvas.rows import integers, text64
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import middle_of, name_of
-from vizkit.models.probes.parts import Parts
+from vizkit.models.probes.parts import Parts, attention_parts
 from vizkit.traces import Attention
+from vizkit.views.subject import Subject
 
 Experiment = Literal["", "unscaled", "single"]
 MASKED = -50  # Swin adds −100 to pairs of two regions, decoders −∞
@@ -35,6 +36,14 @@ class Head:
     weights: Float[Tensor, "query key"]
     mixed: Float[Tensor, "query width"]
     experiment: Experiment = ""
+
+
+def parts_of(of: Subject, index: int, token: int | None) -> Parts:
+    """A layer, from 0, taken apart: the window of this token. Where there is one window all tokens have the same, so
+    that another query or head costs no pass of the model."""
+    windows = len(of.layers[index].query_ids)
+    key = "parts", index, token if windows > 1 else None
+    return of.kept(key, lambda: attention_parts(of.loaded, of.pixels, index, token_id=token))
 
 
 def head_of(parts: Parts, index: int, experiment: Experiment = "") -> Head:

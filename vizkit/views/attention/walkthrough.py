@@ -15,12 +15,12 @@ from vizkit.analysis.remarks.remark import counted, percent
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import id_of, middle_of
-from vizkit.models.probes.parts import Parts, attention_parts
+from vizkit.models.probes.parts import Parts
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace, tolerance
 from vizkit.views.all_heads import heads_of
 from vizkit.views.attention.head_matrix import head_matrix, rows_of
-from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of
+from vizkit.views.attention.walk_row import Row, differences, for_browser, head_of, parts_of
 from vizkit.views.attention.walk_steps import COUNT, on_paper, steps
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Proof, Said, first_said
 from vizkit.views.controls import choice, layer, number, query, switch, tokens_that_ask
@@ -159,7 +159,7 @@ class WalkThrough(View):
         asked = self.asked(of, of.layers[index].query, start)
         trace = of.trace(asked)
         token, _ = find_query(layers(trace)[index], asked)
-        parts = of.kept(("parts", index, token), lambda: attention_parts(of.loaded, of.pixels, index, token_id=token))
+        parts = parts_of(of, index, token)
         position = parts.query_ids.tolist().index(token)
         head = strongest(parts, position) if self.head == STRONGEST else start.head - 1
         experiment = "single" if self.single else "unscaled" if self.unscaled else ""

@@ -11,7 +11,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import bars
-from vizkit.figure.scales import robust
+from vizkit.figure.scales import Scale, robust
 from vizkit.models.probes.convolution.layers_seen import After, Convolved
 from vizkit.models.probes.convolution.receptive_field import Seen
 from vizkit.traces import NotApplicable
@@ -126,7 +126,7 @@ def described(convolved: Convolved, after: str, drawn: int) -> str:
     kept = "" if drawn == channels else f"the {drawn} "
     return (
         f"{convolved.path}, after the {after} · {channels} channels of {rows} × {columns} · {kept}strongest first "
-        "(mean size), each map up to its own largest number"
+        "(mean size), each map on its own scale"
     )
 
 
@@ -135,18 +135,22 @@ def two_sided(maps: np.ndarray) -> bool:
     return float(maps.min()) < -0.2 * max(float(maps.max()), 1e-9)
 
 
+def scales(maps: np.ndarray) -> list[Scale]:
+    """Of every channel its own, the same on the page and on paper."""
+    signed = two_sided(maps)
+    return [robust([each], signed=signed) for each in maps]
+
+
 def sent(of: str, maps: np.ndarray, field: Seen | None) -> dict[str, Any]:
     """What the script draws. `of`: other maps have another one."""
-    low, high, signed = float(maps.min()), float(maps.max()), two_sided(maps)
-    tops = np.abs(maps).max((1, 2)) if signed else maps.max((1, 2))
+    low, high = float(maps.min()), float(maps.max())
     return {
         "of": of,
         "values": text64(sixteen_bits(maps, low, high)),
         "low": low,
         "step": step_of(low, high),
-        "tops": tops.tolist(),
+        "scales": [scale.packed() for scale in scales(maps)],
         "grid": maps.shape[1:],
-        "two_sided": signed,
         "rows": None if field is None else (field.rows.start, field.rows.size, field.rows.jump),
         "columns": None if field is None else (field.columns.start, field.columns.size, field.columns.jump),
         "whole": field is not None and field.whole,
@@ -154,10 +158,10 @@ def sent(of: str, maps: np.ndarray, field: Seen | None) -> dict[str, Any]:
 
 
 def on_paper(maps: np.ndarray, order: Sequence[int], chosen: int) -> Tiles:
-    signed, shown = two_sided(maps), list(order[:ON_PAPER])
+    shown = list(order[:ON_PAPER])
     tiles = tuple(
-        Tile(f"channel {channel + 1}", each, scale=robust([each], signed=signed))
-        for channel, each in zip(shown, maps[:ON_PAPER], strict=True)
+        Tile(f"channel {channel + 1}", each, scale=scale)
+        for channel, each, scale in zip(shown, maps, scales(maps), strict=False)
     )
     return Tiles("", tiles, "The strongest channels, each on its own scale", "", tuple(shown), chosen)
 

@@ -110,7 +110,7 @@ class ReceptiveField(View):
             yield pictures
         for each in of_kind(of, "cnn"):
             own = walked(each)
-            title = f"Layer by layer: {len(own.layers)} convolutions and pools of {each.name}"
+            title = f"Layer by layer: {len(own.layers)} convolutions and pools of {each.name}, {own.depth} in a row"
             yield Folded(title, partial(layer_by_layer, own))
         yield Folded("Before transformers: what each network brought", ancestors)
         arrays = {f"{each.name}: pixels seen": np.array([box for _, box in frames]) for each, frames in every.items()}

@@ -5,7 +5,6 @@ from functools import partial
 from itertools import chain
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -216,10 +215,9 @@ class TeacherStudent(View):
         else:
             every = {f"Teacher: {name}": answers.teacher, **answers.students}
             values = {who: against_even(z, answers.labels, self.temperature).numpy() for who, z in every.items()}
-            top, axes = max(float(np.nanmax(each)) for each in values.values()), ("label", "other class")
             charts = []
             for who, each in values.items():
-                figure = class_matrix(answers.classes, each, top, *axes, "times the even share")
+                figure = class_matrix(answers.classes, each, "label", "other class", "times the even share")
                 charts.append(Chart(figure, f"{who}: what images of each class resemble", who))
             yield side_by_side(*charts)
             yield Line(

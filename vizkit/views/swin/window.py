@@ -1,6 +1,6 @@
 """Window: what a token attends to in its window, with and without the relative position bias, and the bias itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
-from vizkit.figure.scales import SHARES
+from vizkit.figure.scales import SHARES, between
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
 from vizkit.models.probes.positions import relative_bias
@@ -189,24 +189,26 @@ def step_by_step(row: Row) -> Blocks:
     limit = float(max(abs(each).max() for each in (content, bias, content + bias))) or 1.0
     hidden, padded = row.laid(parts.masked[row.at]), row.laid(parts.ids[row.at[0]] == PADDING)
     room = max(parts.window) <= NUMBERS_UP_TO
-    scores: dict[str, Any] = {"signed": True, "limit": limit, "digits": (1 if limit >= 1 else 2) if room else None}
+    scores = between(-limit, limit, signed=True), (1 if limit >= 1 else 2) if room else None
+    shares = replace(SHARES, equal=100 / np.count_nonzero(~hidden)), 1 if room else None
     names = named(parts, row.laid(parts.ids[row.at[0]]))
-    rows: tuple[tuple[str, np.ndarray, dict[str, Any]], ...] = (
+    rows = (
         ("content: q · k, scaled", content, scores),
         ("+ relative position bias", bias, scores),
         ("= scores", content + bias, scores),
-        ("weights, %, own scale", np.where(hidden, np.nan, 100 * row.weights("both")), {"digits": 1 if room else None}),
+        ("weights, %", np.where(hidden, np.nan, 100 * row.weights("both")), shares),
     )
     yield Heading("The chosen token's row, step by step")
     charts = []
-    for title, values, scale in rows:
+    for title, values, (scale, digits) in rows:
         query = divmod(row.at[1], parts.window[1])
-        figure = window_map(values, "", hidden=hidden, padded=padded, query=query, **names, **scale)
+        figure = window_map(values, "", scale, hidden=hidden, padded=padded, query=query, digits=digits, **names)
         charts.append(Chart(figure, title, title))
     yield side_by_side(*charts)
     words = [
         f"Head {row.head + 1}; its weights are the softmax of these scores.",
-        "The first three share one scale; rows and columns are those of the grid; framed: the token itself.",
+        "The first three share one scale; the weights’ colours are doublings of an equal share of the window.",
+        "Rows and columns are those of the grid; framed: the token itself.",
         *(["Hatched: masked, −100 is added and nothing is left."] if hidden.any() else []),
         *(["Struck through: padding."] if padded.any() else []),
     ]
@@ -235,9 +237,11 @@ def padding(parts: WindowParts, token: int) -> Blocks:
         f"chance. The chosen token gives {in_percent(float(lost[parts.ids == token]))} of its attention to them, "
         f"all tokens together {in_percent(float(lost.nanmean()))}."
     )
+    percent = 100 * whole(lost, size, window).numpy()
     figure = window_map(
-        100 * whole(lost, size, window).numpy(),
+        percent,
         "attention lost to padding, %, on the grid as the block cuts it",
+        between(0, float(np.nanmax(percent)) or 1),
         hidden=np.zeros(size, bool),
         padded=ids == PADDING,
         lines=window,

@@ -22,17 +22,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const start = (state.at[0] * columns + state.at[1]) * keyRows * keyColumns
     return Float32Array.from(relevance.subarray(start, start + keyRows * keyColumns), value => value / 65535 * 2 - 1)
   }
-  const painted = (values, height, width, opacity) => {
-    const map = document.createElement('canvas')
-    map.width = width; map.height = height
-    const pixels = new ImageData(width, height)
-    values.forEach((value, i) => {
-      const c = 3 * Math.round(255 * clamp(value, 0, 1))
-      pixels.data.set([colours[c], colours[c + 1], colours[c + 2], 255 * opacity(value)], 4 * i)
-    })
-    map.getContext('2d').putImageData(pixels, 0, 0)
-    return map
-  }
+  const upTo = (low, top) => ({ kind: 'linear', low, top })
   const layout = wide => {                               // the true picture, the enlarged one, the reference; on a phone that one first
     const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide + GAP) / count - GAP)
     const half = images.truth ? (wide - GAP) / 2 : Math.min(wide, 260)
@@ -73,7 +63,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const scale = (place, words, low, high) => {
       const y = place.y + place.h + BELOW / 2, small = '12px ', start = place.x + Math.min(place.side * .45, 6.3 * words.length + 34)
       write(`${words}  ${low}`, place.x, y, start - place.x - 6, 'left', small)
-      pen.drawImage(painted(Array.from({ length: 64 }, (_, i) => i / 63), 1, 64, () => 1), start, y - 4, place.x + place.side - 34 - start, 8)
+      pen.drawImage(painted(upTo(0, 63), [...Array(64).keys()], [1, 64], colours), start, y - 4, place.x + place.side - 34 - start, 8)
       write(high, place.x + place.side, y, 32, 'right', small)
     }
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
@@ -82,7 +72,7 @@ export default function ({ data, parentElement, setStateValue }) {
     shown('own', own)
     if (data.over) {
       const [h, w] = data.over_size
-      pen.drawImage(painted(Array.from(bytes(data.over), value => value / 255), h, w, () => OVER), own.x, own.y, own.w, own.h)
+      pen.drawImage(painted(upTo(0, 255), bytes(data.over), [h, w], colours, OVER, OVER), own.x, own.y, own.w, own.h)
       scale(own, data.over_words, '0', String(data.over_top))
     }
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
@@ -92,8 +82,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const { values, chosen } = best(), [y, x] = state.at
     let low = 1, high = -1
     for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
-    const bottom = Math.max(low, high - SPAN), shares = values.map(value => (value - bottom) / (high - bottom || 1))
-    pen.drawImage(painted(shares, keyRows, keyColumns, value => NEAR * clamp(value, 0, 1)), reference.x, reference.y, reference.w, reference.h)
+    const bottom = Math.max(low, high - SPAN)
+    pen.drawImage(painted(upTo(bottom, high), values, data.key_grid, colours, 0, NEAR), reference.x, reference.y, reference.w, reference.h)
     scale(reference, 'relevance', number(bottom, 2), number(high, 2))
     pen.fillStyle = '#fff'; pen.fillRect(bar - 1.5, own.y, 3, own.h)
     pen.beginPath(); pen.arc(bar, own.y + own.h - 22, 11, 0, 7); pen.fill()

@@ -29,12 +29,14 @@ Kind = Literal["convolution", "max pool", "mean pool"]
 @dataclass(frozen=True)
 class Seen:
     """What the places of a map of `grid` (rows, columns) see. `whole`: somewhere on the way a number of the whole image
-    came in, as in squeeze-and-excitation; `rows` and `columns` are then the field without it."""
+    came in, as in squeeze-and-excitation; `rows` and `columns` are then the field without it. `depth`: so many
+    convolutions and pools follow one another on the longest way from the image."""
 
     grid: Pair
     rows: Reach
     columns: Reach
     whole: bool = False
+    depth: int = 0
 
     def box(self, cell: Pair) -> tuple[int, int, int, int]:
         """(x0, y0, x1, y1) of the pixels that the unit at (row, column) sees; parts may lie outside the image."""
@@ -71,6 +73,11 @@ class Walk:
     size_hw: Pair
     layers: tuple[Layer, ...]
     stages: tuple[Seen | None, ...]
+
+    @property
+    def depth(self) -> int:
+        """Convolutions and pools one after another, on the longest way: a shortcut beside them adds none."""
+        return max((layer.seen.depth for layer in self.layers), default=0)
 
 
 def walk(loaded: Loaded) -> Walk:
@@ -131,9 +138,11 @@ class Following(TorchDispatchMode):
         given = [self._known[id(each)][1] for each in tree_leaves((args, kwargs)) if id(each) in self._known]
         if given:
             name = func.overloadpacket.__name__
-            for made in tree_leaves(out):
-                if isinstance(made, Tensor):
-                    self._know(made, self._after(name, args, given, made))
+            made = [each for each in tree_leaves(out) if isinstance(each, Tensor)]
+            if name in WINDOWS:  # a pool of the largest also gives where they stood: one layer, of the same places
+                after = self._after(name, args, given, made[0])
+            for each in made:
+                self._know(each, after if name in WINDOWS else self._after(name, args, given, each))
         return out
 
     def _after(self, name: str, args: tuple, given: list[Seen | None], out: Tensor) -> Seen | None:
@@ -146,9 +155,11 @@ class Following(TorchDispatchMode):
             kind, kernel, stride, padding, dilation = WINDOWS[name](args, source, out)
             moved = moved_through(source, kernel, stride, padding, dilation, (out.shape[-2], out.shape[-1]))
             moved = moved.within(self.size_hw)
-            layer = Layer(self.inside[-1] if self.inside else "", kind, kernel, stride, padding, dilation, moved)
-            if kind == "convolution" or (kernel, stride) != ((1, 1), (1, 1)):
-                self.layers.append(layer)
+            if kind != "convolution" and (kernel, stride) == ((1, 1), (1, 1)):
+                return moved
+            moved = replace(moved, depth=moved.depth + 1)
+            path = self.inside[-1] if self.inside else ""
+            self.layers.append(Layer(path, kind, kernel, stride, padding, dilation, moved))
             return moved
         if name in CUTS:
             cut = CUTS[name](args, source, out)
@@ -169,7 +180,8 @@ def joined(given: Sequence[Seen | None]) -> Seen | None:
     for seen in maps:
         if seen.grid == largest.grid and seen.rows.jump == largest.rows.jump:
             rows, columns = largest.rows.beside(seen.rows), largest.columns.beside(seen.columns)
-            largest = Seen(seen.grid, rows, columns, largest.whole or seen.whole)
+            depth = max(largest.depth, seen.depth)
+            largest = Seen(seen.grid, rows, columns, largest.whole or seen.whole, depth)
         else:
             whole = True
     return replace(largest, whole=largest.whole or whole)
@@ -182,7 +194,7 @@ def moved_through(source: Seen, kernel: Pair, stride: Pair, padding: Pair, dilat
             (source.rows, source.columns), zip(kernel, stride, padding, dilation, strict=True), strict=True
         )
     )
-    return Seen(grid, rows, columns, source.whole)
+    return replace(source, grid=grid, rows=rows, columns=columns)
 
 
 def axes_of(shape: tuple[int, ...], grid: Pair) -> tuple[int, ...] | None:

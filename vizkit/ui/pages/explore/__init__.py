@@ -6,13 +6,14 @@ import streamlit as st
 
 from vizkit.datasets import samples
 from vizkit.ui.session.chosen import OFFERED
+from vizkit.views import ALIKE
 
 VIEWS = ()
 
 
 def welcome() -> None:
     """One line for those who have never been here, on what the bare address shows, where there are other pages."""
-    if st.session_state.get("shows") == "alike patches" and OFFERED in st.session_state:
+    if st.session_state.get("shows") == ALIKE and OFFERED in st.session_state:
         from vizkit.lessons import shelf
         from vizkit.ui.shell import page_of
 
@@ -26,8 +27,6 @@ def opening() -> None:
     """The bare address opens on the patches that are alike; links say what they show."""
     bare = {*st.query_params} <= {"at"} and st.session_state.get("image") == samples.names()[0]
     if bare and "shows" not in st.session_state:
-        from vizkit.views.explore import ALIKE
-
         st.session_state["shows"] = ALIKE
 
 

@@ -22,7 +22,7 @@ from vizkit.ui.session.chosen import cursor
 from vizkit.ui.session.columns import attempt, blocks
 from vizkit.ui.session.warmup import ready, warm_up
 from vizkit.ui.widgets.known import chip_of
-from vizkit.views import bundled
+from vizkit.views import ALIKE, bundled
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _differing_now(recorded: dict[str, Blocks]) -> list[str]:
 def record(of: "Mapping[str, Subject]") -> dict[str, Blocks]:
     """What the page shows first of these models, beside one another."""
     from vizkit.hosts.stage import opening
-    from vizkit.views.explore import ALIKE, Explore
+    from vizkit.views.explore import Explore
 
     found = {}
     for source, each in of.items():
