@@ -64,7 +64,6 @@ EXAMPLES = {
     ],
     "detection.cost_matrix.cost_matrix": [given(GRID, NAMES, [(0, 1)], [(1, 1)])],
     "detection.query_habits.habits": [given([GRID[:, :2]] * 5, [X / 8] * 5, 1)],
-    "detection.query_habits.sizes": [given(RNG.uniform(size=(3, 4)), np.array([0, 2, 2]), NAMES)],
     "distillation.class_matrix.class_matrix": [given(NAMES, GRID, 1.0, "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
     "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],

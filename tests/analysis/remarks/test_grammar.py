@@ -399,8 +399,15 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for name, own, p, q in product(("", "ant"), (None, (0.2, 0.0, 0.1)), SHARES, SHARES)
     ),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
-    detection.of_published: lambda: (
-        detection.of_published("DETR", "R-CNN", {"small": gain, "large": -gain}) for gain in (-3.5, 0.0, 5.0)
+    detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
+    detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),
+    detection.of_missed: lambda: (
+        detection.of_missed(LABELS[0], 3, said, p, q, r, 0.5)
+        for said, p, q, r in product(LABELS[:2], SHARES, SHARES, SHARES)
+    ),
+    detection.of_too_many: lambda: (
+        detection.of_too_many(LABELS[0], 3, name, matched, p)
+        for name, matched, p in product(("", *LABELS[:2]), (3, 4), SHARES)
     ),
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))

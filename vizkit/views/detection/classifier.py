@@ -12,8 +12,7 @@ from vizkit.analysis.remarks.detection import of_classifiers
 from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.views.blocks import Blocks, Numbers, Said
 from vizkit.views.controls import choice
-from vizkit.views.detection.boxes import least_score
-from vizkit.views.detection.scene import Given, OfScene
+from vizkit.views.detection.scene import WHITE, Given, OfScene, least_score
 from vizkit.views.rules import whole
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
@@ -54,7 +53,7 @@ class BesideClassifier(OfScene, View):
         chosen = names.index(asked) if asked else -1
         found = [replace(frame, id=at) for frame, at in zip(given.found(said)[0], said.labels.tolist(), strict=True)]
         boxes = corners(things.boxes_cxcywh[things.labels == chosen]).tolist()
-        own, shares = [Frame(box, "#ffffff", dashed=True) for box in boxes], {}
+        own, shares = [Frame(box, WHITE, dashed=True) for box in boxes], {}
         panels, maps = [Panel(f"DETR, found in {given.title}", found)], dict.fromkeys(CLASSIFIERS, np.zeros((1, 1)))
         for title, source in CLASSIFIERS.items() if asked else ():
             make = partial(relevance, given, things, source, chosen)
@@ -64,8 +63,8 @@ class BesideClassifier(OfScene, View):
             heats = {chosen: maps[title] / maps[title].sum().clip(1e-12)}
             panels.append(Panel(f"{title}, relevance for {asked}", own, (), heats, "of the relevance"))
         told = partial(name_of, names), "asked"
-        yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
         yield Said(of_classifiers(given.title, asked, shares))
+        yield from self.canvas(given, panels, "Arrow keys choose a class.", told, chosen=chosen)
         yield Numbers(partial(dict, maps, picture=given.rgb, labels=things.labels, boxes_cxcywh=things.boxes_cxcywh))
 
 
