@@ -142,7 +142,7 @@ def least_score() -> Any:
 class OfScene:
     """Views of one picture and what is found in it. `shows`: the title."""
 
-    source: Literal["scene", "picture"] = choice("Picture", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
+    source: Literal["scene", "picture"] = choice("Image", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
     scene: int = drawn_scene(OFFERED[0])
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 

@@ -15,9 +15,10 @@ from vizkit.figure.palette import colours
 from vizkit.figure.saved.transfer import Transfer
 from vizkit.image import data_url, digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
-from vizkit.views.controls import choice, query
+from vizkit.views.controls import choice, query, switch
 from vizkit.views.rules import below, tuple_of
 from vizkit.views.subject import Subject
+from vizkit.views.super_resolution.likeness import worth
 from vizkit.views.super_resolution.networks import WITH, Results, enlarger, results
 from vizkit.views.view import How, View
 
@@ -44,6 +45,7 @@ OVERLAYS = {
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 CHANGED = "changed"
+ALT = "The small image, the enlarged one, its reference and the true image. Arrow keys choose a place."
 SAYS = {
     ONE: "Row {row}, column {column} takes its texture from row {of_row}, column {of_column} of the reference: "
     "relevance {relevance}, at most {gate} of it let through.",
@@ -114,6 +116,12 @@ class Enlarge(View):
         more=True,
         follows=True,
     )
+    levels: bool = switch(
+        "Compare kinds of reference",
+        "What each kind adds on average, over 500 drawn scenes that no network has seen.",
+        key="sr_levels",
+        more=True,
+    )
     place: str | tuple[int, int] = query(
         "Place",
         "Of the small picture; by default that which the reference changed most.",
@@ -143,6 +151,7 @@ class Enlarge(View):
         made = results(of, pair, key)
         drawn, seen = self.drawn(of, made), made.seen
         data = {
+            "small": data_url(pair.small),
             "beside": data_url(drawn.left),
             "own": data_url(drawn.right),
             "reference": data_url(seen.reference),
@@ -164,17 +173,20 @@ class Enlarge(View):
             "says": drawn.says,
         }
         tells = {"at": (tuple_of(*map(below, seen.grid)), "place")}
-        alt = "The enlarged picture, its reference and the true picture. Arrow keys choose a place."
-        yield Canvas("vizkit_transfer", data, alt, tells, (Paper(drawn.marks),))
+        canvas = Canvas("vizkit_transfer", data, ALT, tells, (Paper(drawn.marks),))
         known, trusted = made.qualities, float((made.gates > 0.5).mean())
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
             yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
+            yield canvas
             ways = {"With the reference": way, "Without": plain, "Bicubic": bicubic}
             yield Metrics(tuple((name, f"{each.psnr:.2f} dB", f"SSIM {each.ssim:.3f}") for name, each in ways.items()))
         else:
             yield Said(of_trust(trusted))
+            yield canvas
+        if self.levels:
+            yield from worth(of)
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
 
@@ -205,6 +217,7 @@ class Enlarge(View):
         over = overlaid(self.over, made, own)
         network = "with the reference" if self.texture == ONE else "mixture of all places"
         return Transfer(
+            small=made.pair.small,
             left={"bicubic": seen.bicubic, "without reference": made.without, TRUTH: truth}[self.beside],
             right=own,
             reference=seen.reference,

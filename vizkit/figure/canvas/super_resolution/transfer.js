@@ -1,4 +1,4 @@
-// Pictures under one cursor: the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
+// Images under one cursor: the small one as the network gets it, the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
 // of all its places for the one that was clicked. Nothing is asked of Python but to keep the place. figure/saved/transfer.py draws the same on paper.
 
 const STORE = new WeakMap()
@@ -12,7 +12,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
   if (isNews(state, 'at', [data.at, data.grid])) state.at = data.at
   const images = state.images = {}
-  for (const name of ['beside', 'own', 'reference', 'truth']) {
+  for (const name of ['small', 'beside', 'own', 'reference', 'truth']) {
     if (!data[name]) continue
     images[name] = new Image()
     images[name].onload = () => draw()
@@ -33,15 +33,16 @@ export default function ({ data, parentElement, setStateValue }) {
     map.getContext('2d').putImageData(pixels, 0, 0)
     return map
   }
-  const layout = wide => {                               // the true picture, the enlarged one, the reference; on a phone that one first
-    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide + GAP) / count - GAP)
+  const layout = wide => {                               // small, true, enlarged, reference; on a phone the true one below
+    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide - count * GAP) / (count + .5))
     const half = images.truth ? (wide - GAP) / 2 : Math.min(wide, 260)
     const fitted = (x, y, side, r, c) => ({ x, y, side, w: side * Math.min(1, c / r), h: side * Math.min(1, r / c) })
-    const own = fitted(stacked || !images.truth ? 0 : room + GAP, TOP, room, rows, columns)
+    const small = fitted(0, TOP, stacked ? 96 : room / 2, rows, columns), start = stacked ? 0 : room / 2 + GAP
+    const own = fitted(stacked || !images.truth ? start : start + room + GAP, stacked ? small.y + small.h + TOP + 6 : TOP, room, rows, columns)
     const lower = own.y + own.h + TOP + (data.over ? BELOW : 6)
-    const truth = images.truth && fitted(0, stacked ? lower : TOP, stacked ? half : room, rows, columns)
+    const truth = images.truth && fitted(start, stacked ? lower : TOP, stacked ? half : room, rows, columns)
     const reference = fitted(stacked ? (truth ? half + GAP : 0) : own.x + room + GAP, stacked ? lower : TOP, stacked ? half : room, keyRows, keyColumns)
-    return { own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
+    return { small, own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
   const shareOfBar = () => state.bar ?? clamp((state.at[1] + .5) / columns, .15, .85)
   const best = () => {
@@ -58,7 +59,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const draw = () => {
     const wide = canvas.clientWidth
     if (!canvas.isConnected || !wide || Object.values(images).some(image => !image.naturalWidth)) return
-    const { own, truth, reference, height } = layout(wide), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
+    const { small, own, truth, reference, height } = layout(wide), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
     canvas.style.height = height + 'px'
     canvas.width = Math.round(wide * ratio); canvas.height = Math.round(height * ratio)
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
@@ -79,6 +80,8 @@ export default function ({ data, parentElement, setStateValue }) {
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
     title('Reference', reference)
+    write(`Input, ${rows} × ${columns}`, small.x, small.y - TOP / 2 - 1, small.side)
+    shown('small', small)
     shown('own', own)
     if (data.over) {
       const [h, w] = data.over_size
@@ -87,7 +90,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     shown('beside', own); pen.restore()
-    if (truth) { title('True picture', truth); shown('truth', truth) }
+    if (truth) { title('True image', truth); shown('truth', truth) }
     shown('reference', reference)
     const { values, chosen } = best(), [y, x] = state.at
     let low = 1, high = -1
