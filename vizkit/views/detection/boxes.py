@@ -111,6 +111,38 @@ class Boxes(OfScene, View):
     def show(self, of: Subject) -> Blocks:
         given = self.given(of)
         yield from self.of_place(of, given) if self.map == PLACE else self.of_queries(given)
+        yield Numbers(partial(self.numbers, of, given))
+
+    def numbers(self, of: Subject, given: Given) -> dict[str, Any]:
+        """Both kinds of attention, what is found, and the relevance for the chosen query, 0 where there is none."""
+        made = given.seen(self_attention=self.self_attention)
+        at = self.at(made.layers)
+        said = given.sure(self.score, at, self_attention=self.self_attention)
+        labels, query = self.asked(said, self.mistakes(given, said, at)[0])
+        speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
+        arrays = {name: getattr(said, name).numpy() for name in said._fields}
+        for name in ("logits", "boxes_cxcywh"):
+            arrays[f"{name}_by_layer"] = np.stack([getattr(answers, name)[0].numpy() for answers in made.layers])
+        attention = {"cross": torch.stack(made.cross), "encoder": torch.stack(made.encoder)}
+        return arrays | attention | {"picture": given.rgb, "relevance": speaks, "place": self.cell(of, given)}
+
+    def asked(self, said: "Sure", missed: "list[Missed]") -> tuple[dict[int, int], int]:
+        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
+        labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
+        labels |= {each.query: each.wanted for each in missed}
+        return labels, self.query if self.query in labels else next(iter(labels), -1)
+
+    def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
+        make = partial(relevance, given, query, label, self_attention=self.self_attention)
+        return given.kept(("relevance", query, label, self.self_attention), make)
+
+    def cell(self, of: Subject, given: Given) -> int:
+        """The chosen place, row by row from 0."""
+        rows, columns = given.seen().grid
+        if 0 <= self.place < rows * columns:
+            return self.place
+        x, y = of.point if of.point != CENTRE else given.sure(0.0).boxes_cxcywh[0, :2].tolist()
+        return id_at(Tokens("cells", grid=(rows, columns)), (x, y)) or 0
 
     def of_queries(self, given: Given) -> Blocks:
         made = given.seen(self_attention=self.self_attention)
@@ -124,17 +156,14 @@ class Boxes(OfScene, View):
             before = given.found(given.sure(self.score, at))[1]
             yield Said(of_doubles(at + 1, before, counts, given.title))
         missed, reasons = self.mistakes(given, said, at)
-        labels = {each.query: each.wanted for each in missed}
-        labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True)) | labels
-        query = self.query if self.query in labels else next(iter(labels), -1)
+        labels, query = self.asked(said, missed)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
             looked[each] = weights.numpy()
             probabilities = [answers.logits[0, each].softmax(-1)[label].item() for answers in made.layers[: at + 1]]
             if probabilities[-1] >= SURE or each == query:
-                make = partial(relevance, given, each, label, self_attention=self.self_attention)
-                speaks[each] = given.kept(("relevance", each, label, self.self_attention), make)
+                speaks[each] = self.relevance(given, each, label)
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
             trail = of_trail(probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
             own = self.on_thing(given, weights, boxes[-1])
@@ -153,11 +182,6 @@ class Boxes(OfScene, View):
             measured = shipped("measured")
             over = (measured[name]["duplicates"] for name in ("whole", "alone"))
             yield Said(of_many_doubles(measured["scenes"], *over))
-        arrays = {name: getattr(said, name).numpy() for name in said._fields}
-        for name in ("logits", "boxes_cxcywh"):
-            arrays[f"{name}_by_layer"] = np.stack([getattr(answers, name)[0].numpy() for answers in made.layers])
-        spoken = speaks.get(query, np.zeros(made.grid))
-        yield Numbers(partial(dict, arrays, picture=given.rgb, cross=torch.stack(made.cross), relevance=spoken))
 
     def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
         """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
@@ -192,15 +216,13 @@ class Boxes(OfScene, View):
         at = self.at(made.encoder)
         weights, title = made.encoder[at], f"Self-attention of the encoder, layer {at + 1}, {named(self.head)}"
         looked = (weights.mean(0) if self.head is None else weights[self.head - 1]).unflatten(1, made.grid)
-        x, y = of.point if of.point != CENTRE else given.sure(0.0).boxes_cxcywh[0, :2].tolist()
-        place = self.place if 0 <= self.place < len(looked) else id_at(Tokens("cells", grid=made.grid), (x, y)) or 0
+        place = self.cell(of, given)
         says, said = given.kept(("places", title), partial(sentences, given, looked))
         yield Said(said or of_strongest(given.title, place, looked[place]))
         frames = given.true_frames() if self.truth else []
         panels = [Panel(title, frames, (), dict(enumerate(looked.numpy())), "attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
-        yield Numbers(partial(dict, picture=given.rgb, encoder=torch.stack(made.encoder), place=place))
 
 
 def named(head: int | None) -> str:

@@ -10,7 +10,7 @@ from vizkit.datasets.pairs.any_picture import DRAWN
 from vizkit.datasets.pairs.drawn import TIMES
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
-from vizkit.views.blocks import Blocks, Chart, Download, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Picture, Said, Table, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.writing import csv_lines
 
@@ -63,7 +63,6 @@ def worth(of: Subject) -> Blocks:
         ),
         "PSNR and SSIM by reference",
     )
-    yield Numbers(lambda: {"names": np.array(list(rows)), "values": np.array(list(rows.values()))})
     head = ["reference", "psnr_db", "above_none_db", "low_db", "high_db", "ssim"]
     lines = [head, *([name, *row] for name, row in rows.items())]
     yield Download("Numbers (CSV)", lambda: csv_lines(lines).encode())
