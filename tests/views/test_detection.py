@@ -13,7 +13,6 @@ from vizkit.views.blocks import Canvas, Chart, Later, Line, Link, Part, Said, Ta
 from vizkit.views.controls import controls
 from vizkit.views.detection import PLACE, segments
 from vizkit.views.detection.boxes import Boxes
-from vizkit.views.detection.classifier import BesideClassifier
 from vizkit.views.detection.queries import Queries
 from vizkit.views.detection.segments import SegmentMasks
 from vizkit.views.subject import Subject, no_model, no_picture
@@ -50,7 +49,11 @@ def test_mistakes_come_with_their_reasons():
     )
     notes = [word.partition(" · ")[2] for word in words(drawn["panels"][0]) if word]
     assert sorted(notes) == ["", "", "", "again", "missed", "missed", "too many"]
-    assert "query 7, to which the matching gives it, calls it mosquito larva (53 %" in said
+    says = dict(drawn["says"])
+    assert any(
+        "query 7, to which the matching gives it, calls it mosquito larva (53 %" in each for each in says.values()
+    )
+    assert says[drawn["chosen"]].startswith("The box alderfly larva of query 15 is too many"), "failures first"
     missed = {frame["id"] for frame in drawn["panels"][0]["frames"] if frame["word"].endswith("missed")}
     for query, sentence in drawn["says"]:
         assert ("is missed" in sentence) == (query in missed)
@@ -85,18 +88,18 @@ def test_nothing_found_is_a_sentence():
     drawn, said, _ = shown(Boxes(scene=4, score=0.95))
     assert said.strip() == "Scene 4: no insect to find, no box too many (score 0.95 or more)."
     assert drawn["chosen"] == -1
-    for view in (BesideClassifier(scene=4), SegmentMasks(scene=4), Boxes(scene=4, map=PLACE), Queries(scene=4)):
+    for view in (SegmentMasks(scene=4), Boxes(scene=4, map=PLACE), Queries(scene=4)):
         assert shown(view)[1].startswith("Scene 4")
 
 
 def test_queries_that_know_nothing_of_each_other_say_things_twice():
-    said = shown(Boxes(scene=6, self_attention=False))[1]
+    drawn, said, _ = shown(Boxes(scene=6, self_attention=False))
     assert said.startswith(
         "Scene 6 after layer 3: 4 of 4 insects found, no box too many; where each query looks at itself alone: 4 of 4 "
         "insects found, 5 boxes too many, all said again."
     )
     assert "Over 1,000 scenes: 0.54 boxes of a scene" in said
-    assert "should say “no object”" in said
+    assert "should say “no object”" in dict(drawn["says"])[drawn["chosen"]]
 
 
 def test_the_box_of_a_query_after_the_layers_before_is_shown_with_it():
@@ -155,16 +158,6 @@ def test_masks_say_what_they_need(monkeypatch):
         shown(SegmentMasks())
 
 
-def test_classifiers_are_asked_for_one_class_of_the_scene():
-    drawn, said, _ = shown(BesideClassifier(scene=2))
-    assert [bool(panel["heats"]) for panel in drawn["panels"]] == [False, True, True]
-    assert "of its relevance in its boxes" in said
-    other, *_ = {frame["id"] for frame in drawn["panels"][0]["frames"]} - {drawn["chosen"]}
-    blocks = list(BesideClassifier(scene=2).show(OF_SCENES))
-    rule, field = next(block for block in blocks if isinstance(block, Canvas)).tells["pick"]
-    assert shown(BesideClassifier(scene=2, **{field: rule(other)}))[0]["chosen"] == other
-
-
 def test_a_model_of_ones_own_is_asked_with_progress(tmp_path):
     from tests.models.detection.small import small_run
 
@@ -219,6 +212,7 @@ def test_on_paper_no_word_hides_another():
         ("encoder", "boxes", {"map": PLACE, "layer": 1}),
         ("decoder", "boxes", {"layer": 1}),
         ("matching", "queries", {"layer": 1}),
+        ("beside-a-classifier", "boxes", {}),
         ("published-detectors", "published", {"table": "Detection"}),
     ],
 )

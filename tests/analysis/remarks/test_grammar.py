@@ -394,10 +394,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
         for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
     ),
-    detection.of_classifiers: lambda: (
-        detection.of_classifiers("scene 6", name, {"ViT": own, "Swin": (p, q, 0.1)})
-        for name, own, p, q in product(("", "ant"), (None, (0.2, 0.0, 0.1)), SHARES, SHARES)
-    ),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
     detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
     detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),

@@ -1,7 +1,7 @@
 """What is found in a picture, and where it was looked for, in a sentence."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxtyping import Float
@@ -113,24 +113,6 @@ def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[st
         low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
         words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
     return words
-
-
-def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, float, float] | None]) -> str:
-    """By classifier, asked for a class: the shares of its relevance in boxes of the class and in those of others, and
-    of the picture what the first cover; None without relevance."""
-    if not name:
-        return f"{begun(where)}: nothing is there that a classifier could be asked for."
-    parts, numbers = list[str](), dict[str, float]()
-    for title, own in shares.items():
-        if own is None:
-            parts.append(f"{title} finds nothing that speaks for it")
-            continue
-        share, others, area = own
-        rest = f" and {percent(others)} in those of others" if others else ""
-        parts.append(f"{title} has {percent(share)} of its relevance in its boxes{rest}")
-        numbers |= {title: share, f"{title} others": others, "area": area}
-    cover = f"; they cover {percent(numbers['area'])} of the picture" if numbers else ""
-    return f"{begun(where)}, asked for the {name}: {'; '.join(parts)}{cover}."
 
 
 def of_habits(apart: float, pictures: int) -> str:

@@ -28,6 +28,7 @@ VIEWS = (
                 settings={"map": PLACE},
             ),
             Former("Decoder", name="decoder", fields=SAME | {"layer": "layer", "score": "score", "det_step": "layer"}),
+            Former("Beside a classifier", name="beside-a-classifier", fields=SAME | {"score": "score"}),
         ),
     ),
     of_scene(
@@ -48,11 +49,5 @@ VIEWS = (
         "Every pixel goes to the query whose mask is surest there.",
         "detection.segments:SegmentMasks",
         name="segments",
-    ),
-    of_scene(
-        "Beside a classifier",
-        "A ViT and a Swin, asked for each class of the scene, beside the boxes of that class.",
-        "detection.classifier:BesideClassifier",
-        name="beside-a-classifier",
     ),
 )

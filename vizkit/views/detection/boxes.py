@@ -25,7 +25,7 @@ from vizkit.analysis.remarks.detection import (
 from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import Tokens
-from vizkit.views.blocks import Blocks, Numbers, Said
+from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
 from vizkit.views.detection import ASKS, PLACE
 from vizkit.views.detection.scene import (
@@ -77,7 +77,14 @@ class Boxes(OfScene, View):
     score: float = least_score()
     truth: bool = true_boxes("det_truth")
     query: int = number(
-        "Query", -1, last_query, -1, "Whose box; −1: the surest.", follows=True, inside=True, key="det_query"
+        "Query",
+        -1,
+        last_query,
+        -1,
+        "Whose box; −1: the first of a mistake, or the surest.",
+        follows=True,
+        inside=True,
+        key="det_query",
     )
     place: int = number(
         "Place",
@@ -118,7 +125,7 @@ class Boxes(OfScene, View):
         made = given.seen(self_attention=self.self_attention)
         at = self.at(made.layers)
         said = given.sure(self.score, at, self_attention=self.self_attention)
-        labels, query = self.asked(said, self.mistakes(given, said, at)[0])
+        labels, query = self.asked(said, *self.mistakes(given, said, at))
         speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
         arrays = {name: getattr(said, name).numpy() for name in said._fields}
         for name in ("logits", "boxes_cxcywh"):
@@ -126,11 +133,11 @@ class Boxes(OfScene, View):
         attention = {"cross": torch.stack(made.cross), "encoder": torch.stack(made.encoder)}
         return arrays | attention | {"picture": given.rgb, "relevance": speaks, "place": self.cell(of, given)}
 
-    def asked(self, said: "Sure", missed: "list[Missed]") -> tuple[dict[int, int], int]:
+    def asked(self, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]) -> tuple[dict[int, int], int]:
         """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
         labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
         labels |= {each.query: each.wanted for each in missed}
-        return labels, self.query if self.query in labels else next(iter(labels), -1)
+        return labels, self.query if self.query in labels else next(iter([*reasons, *labels]), -1)
 
     def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
         make = partial(relevance, given, query, label, self_attention=self.self_attention)
@@ -156,7 +163,7 @@ class Boxes(OfScene, View):
             before = given.found(given.sure(self.score, at))[1]
             yield Said(of_doubles(at + 1, before, counts, given.title))
         missed, reasons = self.mistakes(given, said, at)
-        labels, query = self.asked(said, missed)
+        labels, query = self.asked(said, missed, reasons)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -177,7 +184,8 @@ class Boxes(OfScene, View):
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
         more = {"chosen": query, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", **more)
-        yield Said(" ".join(dict.fromkeys(reasons.values())))
+        others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
+        yield Line(" ".join(others))
         if not self.self_attention and self.detector == BUNDLED:
             measured = shipped("measured")
             over = (measured[name]["duplicates"] for name in ("whole", "alone"))

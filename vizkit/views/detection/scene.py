@@ -170,13 +170,13 @@ class OfScene:
         """The place of the chosen layer among them."""
         return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
 
-    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: Any = "", **more: Any) -> Blocks:
+    def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: str = "", **more: Any) -> Blocks:
         """The panels with scenes to choose from, and what is to be known of another picture. A click on a frame or a
-        place sets the field `picks` to its id, or to what a rule makes of it. `more`: of `Panels`."""
+        place sets the field `picks` to its id. `more`: of `Panels`."""
         drawn = Panels(given.shown, panels, **more)
         data = drawn.pack() | {"strip": self.strip(given) if given.number else [], "scene": given.number}
         told = {"scene": (whole(1, SCENES), "scene")}
-        told |= {"pick": (whole(0, MOST), picks) if isinstance(picks, str) else picks} if picks else {}
+        told |= {"pick": (whole(0, MOST), picks)} if picks else {}
         yield Canvas("vizkit_panels", data, alt, told, (Paper(drawn.marks),))
         if given.truth is None and self.detector == BUNDLED:
             yield Line(DRAWN_ONLY)
