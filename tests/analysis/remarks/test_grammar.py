@@ -44,7 +44,6 @@ from vizkit.analysis.remarks import (
     sequences,
     super_resolution,
     swin,
-    words,
 )
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
@@ -591,7 +590,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     sequences.strongest: lambda: (
         sequences.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
     ),
-    sequences.certain: lambda: (sequences.certain("ant", p, "bee") for p in SHARES),
+    sequences.certain: lambda: (
+        sequences.certain("ant", p, "bee", right) for p, right in product(SHARES, ("", "ant", "bee"))
+    ),
     patches.sequence: lambda: (
         patches.sequence(grid, special, 96, costs)
         for grid, special, costs in product(
@@ -675,11 +676,14 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     sequences.of_states: lambda: (
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),
-    sequences.of_written: lambda: (
-        sequences.of_written("LSTM", "2026", "2", 1, ("ant", p, count), how)
-        for p, count, how in product(SHARES, COUNTS, ("", "whose gradient is largest"))
-        if count
+    sequences.of_answer: lambda: (
+        sequences.of_answer("LSTM", written, truth, written, named, true)
+        for written, truth, (named, true) in product(
+            ("2026", "202"), ("", "2026", "2027"), ((None, None), ("monday", "monday"), ("monday", "sunday"))
+        )
     ),
+    sequences.of_both: lambda: (sequences.of_both(1, ("ant", "bee", p), (1, 2, q)) for p, q in product(SHARES, SHARES)),
+    sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_beams: lambda: (
         sequences.of_beams(["a"], [["a"], ["b"]][::order], [math.log(max(p, 1e-9)), math.log(1e-9)])
         for order, p in product((1, -1), SHARES)
@@ -694,10 +698,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     sequences.of_forget_gates: lambda: (
         sequences.of_forget_gates([p, q], ("ant", "bee")) for p, q in product(SHARES, SHARES)
-    ),
-    sequences.of_times: lambda: (
-        sequences.of_times(dict.fromkeys(LABELS[:count], power), what)
-        for count, power, what in product((1, 2, 3), (0.0, 1.0, 2.0), ("training", "writing"))
     ),
     sequences.of_memory: lambda: (
         said
@@ -732,22 +732,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for images in (1, 5)
         for right, still in product(range(images + 1), repeat=2)
     ),
-    words.kind: lambda: (
-        words.kind(torch.full((6, 6), q) + p * torch.eye(6) - 0.1, range(own), "digits")
-        for p, q, own in product(SHARES, SHARES, (2, 3, 5))
-    ),
-    words.partners: lambda: (
-        words.partners(
-            torch.tensor([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, p], [0, 0, p, 1]]),
-            [(0, 1), (1, 0), (2, 3)][:count],
-            "abcd",
-            "days",
-        )
-        for p, count in product((-0.3, 0.3), (1, 2, 3))
-    ),
-    words.explained: lambda: (words.explained(p) for p in SHARES),
-    words.nearest: lambda: (words.nearest(torch.tensor([[1, p], [p, 1]]), ["ant", "bee"]) for p in SHARES),
-    words.twins: lambda: (words.twins("ant", (1, 8), (1.0, p, q - 0.5)) for p, q in product(SHARES, SHARES)),
 }
 
 

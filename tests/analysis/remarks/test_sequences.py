@@ -40,14 +40,6 @@ def test_what_the_forget_gates_leave():
     )
 
 
-def test_exponents_are_said_by_name():
-    said = sequences.of_times({"RNN": 1.04, "Transformer": 1.96}, "training")
-    assert said == (
-        "Between the three longest texts the time of a step of training grows with the length to the power: RNN 1.0 "
-        "and Transformer 2.0."
-    )
-
-
 def test_memory_inside_and_beyond_what_was_learned():
     """The LSTM stays; of the transformer one seed of three forgets, which a mean alone would not say."""
     runs = {
@@ -113,8 +105,21 @@ def test_memory_that_was_measured_on_one_side_only():
     assert never == "From 8 to 12 dots, beyond what was learned, no network falls; all at 12: RNN 96 %."
 
 
-def test_the_numbers_behind_the_words():
-    shares = sequences.of_alignment({"year": {"places": 8, "hits": 6}, "day": {"places": 0, "hits": 0}})
-    assert shares is not None
-    writing = sequences.of_times({"RNN": 1.0}, "writing")
-    assert writing.endswith("the time of writing an answer grows with the length to the power: RNN 1.0.")
+def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit():
+    truth = tuple("1999-05-03")
+    assert sequences.of_answer("RNN", "1999-05-03", truth, [*truth, "[END]"], None, "monday") == (
+        "The RNN writes “1999-05-03”, which is right."
+    )
+    assert sequences.of_answer("RNN", "1999-05-31", truth, [*"1999-05-31", "[END]"], "thursday", "monday") == (
+        "The RNN writes “1999-05-31”, which is wrong: right is “1999-05-03”, 2 places differ. The text names a "
+        "Thursday; it was a Monday."
+    )
+    assert "1 place differs" in sequences.of_answer("RNN", "199", tuple("1999"), list("199"), None, None), "a word less"
+    assert sequences.of_answer("T5", "Das Haus", (), ["Das", "Haus"], None, None).endswith("right is not known.")
+
+
+def test_what_is_too_small_to_be_drawn_is_counted():
+    assert sequences.of_undrawn({"RNN": 14, "LSTM": 1, "Transformer": 0}, 21, 0.0001) == (
+        "Below 1 ⁄ 10,000 of the largest and not drawn: 14 words of 21 in the RNN and 1 word of 21 in the LSTM."
+    )
+    assert sequences.of_undrawn({"LSTM": 0}, 21, 0.0001) == ""

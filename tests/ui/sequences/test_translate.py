@@ -105,7 +105,7 @@ def test_the_beam_search_is_a_tree():
     assert "the next text" in texts(test) or "more probable text" in texts(test)
 
 
-@pytest.mark.parametrize("part", ["Right by length", "Gradient", "Gates", "Time"])
+@pytest.mark.parametrize("part", ["Right by length", "Gradient", "Gates"])
 def test_every_part_of_memory_opens(part: str):
     test = opened("sequences", sequences_view="Memory", memory=part)
     fine(test)

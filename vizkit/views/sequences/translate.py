@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -9,14 +10,16 @@ import numpy as np
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Link, Numbers, Paper, Proof, Said, first_said
 from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
 from vizkit.views.sequences.known import TRANSLATING
-from vizkit.views.sequences.typed import Typed, facts, typed, typed_text
+from vizkit.views.sequences.masks import Masks
+from vizkit.views.sequences.typed import Typed, answered, facts, truth_of, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.vocabulary import END, SPECIAL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from vizkit.traces import Attention, Trace
 
 KINDS = ("encoder", "decoder", "cross")
+WRONG_DAY = "Thursday 3 May 1999"
 HEAD = tuple_of(below(1000), maybe(below(1000)))  # a layer and its head; the script knows how many there are
 Picked = dict[str, tuple[int, int | None]]
 Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
@@ -93,16 +97,17 @@ class Translate(View):
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
         drawn = {kind: chosen(parts, kind, picked.get(kind)) for kind in KINDS}
-        cross = drawn["cross"]
-        at = min(self.word or clearest(cross), len(written.steps))
-        became = read.model.text_of(written.words)
+        at = min(self.word or clearest(drawn["cross"]), len(written.steps))
+        truth = truth_of(read)
+        right = [*truth, SPECIAL[END]][: len(written.steps)] if truth else []
         data = {
             "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
             "source": source,
-            "outputs": [output(step) for step in written.steps],
+            "outputs": [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")],
             "parts": [packed(*part) for part in parts],
             "at": self.word,
             "pick": picked,
+            "looks": "looks most at" if shares is None else "depends most on",
         }
         label = (
             f"{read.title}: {' '.join(read.words)} becomes {' '.join(written.words)}. Arrow keys go from word to word."
@@ -112,13 +117,10 @@ class Translate(View):
             "at": (whole(1, len(written.steps)), "word"),
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
-        yield Canvas("vizkit_translate", data, label, tells, (Paper(partial(on_paper, source, written, drawn, at)),))
-        if cross is not None:
-            row = cross[at - 1]
-            looked = source[int(row.argmax())], float(row.max()), int((cross.argmax(-1) == row.argmax()).sum())
-            name = "whose gradient is largest" if shares is not None else ""
-            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name))
-        yield Said(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
+        still = Paper(partial(on_paper, source, written, drawn, at, right))
+        yield Said(answered(read, written.words))
+        yield Canvas("vizkit_translate", data, label, tells, (still,))
+        yield Line(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
         if shares is not None:
             yield Line(
                 f"The {read.title} has no attention: when it begins to write, all that it knows of the source is its "
@@ -129,6 +131,9 @@ class Translate(View):
         yield Proof(trace)
         if self.beams != "0":
             yield from beams(read, int(self.beams))
+        if read.model.data == "dates":
+            yield Link("Challenge: a wrong weekday", Translate(text_model=self.text_model, text=WRONG_DAY))
+            yield Link("Challenge: hide the month from BERT", Masks(mask="BERT", text=self.text))
         yield Numbers(partial(arrays, source, written, trace, shares))
 
 
@@ -190,9 +195,10 @@ def packed(kind: str, title: str, weights: "Tensor") -> dict[str, Any]:
     return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": values, "title": title}
 
 
-def output(step: Any) -> dict[str, Any]:
+def output(step: Any, right: str) -> dict[str, Any]:
+    """`right`: the word that should stand there, "" where nobody knows."""
     top = [(choice.word, choice.probability) for choice in step.top]
-    return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top}
+    return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top, "right": right}
 
 
 def picks(heads: str) -> Picked:
@@ -230,12 +236,14 @@ def forced_rule(written: "Written", read: Typed) -> Rule[str]:
 
 
 # ---- paper, beams, numbers -------------------------------------------------------------------------------------------
-def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, width: float) -> Any:
+def on_paper(
+    source: Sequence[str], written: "Written", drawn: dict, at: int, right: Sequence[str], width: float
+) -> Any:
     from vizkit.figure.sequences.arcs import Arcs
 
     words = ["[BEGIN]", *(step.taken.word for step in written.steps)]
     top = [(choice.word, choice.probability) for choice in written.steps[at - 1].top]
-    return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top).marks(width)
+    return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top, ["", *right]).marks(width)
 
 
 def beams(read: Typed, count: int) -> Blocks:
