@@ -116,3 +116,13 @@ def test_a_picture_of_one_colour_is_enlarged_too():
     said = vizkit.show("enlarge-whole", None, grey(8, 8, 120)).said
     assert said.startswith("32 × 32 pixels: shrunk again, it ")
     assert "1 of 1" not in said
+
+
+def test_the_arrows_follow_a_reference_that_is_moved_and_the_decibels_say_what_it_is_worth():
+    still, moved = (vizkit.show("enlarge", image="sample:mayfly nymph", moved=px) for px in (0, 8))
+    rows, columns = divmod(still.numbers["place"], 24)  # of 24 × 24 places of 4 × 4 pixels
+    followed = rows * 24 + (columns + 2) % 24 == moved.numbers["place"]
+    assert followed.mean() > 0.8
+    assert (moved.title, still.said) != (still.title, moved.said)
+    assert moved.title.endswith(", moved by 8 px")
+    assert "The reference brings 0.9 dB" in moved.said

@@ -15,7 +15,7 @@ from vizkit.figure.palette import colours
 from vizkit.figure.saved.transfer import Transfer
 from vizkit.image import data_url, digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
-from vizkit.views.controls import choice, query, switch
+from vizkit.views.controls import choice, number, query, switch
 from vizkit.views.rules import below, tuple_of
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.likeness import worth
@@ -84,7 +84,16 @@ class Enlarge(View):
         runs=True,
     )
     turn: Literal["0", "90", "180", "270"] = choice(
-        "Reference turned by", tuple(TURNS), words=TURNS, key="sr_turn", more=True, runs=True
+        "Turned by", tuple(TURNS), "The reference.", words=TURNS, key="sr_turn", runs=True
+    )
+    moved: int = number(
+        "Moved right by",
+        -48,
+        48,
+        0,
+        "The reference, in its pixels; what leaves it on one side comes in on the other.",
+        key="sr_moved",
+        runs=True,
     )
     side: Literal["16", "24", "32"] = choice(
         "Small picture",
@@ -134,7 +143,8 @@ class Enlarge(View):
 
     overlays = False
     how = How(
-        "Drag the bar to compare. A click chooses a place of the small picture: the arrow comes from the place of the "
+        "Drag the bar to compare. Turn or move the reference: the arrow follows the texture, and the dB say what it is "
+        "still worth. A click chooses a place of the small picture: the arrow comes from the place of the "
         "reference that is most like it, whose texture it takes; bright places of the reference are like it, too.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
         r"\quad S_i = \max_j r_{ij},\quad F \leftarrow F + \mathrm{Conv}([F; T]) \odot \sigma(10\,a\,(S - b))",
@@ -144,7 +154,8 @@ class Enlarge(View):
 
     def title(self, of: Subject) -> str:
         turned = f", turned by {TURNS[self.turn]}" if self.turn != "0" else ""
-        return f"Enlarged four times by a reference: {LEVELS.get(self.reference, self.reference)}{turned}"
+        moved = f", moved by {self.moved} px" if self.moved else ""
+        return f"Enlarged four times by a reference: {LEVELS.get(self.reference, self.reference)}{turned}{moved}"
 
     def show(self, of: Subject) -> Blocks:
         pair, key = self.pair(of)
@@ -199,8 +210,8 @@ class Enlarge(View):
             other = of.other_picture(name)
             key, make = digest_of(other), partial(pair_with, of.rgb, other, side)
         pair: Pair = of.kept(("pair", key, side), make)
-        turned = np.ascontiguousarray(np.rot90(pair.reference, int(self.turn) // 90))
-        return pair._replace(reference=turned), (key, self.side, self.turn)
+        turned = np.rot90(pair.reference, int(self.turn) // 90)
+        return pair._replace(reference=np.roll(turned, self.moved, 1)), (key, self.side, self.turn, self.moved)
 
     def drawn(self, of: Subject, made: Results) -> Transfer:
         """The pictures, with the chosen place and that whose texture it takes."""
