@@ -22,7 +22,6 @@ from vizkit.figure.evaluation.data_size import Line as Family
 from vizkit.figure.scales import between, robust
 from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.training.learning_curves import Curve
-from vizkit.models.sequences.generating import Hypothesis
 
 RNG = np.random.default_rng(0)
 X, GRID = np.array([1.0, 2.0, 4.0]), RNG.normal(size=(3, 3))
@@ -45,9 +44,6 @@ EXAMPLES = {
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
     "sequences.repeated.repeated_lines": [given([Repeated("a", [1, 2, 3], [LIST, LIST])], "x", "y", 2)],
-    "sequences.beam_tree.beam_tree": [
-        given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
-    ],
     "contributions.contributions": [given(0.5, X, X, -0.5, 14.0, before) for before in (0, 2)],
     "patch_cells.class_cells": [
         given(

@@ -114,5 +114,5 @@ def test_a_heads_field_is_read_as_far_as_it_can_be():
 
 def test_the_command_line_has_the_options_of_a_view():
     options = settings_of(VIEWS["translate"])
-    assert {f"setting_{name}" for name in ("text", "text_model", "beams")} <= options.keys()
+    assert {f"setting_{name}" for name in ("text", "text_model", "heads")} <= options.keys()
     assert options["setting_text_model"].__metadata__[0].name == ("--text-model",)

@@ -684,10 +684,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     sequences.of_both: lambda: (sequences.of_both(1, ("ant", "bee", p), (1, 2, q)) for p, q in product(SHARES, SHARES)),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
-    sequences.of_beams: lambda: (
-        sequences.of_beams(["a"], [["a"], ["b"]][::order], [math.log(max(p, 1e-9)), math.log(1e-9)])
-        for order, p in product((1, -1), SHARES)
-    ),
     sequences.of_alignment: lambda: (
         sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})
         for hits, count, other in product((0, 1, 997), (0, 1000), (0, 8))

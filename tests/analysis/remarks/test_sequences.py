@@ -1,23 +1,6 @@
 """What is said about texts that models write, on numbers made by hand."""
 
-from math import log
-
 from vizkit.analysis.remarks import sequences
-
-
-def test_a_sure_model_leaves_the_search_nothing():
-    said = sequences.of_beams("ab", ["ab", "ac"], [log(0.995), log(0.004)])
-    assert said is not None
-    assert said == (
-        "ab has more than 99 %, the next text, ac, less than 1 %. The model is sure: the search changes nothing."
-    )
-
-
-def test_a_search_can_be_better_than_the_most_probable_word_each_time():
-    said = sequences.of_beams("ab", ["cd", "ab"], [log(0.4), log(0.3)])
-    assert said is not None
-    assert said.endswith("gives ab; the search finds a more probable text: cd, 40 %.")
-    assert sequences.of_beams("ab", ["ab"], [0.0]) is None
 
 
 def test_the_first_word_is_forgotten_below_a_hundredth():
@@ -70,19 +53,6 @@ def test_what_digits_look_at():
         "that say the same."
     )
     assert sequences.of_alignment({}) is None
-
-
-def test_of_three_texts_the_first_two_are_named():
-    said = sequences.of_beams("ab", ["ab", "ac", "ad"], [log(0.5), log(0.25), log(0.125)])
-    assert said is not None
-    assert said == "ab has 50 %, the next text, ac, 25 %."
-
-
-def test_a_model_is_sure_from_99_per_cent_on():
-    for share, sure in ((0.99, True), (0.98, False)):
-        said = sequences.of_beams("ab", ["ab", "ac"], [log(share), log(0.004)])
-        assert said is not None
-        assert said.endswith("The model is sure: the search changes nothing.") is sure
 
 
 def test_every_model_has_forgotten_the_first_word():

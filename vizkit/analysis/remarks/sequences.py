@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from math import exp
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,7 +10,6 @@ from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.vocabulary import END, SPECIAL
 
-SURE = 0.99
 FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
 KEPT = 0.5
@@ -42,22 +40,6 @@ def of_both(layer: int, word: tuple[str, str, float], patch: tuple[int, int, flo
         f"Layer {layer}: “{word[0]}” looks most at “{word[1]}”, {word[2]:.1f} times an equal share; the marked patch "
         f"at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
     )
-
-
-def of_beams(greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]) -> str | None:
-    """`greedy`: the text of the most probable word each time; `texts`: those of a beam search, the most probable
-    first, with the logarithms of their probabilities."""
-    if len(texts) < 2:
-        return None
-    first, second = (exp(each) for each in log_probabilities[:2])
-    best, other = ("".join(text) for text in texts[:2])
-    if tuple(texts[0]) != tuple(greedy):
-        return (
-            f"Taking the most probable word each time gives {''.join(greedy)}; the search finds a more probable text: "
-            f"{best}, {percent(first)}."
-        )
-    sure = " The model is sure: the search changes nothing." if first >= SURE else ""
-    return f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}"
 
 
 def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> str | None:

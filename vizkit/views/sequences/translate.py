@@ -3,15 +3,15 @@
 from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Link, Numbers, Paper, Proof, Said, first_said
-from vizkit.views.controls import choice, number, text_model
+from vizkit.views.blocks import Blocks, Canvas, Line, Link, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.controls import number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
 from vizkit.views.sequences.known import TRANSLATING
@@ -40,14 +40,6 @@ class Translate(View):
 
     text_model: str = text_model(*TRANSLATING, key="sequence_model")
     text: str = typed_text()
-    beams: Literal["0", "2", "3", "5"] = choice(
-        "Beam search",
-        ("0", "2", "3", "5"),
-        "Keeps so many texts at every step, not only the most probable.",
-        words={"0": "off"} | {width: f"{width} texts" for width in "235"},
-        more=True,
-        key="beams",
-    )
     word: int = number("Word", 0, 999, 0, "Of those written; 0 for the clearest.", key="word", inside=True)
     heads: str = free_text(
         "Heads",
@@ -129,8 +121,6 @@ class Translate(View):
             )
         yield Line(facts(read.model))
         yield Proof(trace)
-        if self.beams != "0":
-            yield from beams(read, int(self.beams))
         if read.model.data == "dates":
             yield Link("Challenge: a wrong weekday", Translate(text_model=self.text_model, text=WRONG_DAY))
             yield Link("Challenge: hide the month from BERT", Masks(mask="BERT", text=self.text))
@@ -235,7 +225,7 @@ def forced_rule(written: "Written", read: Typed) -> Rule[str]:
     return forced
 
 
-# ---- paper, beams, numbers -------------------------------------------------------------------------------------------
+# ---- paper, numbers -------------------------------------------------------------------------------------------
 def on_paper(
     source: Sequence[str], written: "Written", drawn: dict, at: int, right: Sequence[str], width: float
 ) -> Any:
@@ -244,22 +234,6 @@ def on_paper(
     words = ["[BEGIN]", *(step.taken.word for step in written.steps)]
     top = [(choice.word, choice.probability) for choice in written.steps[at - 1].top]
     return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top, ["", *right]).marks(width)
-
-
-def beams(read: Typed, count: int) -> Blocks:
-    """Several texts at once, as a tree."""
-    from vizkit.figure.sequences.beam_tree import beam_tree
-    from vizkit.models.sequences import beam, greedy
-
-    searched = read.made(beam, count)
-    path, at = [], searched.final[0] if searched.final else None
-    while at is not None:
-        path.append(at)
-        at = searched.tree[at].parent
-    yield Heading(f"Beam search with {count} texts")
-    yield Chart(beam_tree(searched.tree, path), f"Beam search with {count} texts")
-    texts, totals = zip(*((searched.words(i), searched.tree[i].log_probability) for i in searched.final), strict=True)
-    yield Said(first_said(remarks.of_beams(read.made(greedy).words, texts, totals)))
 
 
 def arrays(source: Sequence[str], written: "Written", trace: "Trace", shares: "Tensor | None") -> dict[str, np.ndarray]:
