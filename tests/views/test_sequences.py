@@ -15,7 +15,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS, replaced
 from vizkit.views.blocks import Canvas, Said
 from vizkit.views.controls import ControlError, checked, controls
-from vizkit.views.sequences.known import TRANSFORMER, trained_texts
+from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER, trained_texts
 from vizkit.views.sequences.masks import Masks
 from vizkit.views.sequences.steps import StepByStep
 from vizkit.views.sequences.translate import WRONG_DAY, Translate, picks
@@ -62,6 +62,16 @@ def test_the_next_word_is_right_or_wrong():
         said = [block.text for block in blocks if isinstance(block, Said)][-1]
         assert verdict in said
         assert ("right" in said) is bool(verdict), "after a wrong digit nobody knows"
+
+
+def test_what_a_model_expects_stands_beside_what_the_text_has():
+    for model, said in (
+        (GPT, "After “november” the most probable word is “,”, 99.6 %, which is right."),
+        (BERT, "At “november” the most probable word is “december”, 63 %; the text has “november”."),
+        (TRANSFORMER, "The Transformer writes “2026-11-21”, which is right."),
+    ):
+        first = next(block for block in StepByStep(text_model=model).show(nothing()) if isinstance(block, Said))
+        assert first.text == said
 
 
 def test_views_of_earlier_versions_open_what_replaces_them():

@@ -169,11 +169,14 @@ def last(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]
 
 
 def expected(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]) -> str:
-    """What the model holds for most probable at a word, or after it."""
+    """What the model holds for most probable at a word, or after it, beside what a text that is read has there."""
     from vizkit.models.sequences import predictions
 
     top, place = predictions(model, walk.logits[token][None], 1)[0][0], "At" if model.task == "masked" else "After"
-    return f"{place} “{side[token]}” the most probable word is “{top.word}”, {in_percent(top.probability)}."
+    after = token + (model.task != "masked")
+    there = "" if model.translates or after == len(side) else side[after]
+    verdict = "" if not there else ", which is right" if there == top.word else f"; the text has “{there}”"
+    return f"{place} “{side[token]}” the most probable word is “{top.word}”, {in_percent(top.probability)}{verdict}."
 
 
 def proof(walk: "Walk") -> Proof:
