@@ -16,7 +16,7 @@ from vizkit.figure.saved.transfer import Transfer
 from vizkit.image import data_url, digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query, switch
-from vizkit.views.rules import below, tuple_of
+from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.likeness import worth
 from vizkit.views.super_resolution.networks import WITH, Results, enlarger, results
@@ -42,6 +42,7 @@ OVERLAYS = {
     "gate 4×": "gate 4×, let through",
     ERROR: "error, mean of the channels",
 }
+FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 CHANGED = "changed"
@@ -84,15 +85,16 @@ class Enlarge(View):
         runs=True,
     )
     turn: Literal["0", "90", "180", "270"] = choice(
-        "Turned by", tuple(TURNS), "The reference.", words=TURNS, key="sr_turn", runs=True
+        "Reference turned by", tuple(TURNS), words=TURNS, key="sr_turn", more=True, runs=True
     )
     moved: int = number(
         "Moved right by",
-        -48,
-        48,
+        0,
+        FARTHEST_PX,
         0,
         "The reference, in its pixels; what leaves it on one side comes in on the other.",
         key="sr_moved",
+        inside=True,
         runs=True,
     )
     side: Literal["16", "24", "32"] = choice(
@@ -143,9 +145,10 @@ class Enlarge(View):
 
     overlays = False
     how = How(
-        "Drag the bar to compare. Turn or move the reference: the arrow follows the texture, and the dB say what it is "
-        "still worth. A click chooses a place of the small picture: the arrow comes from the place of the "
-        "reference that is most like it, whose texture it takes; bright places of the reference are like it, too.",
+        "Drag the bar to compare. Drag the reference, or press Shift and an arrow key: the arrow follows the texture, "
+        "and the dB say what it is still worth. A click chooses a place of the small picture: the arrow comes from the "
+        "place of the reference that is most like it, whose texture it takes; bright places of the reference are like "
+        "it, too.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
         r"\quad S_i = \max_j r_{ij},\quad F \leftarrow F + \mathrm{Conv}([F; T]) \odot \sigma(10\,a\,(S - b))",
         "what the picture really held: texture that fits is put in, whether or not it was there.",
@@ -181,9 +184,10 @@ class Enlarge(View):
             "over_top": drawn.over_top,
             "colours": text64(colours()),
             "at": drawn.at,
+            "moved": self.moved,
             "says": drawn.says,
         }
-        tells = {"at": (tuple_of(*map(below, seen.grid)), "place")}
+        tells = {"at": (tuple_of(*map(below, seen.grid)), "place"), "moved": (whole(0, FARTHEST_PX), "moved")}
         canvas = Canvas("vizkit_transfer", data, ALT, tells, (Paper(drawn.marks),))
         known, trusted = made.qualities, float((made.gates > 0.5).mean())
         if known:
@@ -211,7 +215,7 @@ class Enlarge(View):
             key, make = digest_of(other), partial(pair_with, of.rgb, other, side)
         pair: Pair = of.kept(("pair", key, side), make)
         turned = np.rot90(pair.reference, int(self.turn) // 90)
-        return pair._replace(reference=np.roll(turned, self.moved, 1)), (key, self.side, self.turn, self.moved)
+        return pair._replace(reference=np.roll(turned, self.moved, 1)), (key, self.side, self.turn, str(self.moved))
 
     def drawn(self, of: Subject, made: Results) -> Transfer:
         """The pictures, with the chosen place and that whose texture it takes."""

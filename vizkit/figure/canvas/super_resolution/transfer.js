@@ -8,6 +8,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.enlarge'), canvas = root.querySelector('canvas'), says = root.querySelector('.says'), patches = root.querySelector('.patches')
   const state = STORE.get(parentElement) || { bar: null }
   STORE.set(parentElement, state)
+  state.pull = null                                      // what is moved by hand until Python has enlarged by it
   const [rows, columns] = data.grid, [keyRows, keyColumns] = data.key_grid
   const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
   if (isNews(state, 'at', [data.at, data.grid])) state.at = data.at
@@ -79,7 +80,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
-    title('Reference', reference)
+    title(data.alone ? 'Reference' : 'Reference, to be dragged', reference)
     write(`Input, ${rows} × ${columns}`, small.x, small.y - TOP / 2 - 1, small.side)
     shown('small', small)
     shown('own', own)
@@ -91,7 +92,10 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     shown('beside', own); pen.restore()
     if (truth) { title('True image', truth); shown('truth', truth) }
-    shown('reference', reference)
+    const pulled = (state.pull?.px ?? 0) * reference.w / (keyColumns * CELL)
+    pen.save(); pen.beginPath(); pen.rect(reference.x, reference.y, reference.w, reference.h); pen.clip()
+    for (const turn of [-1, 0, 1]) shown('reference', { ...reference, x: reference.x + pulled + turn * reference.w })
+    pen.restore()
     const { values, chosen } = best(), [y, x] = state.at
     let low = 1, high = -1
     for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
@@ -147,8 +151,17 @@ export default function ({ data, parentElement, setStateValue }) {
     expectEcho(state, 'at', [state.at, data.grid])
     draw(); setStateValue('at', state.at)
   }
+  const move = px => { const wide = keyColumns * CELL; setStateValue('moved', ((data.moved + px) % wide + wide) % wide) }
+  const onReference = event => {
+    const frame = canvas.getBoundingClientRect(), { reference } = layout(canvas.clientWidth), x = event.clientX - frame.left, y = event.clientY - frame.top
+    return x >= reference.x && x < reference.x + reference.w && y >= reference.y && y < reference.y + reference.h
+  }
   canvas.onpointerdown = event => {
     const at = where(event)
+    if (onReference(event) && !data.alone) {
+      state.pull = { from: event.clientX, px: 0 }
+      return canvas.setPointerCapture(event.pointerId)
+    }
     if (at.x < -at.near || at.x > 1 + at.near || at.y < 0 || at.y > 1) return
     state.drag = Math.abs(at.x - shareOfBar()) < at.near
     if (state.drag) canvas.setPointerCapture(event.pointerId)
@@ -157,12 +170,15 @@ export default function ({ data, parentElement, setStateValue }) {
   canvas.onpointermove = event => {
     const at = where(event)
     if (state.drag) { state.bar = clamp(at.x, 0, 1); draw() }
-    canvas.style.cursor = at.y >= 0 && at.y <= 1 && Math.abs(at.x - shareOfBar()) < at.near ? 'ew-resize' : 'crosshair'
+    if (state.pull && event.buttons) { state.pull.px = Math.round((event.clientX - state.pull.from) / layout(canvas.clientWidth).reference.w * keyColumns * CELL); draw() }
+    canvas.style.cursor = onReference(event) ? 'grab' : at.y >= 0 && at.y <= 1 && Math.abs(at.x - shareOfBar()) < at.near ? 'ew-resize' : 'crosshair'
   }
-  canvas.onpointerup = canvas.onpointercancel = () => { state.drag = false }
+  canvas.onpointerup = () => { state.drag = false; if (state.pull?.px) move(state.pull.px) }
+  canvas.onpointercancel = () => { state.drag = false; state.pull = null; draw() }
   canvas.onkeydown = event => {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key]
-    if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
+    if (step && event.shiftKey) { event.preventDefault(); move(CELL * (step[0] || step[1])) }
+    else if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
   }
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()
