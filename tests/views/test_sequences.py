@@ -45,6 +45,7 @@ def test_a_wrong_weekday_makes_wrong_digits_and_the_page_says_so():
     digits = [(each["word"], each["right"]) for each in canvas.data["outputs"]]
     assert [pair for pair in digits if pair[0] != pair[1]] == [("3", "0"), ("1", "3")]
     assert digits[-1] == ("[END]", "[END]")
+    assert canvas.data["at"] == 9, "it opens on the first that is wrong"
     inks = [mark.colour for mark in canvas.still[0].draw(452.0)[0] if isinstance(mark, Words) and "≠" in mark.text]
     assert inks == [WRONG, WRONG], "on paper too"
 

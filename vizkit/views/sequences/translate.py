@@ -40,7 +40,9 @@ class Translate(View):
 
     text_model: str = text_model(*TRANSLATING, key="sequence_model")
     text: str = typed_text()
-    word: int = number("Word", 0, 999, 0, "Of those written; 0 for the clearest.", key="word", inside=True)
+    word: int = number(
+        "Word", 0, 999, 0, "Of those written; 0 for the first that is wrong, or the clearest.", key="word", inside=True
+    )
     heads: str = free_text(
         "Heads",
         "",
@@ -89,15 +91,17 @@ class Translate(View):
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
         drawn = {kind: chosen(parts, kind, picked.get(kind)) for kind in KINDS}
-        at = min(self.word or clearest(drawn["cross"]), len(written.steps))
         truth = truth_of(read)
         right = [*truth, SPECIAL[END]][: len(written.steps)] if truth else []
+        outputs = [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")]
+        wrong = [at for at, each in enumerate(outputs, 1) if each["right"] not in ("", each["word"])]
+        at = min(self.word or next(iter(wrong), clearest(drawn["cross"])), len(outputs))
         data = {
             "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
             "source": source,
-            "outputs": [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")],
+            "outputs": outputs,
             "parts": [packed(*part) for part in parts],
-            "at": self.word,
+            "at": self.word or next(iter(wrong), 0),
             "pick": picked,
             "looks": "looks most at" if shares is None else "depends most on",
         }
