@@ -174,7 +174,7 @@ says again what a surer one of its class has said (IoU and score of .5 or more).
 ## Optimal and greedy assignment
 
 Of {scenes:,} scenes, those in which the cheapest pair first costs more than the assignment of least cost: {differing}.
-A network that has learned has one clear query for each thing; the view Matching opens on a scene where the two differ.
+A network that has learned has one clear query for each thing; the view Queries opens on a scene where the two differ.
 
 ## How they learned
 

@@ -120,15 +120,17 @@ def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
 
 
 @pytest.mark.product(first=0)
-def test_other_words_are_compared(page: Page, server: str):
-    open_view(page, server, "Words", "&sequence_text=11.11.2011&words_kind=weekdays")
-    expect(page.get_by_text("Cosine of the weekdays", exact=True)).to_be_visible()
-    pick(page, "words_twin", ".")
-    expect(page.get_by_text("“.” at places 3 and 6")).to_be_visible()
+def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, server: str):
+    open_translate(page, server)
+    page.get_by_role("button", name="Challenge: a wrong weekday").click()
+    wrong = page.locator(f"{MAIN} .translate .word.wrong")
+    expect(wrong).to_have_count(2)
+    expect(wrong.first).to_contain_text("3 ≠ 0")
+    expect(page.get_by_text("which is wrong: right is “1999-05-03”")).to_be_visible()
 
 
 @pytest.mark.product(first=0)
-def test_a_word_stands_beside_a_patch_of_an_own_photograph(page: Page, server: str):
+def test_words_stand_beside_an_own_photograph(page: Page, server: str):
     open_view(page, server, "From words to patches", "&models=ViT+·+digits")
     shades = Image.linear_gradient("L").resize((320, 240))
     buffer = io.BytesIO()
@@ -138,13 +140,7 @@ def test_a_word_stands_beside_a_patch_of_an_own_photograph(page: Page, server: s
     )
     expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
     ready(page)
-    canvas = page.locator(f"{MAIN} .strips")
-    canvas.get_by_role("button", name="Residual").click()
-    expect(canvas).to_have_attribute("data-part", "What stays")
-    canvas.get_by_role("button", name=",", exact=True).click()
-    expect(canvas.get_by_text("“,” in a sentence")).to_be_visible()
-    canvas.locator(".picture").click(position={"x": 5, "y": 5})
-    expect(canvas.get_by_text("patch 1 of an image")).to_be_visible()
-    expect(page).to_have_url(re.compile("bridge_patch=1"))
-    page.get_by_role("button", name="Translate: the sentence’s model at work").click()
-    expect(page.locator(f"{MAIN} .translate")).to_be_visible()
+    expect(page.get_by_text("Layer 1: ")).to_be_visible()
+    expect(page.locator(f"{MAIN} table").first).to_contain_text("november")
+    page.get_by_role("button", name="Patches: how an image is cut").click()
+    expect(page).to_have_url(re.compile("/patches"))

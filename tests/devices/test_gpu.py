@@ -28,7 +28,6 @@ from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.probes import parts, positions
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.models.probes.convolution.layers_seen import seen
-from vizkit.models.probes.from_parts import inside
 from vizkit.models.probes.interventions.steering import steered
 from vizkit.models.probes.patch_merging import leaving, merged
 from vizkit.models.probes.swin_changes import changed
@@ -37,7 +36,6 @@ from vizkit.models.probes.unreduced import unreduced
 from vizkit.models.probes.window_parts import window_parts
 from vizkit.models.sequences import greedy, open_sequence
 from vizkit.models.sequences.influence import influence
-from vizkit.models.sequences.vectors import layer_vectors
 from vizkit.models.super_resolution import enlarging, open_enlarger
 from vizkit.models.super_resolution.seen import see
 from vizkit.models.super_resolution.tracing import trace as trace_texture
@@ -82,7 +80,7 @@ def both_heads(device):
 def of_texts(device):
     model = open_sequence("bundled:dates_transformer", device=device)
     words = ["the", "2", "1", "st", "of", "november", ",", "2", "0", "2", "6"]
-    return influence(model, words, greedy(model, words).words).whole, *layer_vectors(model, words).values()
+    return influence(model, words, greedy(model, words).words).whole
 
 
 def detected(device):
@@ -127,7 +125,6 @@ ENTRIES = {
     "no shift": lambda device: vizkit.trace(changed(bundled("digits_swin", device), shift=False), PICTURE).logits,
     "not reduced": lambda device: vizkit.trace(unreduced(bundled("digits_gradual", device)), PICTURE).logits,
     "two heads": both_heads,
-    "rebuilt": lambda device: inside(x := bundled("digits_vit", device), pixels_of(x, PICTURE)).logits,
     "embedding": lambda device: (
         parts.patch_embedding(x := bundled("digits_vit", device), pixels_of(x, PICTURE)).vectors
     ),

@@ -19,10 +19,9 @@ from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
 from vizkit.figure.evaluation.data_size import Line as Family
-from vizkit.figure.scales import between, robust
+from vizkit.figure.scales import SHARES, between, robust
 from vizkit.figure.sequences.repeated import Repeated
 from vizkit.figure.training.learning_curves import Curve
-from vizkit.models.sequences.generating import Hypothesis
 
 RNG = np.random.default_rng(0)
 X, GRID = np.array([1.0, 2.0, 4.0]), RNG.normal(size=(3, 3))
@@ -45,9 +44,6 @@ EXAMPLES = {
     "attention.token_lengths.token_lengths": [given({"lower quartile": X, "upper quartile": X, "[cls]": X}, 1)],
     "attention.head_grid.head_grid": [given(GRID, signed=signed, chosen=(0, 1)) for signed in (False, True)],
     "sequences.repeated.repeated_lines": [given([Repeated("a", [1, 2, 3], [LIST, LIST])], "x", "y", 2)],
-    "sequences.beam_tree.beam_tree": [
-        given((Hypothesis("", 0, None, 1.0, 0.0), Hypothesis("a", 1, 0, 0.5, -1.0)), (0, 1))
-    ],
     "contributions.contributions": [given(0.5, X, X, -0.5, before) for before in (0, 2)],
     "contributions.heads_added": [given(GRID, before) for before in (0, 2)],
     "contributions.appearing": [given({"<b>": (palette.CLASSES[0], X)}, "value", (), 1)],
@@ -65,8 +61,7 @@ EXAMPLES = {
     ],
     "detection.cost_matrix.cost_matrix": [given(GRID, NAMES, [(0, 1)], [(1, 1)])],
     "detection.query_habits.habits": [given([GRID[:, :2]] * 5, [X / 8] * 5, 1)],
-    "detection.query_habits.sizes": [given(RNG.uniform(size=(3, 4)), np.array([0, 2, 2]), NAMES)],
-    "distillation.class_matrix.class_matrix": [given(NAMES, GRID, 1.0, "row", "column", "value")],
+    "distillation.class_matrix.class_matrix": [given(NAMES, np.abs(GRID), "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
     "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],
     "evaluation.accuracy_cost.accuracy_cost": [
@@ -90,13 +85,11 @@ EXAMPLES = {
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
     "evaluation.strength_curves.strength_curves": [given({"a": X[None] / 4, "b": np.stack([X, X]) / 4}, LIST, 1, "°")],
     "shift.answers": [given([0, 1, 2], {"a": X[:3] / 4}, {"a": ["ant", "bee", "ant"]}, 1, "probability")],
-    "sequences.word_plane.word_plane": [
-        given(GRID[:, :2], NAMES, ["digits", "", "digits"], (0.5, 0.2), "title", named=[0], joined=(0, 2))
-    ],
     "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, "title")],
     "swin.power_laws.power_laws": [given({"a": (X, X, 1.0)}, "x", "y")],
     "swin.window_map.window_map": [
-        given(GRID, "title", hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1), signed=True)
+        given(values, "title", scale, hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1))
+        for values, scale in ((GRID, between(-1, 1, signed=True)), (np.abs(GRID), SHARES))
     ],
     "training.learning_curves.learning_curves": [
         given([Curve("a", LIST, LIST, [0, 1, 2], [4, 5, 6]), Curve("b", LIST, LIST)], "y")

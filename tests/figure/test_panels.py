@@ -15,7 +15,6 @@ from vizkit.figure.saved.panels import Line, Panel, chart_marks, panel_of
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.svg import svg
-from vizkit.figure.sequences.word_plane import word_plane
 
 
 def plate_of(panel: Panel) -> Plate:
@@ -148,18 +147,6 @@ def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
     assert raster.height < 20
     np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[128])  # what is infinite has no colour
     assert {"scores", "from −1 to 1", "x", "y", "z"} <= set(words(plate))
-
-
-def test_words_on_a_plane_are_dots_with_their_names():
-    places = np.array([[0.0, 0], [1, 1], [2, 0]])
-    panel = panel_of(word_plane(places, ["cat", "dog", "2"], ["animals", "animals", "digits"], named=[0, 2], title="T"))
-    animals, digits = panel.lines
-    assert (animals.words, digits.words) == (("cat", ""), ("2",))
-    assert (animals.colour, digits.colour) == (0, 1)
-    plate = plate_of(panel)
-    assert {"cat", "2", "animals", "digits"} <= set(words(plate))
-    dots = [mark for mark in plate.marks if isinstance(mark, Stroke) and len(mark.points) == 1]
-    assert [dot.colour for dot in dots] == [CLASSES[0], CLASSES[0], CLASSES[1]]
 
 
 def test_bars_have_the_lengths_of_their_numbers_from_zero():

@@ -1,18 +1,14 @@
-"""What the Architecture page is made of: counted blocks, a ViT rebuilt from our parts, and two kinds of picture."""
+"""What the Architecture page is made of: counted blocks, a network without reductions, and two kinds of picture."""
 
 import numpy as np
 import pytest
 import timm
 import torch
-from safetensors.torch import save_file
-from timm.models._hub import save_config_for_hf
 
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
-from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.probes.flow import flow, tokens_in
-from vizkit.models.probes.from_parts import inside
 from vizkit.models.probes.unreduced import unreduced
 from vizkit.traces import NotApplicable
 
@@ -36,45 +32,6 @@ def test_tokens_of_a_shape(shape, image, found):
     assert tokens_in(shape, image) == found
 
 
-# ---- from parts ------------------------------------------------------------------------------------------------------
-def test_a_vit_of_timm_rebuilt_from_our_parts_gives_its_logits(digits):
-    pixels = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    found = inside(digits, pixels)
-    assert isinstance(found.model, ViT)
-    assert found.logit_error < 1e-4
-    torch.testing.assert_close(found.logits, digits.model(pixels)[0], atol=1e-4, rtol=1e-4)
-    passed, depth = found.passed, len(found.model.blocks)
-    assert torch.equal(found.embedded, passed["blocks.0"].given)
-    patches = passed["patch_embed"].made + found.model.pos_embed[0, 1:]  # pyright: ignore
-    torch.testing.assert_close(found.embedded[1:], patches)
-    for i in range(depth - 1):
-        assert torch.equal(passed[f"blocks.{i}"].made, passed[f"blocks.{i + 1}"].given)
-    block = passed["blocks.1"]
-    stream = block.given + passed["blocks.1.attn"].made  # the residual stream, by hand
-    torch.testing.assert_close(block.made, stream + passed["blocks.1.mlp"].made)
-    assert not any(part._forward_hooks for part in digits.model.modules())
-
-
-def test_a_vit_whose_weights_are_of_another_size_than_its_input(tmp_path):
-    """timm's `dynamic_img_size` stretches the positions in the pass itself."""
-    timm_model = timm.create_model("test_vit", num_classes=3, img_size=48)
-    save_file(timm_model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})
-    save_config_for_hf(timm_model, str(tmp_path / "config.json"), {})
-    loaded = vizkit.load(tmp_path, device="cpu")
-    assert loaded.model.patch_embed.img_size == (48, 48)
-    assert loaded.preprocessing.size_hw == (160, 160)
-    pixels = torch.randn(1, 3, 160, 160, generator=torch.Generator().manual_seed(0))
-    rebuilt = inside(loaded, pixels)
-    assert len(rebuilt.embedded) == 1 + 10 * 10
-    torch.testing.assert_close(rebuilt.logits, loaded.model(pixels)[0], atol=1e-4, rtol=1e-4)
-
-
-def test_other_models_are_refused_in_a_sentence(cnn, swin):
-    for loaded in (cnn, swin, vizkit.load("bundled:insects_deit", device="cpu")):
-        with pytest.raises(NotApplicable, match="other parts"):
-            inside(loaded, torch.zeros(1, 3, *loaded.preprocessing.size_hw))
-
-
 # ---- without reductions ----------------------------------------------------------------------------------------------
 def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     with torch.random.fork_rng():
@@ -87,7 +44,6 @@ def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     assert [step.tokens_in for step in flow(loaded) if step.path.startswith("blocks.")] == (
         [65] * 3 + [33] * 3 + [17] * 3 + [9] * 3
     )
-    import timm
 
     theirs = timm.create_model("vit_tiny_patch16_224", patch_size=8, img_size=64).eval()
     theirs.load_state_dict(loaded.model.state_dict())
@@ -125,14 +81,3 @@ def test_a_picture_of_numbers_keeps_the_largest_magnitudes():
     assert blue[2] > blue[0]
     assert red[0] > red[2]
     assert white.min() > 240
-
-
-def test_our_own_vit_is_looked_at_as_it_is():
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        loaded = vizkit.load("vit_parts_tiny", pretrained=False, device="cpu", image_size=(32, 32))
-    found = inside(loaded, torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
-    assert found.model is loaded.model
-    assert found.logit_error == 0
-    assert found.passed["blocks.11"].made.shape == (5, 192)
-    assert not any(part._forward_hooks for part in loaded.model.modules())

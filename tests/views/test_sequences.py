@@ -8,15 +8,18 @@ import pytest
 
 import vizkit
 from vizkit.commands.show import settings_of
+from vizkit.figure.saved.plate import Words
+from vizkit.figure.sequences.arcs import WRONG
 from vizkit.models.sequences.opening import BUNDLED
 from vizkit.traces import NotApplicable
-from vizkit.views import VIEWS
+from vizkit.views import VIEWS, replaced
+from vizkit.views.blocks import Canvas, Said
 from vizkit.views.controls import ControlError, checked, controls
-from vizkit.views.sequences.known import TRANSFORMER, trained_texts
+from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER, trained_texts
 from vizkit.views.sequences.masks import Masks
 from vizkit.views.sequences.steps import StepByStep
-from vizkit.views.sequences.translate import Translate, picks
-from vizkit.views.sequences.typed import typed
+from vizkit.views.sequences.translate import WRONG_DAY, Translate, picks
+from vizkit.views.sequences.typed import truth_of, typed
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
@@ -34,12 +37,48 @@ def test_a_text_is_rewritten_in_a_notebook_with_all_its_weights():
     assert vizkit.show("translate", text="20 july 1969", text_model="LSTM").numbers["cross"].size == 0
 
 
-def test_what_the_sentence_says_is_where_the_largest_weight_lies():
-    shown = vizkit.show("translate", text="20 july 1969")
-    cross = shown.numbers["cross"][-1].mean(0)
-    place, key = np.unravel_index(cross.argmax(), cross.shape)
-    word, source = shown.numbers["written"][place], shown.numbers["source"][key]
-    assert f"word {place + 1}, “{word}”, looks most at “{source}”, {cross.max():.0%}".replace("%", " %") in shown.said
+def test_a_wrong_weekday_makes_wrong_digits_and_the_page_says_so():
+    shown = vizkit.show("translate", text=WRONG_DAY)
+    assert "writes “1999-05-31”, which is wrong: right is “1999-05-03”, 2 places differ." in shown.said
+    assert "The text names a Thursday; it was a Monday." in shown.said
+    (canvas,) = (block for block in shown.view.show(nothing()) if isinstance(block, Canvas))
+    digits = [(each["word"], each["right"]) for each in canvas.data["outputs"]]
+    assert [pair for pair in digits if pair[0] != pair[1]] == [("3", "0"), ("1", "3")]
+    assert digits[-1] == ("[END]", "[END]")
+    assert canvas.data["at"] == 9, "it opens on the first that is wrong"
+    inks = [mark.colour for mark in canvas.still[0].draw(452.0)[0] if isinstance(mark, Words) and "≠" in mark.text]
+    assert inks == [WRONG, WRONG], "on paper too"
+
+
+def test_what_is_right_is_known_of_our_own_tasks_alone():
+    assert truth_of(typed(nothing(), TRANSFORMER, "20 july 1969")) == tuple("1969-07-20")
+    assert truth_of(typed(nothing(), TRANSFORMER, "30 february 2001")) == (), "no such day"
+    assert "what is right is not known" in vizkit.show("translate", text="30 february 2001").said
+    assert truth_of(typed(nothing(), "bundled:copy_rnn", "fa..?")) == ("f", "a")
+
+
+def test_the_next_word_is_right_or_wrong():
+    for written, verdict in (("", "which is right"), ("6", "which is right"), ("11", "")):
+        blocks = Masks(mask="causal", text="20 july 1969", next=written).show(nothing())
+        said = [block.text for block in blocks if isinstance(block, Said)][-1]
+        assert verdict in said
+        assert ("right" in said) is bool(verdict), "after a wrong digit nobody knows"
+
+
+def test_what_a_model_expects_stands_beside_what_the_text_has():
+    for model, said in (
+        (GPT, "After “november” the most probable word is “,”, 99.6 %, which is right."),
+        (BERT, "At “november” the most probable word is “december”, 63 %; the text has “november”."),
+        (TRANSFORMER, "The Transformer writes “2026-11-21”, which is right."),
+    ):
+        first = next(block for block in StepByStep(text_model=model).show(nothing()) if isinstance(block, Said))
+        assert first.text == said
+
+
+def test_views_of_earlier_versions_open_what_replaces_them():
+    assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"step": 1, "text": "may"})
+    view = StepByStep(step=1)
+    assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say
 
 
 def test_a_folder_is_opened_by_its_path_and_a_run_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -86,5 +125,5 @@ def test_a_heads_field_is_read_as_far_as_it_can_be():
 
 def test_the_command_line_has_the_options_of_a_view():
     options = settings_of(VIEWS["translate"])
-    assert {f"setting_{name}" for name in ("text", "text_model", "beams")} <= options.keys()
+    assert {f"setting_{name}" for name in ("text", "text_model", "heads")} <= options.keys()
     assert options["setting_text_model"].__metadata__[0].name == ("--text-model",)

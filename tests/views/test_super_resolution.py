@@ -10,10 +10,11 @@ from vizkit.figure.saved.plate import Outline, Stroke
 from vizkit.figure.saved.transfer import Transfer, halves
 from vizkit.models.super_resolution import most_changed
 from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Canvas, Said
 from vizkit.views.controls import ControlError
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.super_resolution.enlarge import Enlarge
-from vizkit.views.super_resolution.likeness import Likeness
+from vizkit.views.super_resolution.whole import around
 
 
 def grey(rows, columns, value=0):
@@ -37,7 +38,13 @@ def test_steepness_and_agreement_of_stripes():
 
 def transfer(**more) -> Transfer:
     relevance = np.array([[0.1, 0.9, 0.8, 0.2], [0.3, 0.4, 0.5, 0.6]], np.float32)
-    usual = {"left": grey(8, 16), "right": grey(8, 16, 9), "reference": grey(8, 16), "truth": grey(8, 16)}
+    usual = {
+        "small": grey(2, 4),
+        "left": grey(8, 16),
+        "right": grey(8, 16, 9),
+        "reference": grey(8, 16),
+        "truth": grey(8, 16),
+    }
     says = "{row},{column} from {of_row},{of_column}: {relevance}, {gate}"
     usual |= {"titles": ("a", "b"), "at": (0, 1), "taken": (0, 1), "relevance": relevance, "gate": 0.4, "says": says}
     return Transfer(**usual | more)
@@ -72,9 +79,10 @@ def test_the_place_is_a_setting_and_the_largest_change_by_default():
     row, column = most_changed(found["result"], found["without"])
     of = Subject(no_model, vizkit.hosts.library.opened("sample:mayfly nymph", vizkit.views.VIEWS["enlarge"])[0])
     of.image = "mayfly nymph"
-    canvas = next(iter(Enlarge().show(of)))
+    canvas = next(each for each in Enlarge().show(of) if isinstance(each, Canvas))
     assert tuple(canvas.data["at"]) == (row, column)
-    assert tuple(next(iter(Enlarge(place=(40, 3)).show(of))).data["at"]) == (23, 3)
+    other = next(each for each in Enlarge(place=(40, 3)).show(of) if isinstance(each, Canvas))
+    assert tuple(other.data["at"]) == (23, 3)
     relevance = found["relevance"].reshape(24, 24)
     assert relevance.max() <= 1.0001
 
@@ -91,13 +99,30 @@ def test_a_reference_is_named_by_its_path_in_a_notebook_and_by_no_link(tmp_path)
 
 
 def test_likeness_shows_what_was_measured():
-    shown = vizkit.show("likeness")
-    assert shown.numbers["values"].shape == (8, 5)
-    assert "Over 500 pictures 1 of 6 references helps" in shown.said
-    assert Likeness().title(Subject(no_model, grey(1, 1))) == "What a reference is worth"
+    shown = vizkit.show("likeness", None, "sample:mayfly nymph")  # by its name of an earlier version
+    said = [block.text for block in shown.view.show(shown.subjects[0]) if isinstance(block, Said)]
+    assert any("Over 500 pictures 1 of 6 references helps" in text for text in said)
+    assert shown.view == Enlarge(levels=True)
+
+
+def test_a_part_in_full_size_stays_inside():
+    assert around((0, 0), (800, 900)) == (slice(0, 420), slice(0, 720))
+    assert around((199, 224), (800, 900)) == (slice(380, 800), slice(180, 900))
+    assert around((5, 50), (40, 900)) == (slice(0, 40), slice(0, 720))
+    assert around((100, 112), (800, 900)) == (slice(190, 610), slice(88, 808))
 
 
 def test_a_picture_of_one_colour_is_enlarged_too():
     said = vizkit.show("enlarge-whole", None, grey(8, 8, 120)).said
     assert said.startswith("32 × 32 pixels: shrunk again, it ")
     assert "1 of 1" not in said
+
+
+def test_the_arrows_follow_a_reference_that_is_moved_and_the_decibels_say_what_it_is_worth():
+    still, moved = (vizkit.show("enlarge", image="sample:mayfly nymph", moved=px) for px in (0, 8))
+    rows, columns = divmod(still.numbers["place"], 24)  # of 24 × 24 places of 4 × 4 pixels
+    followed = rows * 24 + (columns + 2) % 24 == moved.numbers["place"]
+    assert followed.mean() > 0.8
+    assert (moved.title, still.said) != (still.title, moved.said)
+    assert moved.title.endswith(", moved by 8 px")
+    assert "The reference brings 0.9 dB" in moved.said

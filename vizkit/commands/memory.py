@@ -3,7 +3,6 @@
 What is done stays: killed at any moment, the same command goes on after the last finished epoch.
 """
 
-import json
 from collections.abc import Sequence
 
 from vizkit.commands.of_runs import Runs, trained
@@ -11,25 +10,18 @@ from vizkit.commands.output import markdown
 from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, curves, measured, plan
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
-from vizkit.writing import write
 
 ALONG = {"length": "letters, after a gap of 8", "gap": "dots between 5 letters and the question mark"}
 WORDS = {"copy": "Repeat the letters", "reverse": "Say the letters backwards"}
 
 
-def memory(*, times: bool = False, asked: Runs) -> None:
+def memory(*, asked: Runs) -> None:
     """Train an RNN, two LSTMs and a transformer to copy and to reverse letters after a gap, and compare.
 
-    vizkit memory -o runs/memory --seed 0 --seed 1 --seed 2 --times --table memory.md
+    vizkit memory -o runs/memory --seed 0 --seed 1 --seed 2 --table memory.md
 
     Trains what is missing, one run after another, and prints the tables. Stop it and start it again.
-
-    Args:
-        times: Write times.json, too: training and writing by length.
     """
-    if times:
-        asked.output.mkdir(parents=True, exist_ok=True)
-        write(asked.output / "times.json", _times())
     mine = _trained(asked) if asked.training else list(runs(asked.output))
     parts = [_markdown(mine, data, by) for data in TASKS for by in BY if curves(mine, data, by)]
     recipe = METHODS["RNN"]
@@ -39,26 +31,6 @@ seeds, and from the lowest to the highest where they differ. All have learned fr
 to 8 letters and gaps of 0 to 24 in {recipe.epochs} epochs, with about 45,000 parameters; what is longer is new to
 them."""
     asked.tell("How long networks remember", parts, about)
-
-
-def _times() -> str:
-    """What a step of training and an answer cost by the length of the text, on one thread: JSON."""
-    import torch
-
-    from vizkit.models.sequences.timing import LENGTHS, times_of
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        every = [
-            times_of(recipe.model, LENGTHS, lambda length, m=method: print(f"{m}: {length} words", flush=True))
-            for method, recipe in METHODS.items()
-        ]
-        where = f"CPU, 1 thread, torch {torch.__version__}"
-    finally:
-        torch.set_num_threads(threads)
-    networks = {times.name: {"training": times.training, "writing": times.writing} for times in every}
-    return json.dumps({"machine": where, "lengths": LENGTHS, "networks": networks}) + "\n"
 
 
 def _trained(asked: Runs) -> list[RunFolder]:

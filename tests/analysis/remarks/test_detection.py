@@ -2,7 +2,17 @@
 
 from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
-from vizkit.analysis.remarks.detection import Boxes, of_doubles, of_found, of_own, of_place
+from vizkit.analysis.remarks.detection import (
+    Boxes,
+    of_doubles,
+    of_found,
+    of_habit,
+    of_missed,
+    of_own,
+    of_place,
+    of_too_many,
+    of_trail,
+)
 
 
 def found(boxes: Boxes, threshold: float):
@@ -52,3 +62,27 @@ def test_the_attention_beside_a_thing_and_the_numbers_behind_the_words():
     )
     beside = of_own("leech", SAME, Own(4.0, 2.0, 0.5))
     assert beside.startswith("The box lies on the leech (IoU")
+
+
+def test_why_an_insect_is_missed():
+    begun = "The leech is missed: query 3, to which the matching gives it, "
+    assert of_missed("leech", 3, "snail", 0.3, 0.2, 0.8, 0.5) == begun + "is too unsure (snail 30 %)."
+    assert of_missed("leech", 3, "snail", 0.6, 0.2, 0.8, 0.5) == begun + "calls it snail (60 %; leech 20 %)."
+    assert of_missed("leech", 3, "leech", 0.6, 0.6, 0.4, 0.5).endswith("its box overlaps it by an IoU of 0.40 only.")
+    assert of_missed("leech", 3, "leech", 0.6, 0.6, 0.7, 0.5).endswith("another leech, for which its box counts.")
+
+
+def test_why_a_box_is_too_many():
+    begun = "The box leech of query 3 is too many: "
+    assert of_too_many("leech", 3, "", -1, 0.2).startswith(begun + "it overlaps no insect")
+    assert of_too_many("leech", 3, "snail", 3, 0.8) == begun + "it lies on the snail (IoU 0.80)."
+    assert of_too_many("leech", 3, "leech", 5, 0.8).endswith("to query 5; query 3 should say “no object”.")
+    assert of_too_many("leech", 3, "leech", 3, 0.8).endswith("but a surer query has said it already.")
+
+
+def test_scores_and_boxes_from_layer_to_layer_and_habits():
+    trail = "Score 40 % → 95 % from layer to layer; its middle moved by 2 % of the image."
+    assert of_trail([0.4, 0.95], 0.02) == trail
+    assert not of_trail([0.4], 0.0)
+    assert of_habit(2, ["leech", "snail", "leech"]) == "Query 2: 3 boxes, most often leech (67 %)."
+    assert of_habit(2, []) == "Query 2 said nothing that was sure enough."

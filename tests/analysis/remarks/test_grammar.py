@@ -44,7 +44,6 @@ from vizkit.analysis.remarks import (
     sequences,
     super_resolution,
     swin,
-    words,
 )
 from vizkit.analysis.sequences.masks import Masked
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
@@ -394,13 +393,16 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
         for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
     ),
-    detection.of_classifiers: lambda: (
-        detection.of_classifiers("scene 6", name, {"ViT": own, "Swin": (p, q, 0.1)})
-        for name, own, p, q in product(("", "ant"), (None, (0.2, 0.0, 0.1)), SHARES, SHARES)
-    ),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
-    detection.of_published: lambda: (
-        detection.of_published("DETR", "R-CNN", {"small": gain, "large": -gain}) for gain in (-3.5, 0.0, 5.0)
+    detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
+    detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),
+    detection.of_missed: lambda: (
+        detection.of_missed(LABELS[0], 3, said, p, q, r, 0.5)
+        for said, p, q, r in product(LABELS[:2], SHARES, SHARES, SHARES)
+    ),
+    detection.of_too_many: lambda: (
+        detection.of_too_many(LABELS[0], 3, name, matched, p)
+        for name, matched, p in product(("", *LABELS[:2]), (3, 4), SHARES)
     ),
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
@@ -588,7 +590,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     sequences.strongest: lambda: (
         sequences.strongest(torch.tensor([[p, (1 - p) / 2]]), ["ant"], ["bee", "fly"]) for p in SHARES
     ),
-    sequences.certain: lambda: (sequences.certain("ant", p, "bee") for p in SHARES),
+    sequences.certain: lambda: (
+        sequences.certain("ant", p, "bee", right) for p, right in product(SHARES, ("", "ant", "bee"))
+    ),
     patches.sequence: lambda: (
         patches.sequence(grid, special, 96, costs)
         for grid, special, costs in product(
@@ -672,15 +676,14 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     sequences.of_states: lambda: (
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),
-    sequences.of_written: lambda: (
-        sequences.of_written("LSTM", "2026", "2", 1, ("ant", p, count), how)
-        for p, count, how in product(SHARES, COUNTS, ("", "whose gradient is largest"))
-        if count
+    sequences.of_answer: lambda: (
+        sequences.of_answer("LSTM", written, truth, written, named, true)
+        for written, truth, (named, true) in product(
+            ("2026", "202"), ("", "2026", "2027"), ((None, None), ("monday", "monday"), ("monday", "sunday"))
+        )
     ),
-    sequences.of_beams: lambda: (
-        sequences.of_beams(["a"], [["a"], ["b"]][::order], [math.log(max(p, 1e-9)), math.log(1e-9)])
-        for order, p in product((1, -1), SHARES)
-    ),
+    sequences.of_both: lambda: (sequences.of_both(1, ("ant", "bee", p), (1, 2, q)) for p, q in product(SHARES, SHARES)),
+    sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (
         sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})
         for hits, count, other in product((0, 1, 997), (0, 1000), (0, 8))
@@ -691,10 +694,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     sequences.of_forget_gates: lambda: (
         sequences.of_forget_gates([p, q], ("ant", "bee")) for p, q in product(SHARES, SHARES)
-    ),
-    sequences.of_times: lambda: (
-        sequences.of_times(dict.fromkeys(LABELS[:count], power), what)
-        for count, power, what in product((1, 2, 3), (0.0, 1.0, 2.0), ("training", "writing"))
     ),
     sequences.of_memory: lambda: (
         said
@@ -729,22 +728,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for images in (1, 5)
         for right, still in product(range(images + 1), repeat=2)
     ),
-    words.kind: lambda: (
-        words.kind(torch.full((6, 6), q) + p * torch.eye(6) - 0.1, range(own), "digits")
-        for p, q, own in product(SHARES, SHARES, (2, 3, 5))
-    ),
-    words.partners: lambda: (
-        words.partners(
-            torch.tensor([[1, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, p], [0, 0, p, 1]]),
-            [(0, 1), (1, 0), (2, 3)][:count],
-            "abcd",
-            "days",
-        )
-        for p, count in product((-0.3, 0.3), (1, 2, 3))
-    ),
-    words.explained: lambda: (words.explained(p) for p in SHARES),
-    words.nearest: lambda: (words.nearest(torch.tensor([[1, p], [p, 1]]), ["ant", "bee"]) for p in SHARES),
-    words.twins: lambda: (words.twins("ant", (1, 8), (1.0, p, q - 0.5)) for p, q in product(SHARES, SHARES)),
 }
 
 

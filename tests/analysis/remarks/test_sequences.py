@@ -1,23 +1,6 @@
 """What is said about texts that models write, on numbers made by hand."""
 
-from math import log
-
 from vizkit.analysis.remarks import sequences
-
-
-def test_a_sure_model_leaves_the_search_nothing():
-    said = sequences.of_beams("ab", ["ab", "ac"], [log(0.995), log(0.004)])
-    assert said is not None
-    assert said == (
-        "ab has more than 99 %, the next text, ac, less than 1 %. The model is sure: the search changes nothing."
-    )
-
-
-def test_a_search_can_be_better_than_the_most_probable_word_each_time():
-    said = sequences.of_beams("ab", ["cd", "ab"], [log(0.4), log(0.3)])
-    assert said is not None
-    assert said.endswith("gives ab; the search finds a more probable text: cd, 40 %.")
-    assert sequences.of_beams("ab", ["ab"], [0.0]) is None
 
 
 def test_the_first_word_is_forgotten_below_a_hundredth():
@@ -37,14 +20,6 @@ def test_what_the_forget_gates_leave():
     assert said == (
         "After the last word 10 % of what was written at the first, “c”, is left in the cell, mean over the units; "
         "half or more from word 3, “.”, on."
-    )
-
-
-def test_exponents_are_said_by_name():
-    said = sequences.of_times({"RNN": 1.04, "Transformer": 1.96}, "training")
-    assert said == (
-        "Between the three longest texts the time of a step of training grows with the length to the power: RNN 1.0 "
-        "and Transformer 2.0."
     )
 
 
@@ -80,19 +55,6 @@ def test_what_digits_look_at():
     assert sequences.of_alignment({}) is None
 
 
-def test_of_three_texts_the_first_two_are_named():
-    said = sequences.of_beams("ab", ["ab", "ac", "ad"], [log(0.5), log(0.25), log(0.125)])
-    assert said is not None
-    assert said == "ab has 50 %, the next text, ac, 25 %."
-
-
-def test_a_model_is_sure_from_99_per_cent_on():
-    for share, sure in ((0.99, True), (0.98, False)):
-        said = sequences.of_beams("ab", ["ab", "ac"], [log(share), log(0.004)])
-        assert said is not None
-        assert said.endswith("The model is sure: the search changes nothing.") is sure
-
-
 def test_every_model_has_forgotten_the_first_word():
     said = sequences.of_gradients({"RNN": [0.001, 1.0], "LSTM": [0.009, 1.0]}, ("c", "?"))
     assert said is not None
@@ -113,8 +75,21 @@ def test_memory_that_was_measured_on_one_side_only():
     assert never == "From 8 to 12 dots, beyond what was learned, no network falls; all at 12: RNN 96 %."
 
 
-def test_the_numbers_behind_the_words():
-    shares = sequences.of_alignment({"year": {"places": 8, "hits": 6}, "day": {"places": 0, "hits": 0}})
-    assert shares is not None
-    writing = sequences.of_times({"RNN": 1.0}, "writing")
-    assert writing.endswith("the time of writing an answer grows with the length to the power: RNN 1.0.")
+def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit():
+    truth = tuple("1999-05-03")
+    assert sequences.of_answer("RNN", "1999-05-03", truth, [*truth, "[END]"], None, "monday") == (
+        "The RNN writes “1999-05-03”, which is right."
+    )
+    assert sequences.of_answer("RNN", "1999-05-31", truth, [*"1999-05-31", "[END]"], "thursday", "monday") == (
+        "The RNN writes “1999-05-31”, which is wrong: right is “1999-05-03”, 2 places differ. The text names a "
+        "Thursday; it was a Monday."
+    )
+    assert "1 place differs" in sequences.of_answer("RNN", "199", tuple("1999"), list("199"), None, None), "a word less"
+    assert sequences.of_answer("T5", "Das Haus", (), ["Das", "Haus"], None, None).endswith("right is not known.")
+
+
+def test_what_is_too_small_to_be_drawn_is_counted():
+    assert sequences.of_undrawn({"RNN": 14, "LSTM": 1, "Transformer": 0}, 21, 0.0001) == (
+        "Below 1 ⁄ 10,000 of the largest and not drawn: 14 words of 21 in the RNN and 1 word of 21 in the LSTM."
+    )
+    assert sequences.of_undrawn({"LSTM": 0}, 21, 0.0001) == ""

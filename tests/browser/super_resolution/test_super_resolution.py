@@ -87,6 +87,25 @@ def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
 
 
 @pytest.mark.product(first=0)
+def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str):
+    enlarge = opened(page, server)
+    canvas = enlarge.locator("canvas").first
+    canvas.press("ArrowRight")
+    expect(page).to_have_url(re.compile("sr_place="))
+    taken = str(enlarge.get_attribute("data-taken"))
+    canvas.press("Shift+ArrowRight")  # by one place, four pixels
+    expect(page).to_have_url(re.compile("sr_moved=4"))
+    expect(enlarge).not_to_have_attribute("data-taken", taken, timeout=LONG_MS)
+    box = canvas.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] - 150, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 120, box["y"] + 100, steps=3)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"sr_moved=(?!4\b)\d+"))
+
+
+@pytest.mark.product(first=0)
 def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")
     ready(page)
@@ -109,10 +128,10 @@ def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server
         assert picture.size == (896, 896)
 
 
-def test_a_phone_shows_the_picture_first(phone: Page, server: str):
+def test_a_phone_shows_the_picture_below_its_finding(phone: Page, server: str):
     box = opened(phone, server).locator("canvas").first.bounding_box()
     assert box is not None
-    assert box["y"] < 0.55 * phone.viewport_size["height"]
+    assert box["y"] < 0.6 * phone.viewport_size["height"]
     fits(phone)
     phone.locator(MAIN).get_by_role("button", name="More", exact=True).click()
     expect(phone.get_by_text("Laid over the result")).to_be_visible()

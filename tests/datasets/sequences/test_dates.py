@@ -1,6 +1,7 @@
 """Dates in words and their answers, by hand."""
 
 import datetime
+import random
 from itertools import combinations
 
 import pytest
@@ -117,3 +118,30 @@ def test_numbers_of_words_and_back() -> None:
         Vocabulary((*SPECIAL, "x", "x"))
     with pytest.raises(ValueError, match="begins with"):
         Vocabulary(("x",))
+
+
+@pytest.mark.parametrize("spelling", dates.SPELLINGS)
+def test_what_was_written_means_the_date_again(spelling: str):
+    rng = random.Random(7)
+    for date in [dates.random_date(rng) for _ in range(200)]:
+        words = dates.write(date, spelling).words
+        meant, weekday = dates.meant(words) or (None, None)
+        assert meant == date, words
+        assert weekday == (date.weekday() if words[0] in dates.WEEKDAYS + dates.WEEKDAYS_SHORT else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("thursday 3 may 1999", (datetime.date(1999, 5, 3), 3)),
+        ("1999-05-03", (datetime.date(1999, 5, 3), None)),
+        ("the twenty-first of november 2026", (datetime.date(2026, 11, 21), None)),
+        ("30 february 2001", None),
+        ("12/25/1999", None),
+        ("november", None),
+        ("3 2021 may may", None),
+        ("1 2 3", None),
+    ],
+)
+def test_what_a_text_means(text: str, meant: object):
+    assert dates.meant(dates.split(text)) == meant

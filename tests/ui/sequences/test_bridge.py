@@ -1,57 +1,47 @@
-"""The view From words to patches: both sides hold the models' own numbers, and what belongs to a block."""
-
-import base64
+"""The view From words to patches: both sides hold the models' own weights of the same layer."""
 
 import numpy as np
 import pytest
 
+import vizkit
 from tests.ui import test_views
-from tests.ui.conftest import VIT, fine, sent_to, texts
+from tests.ui.conftest import VIT, fine, texts
+from vizkit.views.sequences.bridge import Bridge
 
-pytestmark = pytest.mark.usefixtures("random_models")
+
+def shown_of(layer: int):
+    return vizkit.show(
+        "words-to-patches", vizkit.load("bundled:digits_vit", device="cpu"), image="sample:digit 3", layer=layer
+    )
 
 
-def drawn(**query: str):
-    test = test_views.opened("sequences", "From words to patches", [VIT], **query)
+@pytest.mark.usefixtures("random_models")
+def test_the_page_has_words_left_the_image_right_and_what_changes():
+    test = test_views.opened("sequences", "From words to patches", [VIT])
     fine(test)
-    (data,) = sent_to(test, "vizkit_strips")
-    return test, data
-
-
-def strips(data: dict, title: str, column: int) -> dict[str, np.ndarray]:
-    step = next(step for step in data["steps"] if step["title"] == title)
-    return {
-        strip["name"]: np.frombuffer(base64.b64decode(strip["values"]), "<f4")
-        for strip in step["strips"]
-        if strip["column"] == column
-    }
-
-
-def test_what_changes_comes_first_then_what_stays():
-    test, data = drawn()
-    assert [(step["part"], step["title"]) for step in data["steps"]] == [
-        *(("What changes", title) for title in ("Embedding", "Position", "Class token", "Norm")),
-        *(("What stays", title) for title in ("Attention", "Residual", "FFN", "Block out")),
-    ]
-    assert [column["title"] for column in data["columns"]] == ["“november” in a sentence", "patch 37 of an image"]
-    assert data["columns"][1]["patch"] == 36
     assert "the logits are the model’s own" in texts(test)
-    labels = [button.label for button in test.button]
-    assert "Patches: how an image is cut" in labels
-    assert "Translate: the sentence’s model at work" in labels
+    assert "Patches: how an image is cut" in [button.label for button in test.button]
+    (matrix,) = (each.proto.body for each in test.main.get("html") if "word-matrix" in each.proto.body)
+    assert "november → november" in matrix
 
 
-def test_numbers_of_both_sides_belong_together():
-    _, data = drawn(bridge_word="2", bridge_patch="1", bridge_layer="2")
-    for column, (first, second) in enumerate((("x", "+ attention"), ("x", "+ attention"))):
-        residual = strips(data, "Residual", column)
-        np.testing.assert_allclose(residual[first] + residual[second], residual["= sum"], atol=1e-5)
-    attention = [strips(data, "Attention", column) for column in (0, 1)]
-    for side in attention:
-        weights = next(values for name, values in side.items() if name.startswith("mean weights"))
-        assert weights.sum() == pytest.approx(1, abs=1e-4)
-    embedding = strips(data, "Embedding", 1)
-    positions = strips(data, "Position", 1)
-    np.testing.assert_allclose(embedding["W · patch + b"] + positions["position"], positions["x"], atol=1e-5)
-    assert not strips(data, "Class token", 0)
-    assert strips(data, "Class token", 1)
+def test_numbers_of_both_sides_are_of_the_same_layer_and_the_sentence_names_their_largest():
+    shown = [shown_of(layer) for layer in (1, 2)]
+    for layer, one in enumerate(shown, 1):
+        words, weights, patches = (one.numbers[name] for name in ("words", "word_weights", "patch_weights"))
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+        assert patches.sum() < 1, "the class token has a share of its own"
+        query, key = np.unravel_index(weights.argmax(), weights.shape)
+        row, column = np.unravel_index(patches.argmax(), patches.shape)
+        assert (
+            f"Layer {layer}: “{words[query]}” looks most at “{words[key]}”, {weights.max() * len(words):.1f}"
+            in one.said
+        )
+        assert f"row {row + 1}, column {column + 1}, {patches.max() * (patches.size + 1):.1f} times" in one.said
+    assert not np.allclose(shown[0].numbers["word_weights"], shown[1].numbers["word_weights"])
+
+
+def test_a_layer_beyond_the_shorter_model_is_its_last():
+    view, deep = Bridge(layer=99), shown_of(2)
+    of = deep.subjects[0]
+    assert next(block.text for block in view.show(of) if hasattr(block, "text")) == deep.said.splitlines()[0]

@@ -42,7 +42,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.product
-def test_all_six_views_show_it_or_say_why_not(kind):
+def test_all_views_show_it_or_say_why_not(kind):
     name, source, brought = kind
     title, text = brought[source].title, TEXT.get(name, "the cats sat the")
     for shown, sentence in SAYS.items():
@@ -57,11 +57,6 @@ def test_all_six_views_show_it_or_say_why_not(kind):
         assert content["label"].startswith(title)
     else:
         assert f"{title} reads one text and has no decoder" in texts(translate)
-
-    words = view("Words", source, brought, text)
-    fine(words)
-    assert len(words.get("plotly_chart")) == 5
-    assert "one word vector, cosine 1.00" in texts(words)
 
     masks = view("Masks", source, brought, text)
     choices = [each.options for each in masks.segmented_control if each.key == "mask"]

@@ -42,8 +42,8 @@ def steps_sent(**query: str) -> tuple[dict, dict[str, dict[str, np.ndarray]]]:
 def test_every_layer_has_its_steps(layer: str, titles: list[str]):
     data, _ = steps_sent(steps_layer=layer, steps_token="2", step="1")
     assert [step["title"] for step in data["steps"]] == titles
-    assert (data["columns"][0]["words"][0] == "[BEGIN]") == layer.startswith("decoder")
-    assert data["columns"][0]["chosen"] == 1
+    assert (data["words"][0] == "[BEGIN]") == layer.startswith("decoder")
+    assert data["chosen"] == 1
 
 
 def test_numbers_follow_from_one_another():
@@ -51,7 +51,7 @@ def test_numbers_follow_from_one_another():
     embedded = list(steps["Embedding: × √d + position"].values())
     np.testing.assert_allclose(embedded[0] + embedded[1], embedded[2], atol=1e-5)
     masked = steps["Masked self-attention: Mask"]["s + M"]
-    assert np.isinf(masked).tolist() == [at > 2 for at in range(len(data["columns"][0]["words"]))]
+    assert np.isinf(masked).tolist() == [at > 2 for at in range(len(data["words"]))]
     weights = steps["Masked self-attention: Softmax"]["w"]
     np.testing.assert_allclose(weights, np.exp(masked) / np.exp(masked).sum(), atol=1e-6)
     *parts, mixed = steps["Cross-attention: Values"].values()
@@ -73,10 +73,10 @@ def test_a_word_of_the_canvas_becomes_the_token_and_a_step_stays_in_the_address(
     test.run()
     assert test.query_params["step"] == "7"
     (data,) = sent_to(test, "vizkit_strips")
-    assert (data["at"], data["columns"][0]["chosen"]) == (6, 3)
+    assert (data["at"], data["chosen"]) == (6, 3)
 
 
 def test_a_link_beyond_the_last_step_opens_the_usual_one_and_the_last_word():
     (data,) = sent_to(opened("Step by step", step="99", steps_token="77"), "vizkit_strips")
     assert data["at"] == 5
-    assert data["columns"][0]["chosen"] == len(data["columns"][0]["words"]) - 1
+    assert data["chosen"] == len(data["words"]) - 1

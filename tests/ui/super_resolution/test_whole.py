@@ -42,7 +42,7 @@ def test_tiles_that_are_done_when_it_is_stopped_are_not_computed_again():
     with pytest.raises(Stopped):
         background.do(of, later.jobs, Heard(3))  # each job is heard twice
     found = {job.key: done for job in later.jobs if (done := of.find(job.key)) is not None}
-    canvas, said, *_ = later.show(found)
+    said, canvas, *_ = later.show(found)
     assert canvas.data["titles"][1] == "without reference, 1 of 3 tiles"
     assert said.text.startswith("1 of 3 tiles of 440 × 36 pixels are enlarged")
     (middle, *_), *_ = found.values()

@@ -89,8 +89,9 @@ TELL = {
         },
     ),
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
-    "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2]}),
-    "vizkit_panels": Told("detection", "Beside a classifier", {"pick": 3, "scene": 2}),
+    "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2], "moved": 8}),
+    "vizkit_swipe": Told("super_resolution", "Whole picture", {"at": [1, 2]}),
+    "vizkit_panels": Told("detection", "Boxes", {"pick": 3, "scene": 2}, steps=False),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Network", {"part": "query"}),
     "vizkit_flow": Told("architecture", "Network", {"block": [1, 2], "point": [0.25, 0]}),
@@ -130,7 +131,7 @@ TELL = {
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
-SILENT = {"vizkit_cut", "vizkit_swipe", "vizkit_copy_link", "vizkit_terms"}
+SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms"}
 ELSEWHERE = {
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py

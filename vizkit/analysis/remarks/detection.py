@@ -1,6 +1,7 @@
 """What is found in a picture, and where it was looked for, in a sentence."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxtyping import Float
@@ -8,7 +9,8 @@ from torch import Tensor
 
 from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
-from vizkit.analysis.remarks.remark import begun, counted, joined, percent
+from vizkit.analysis.remarks.remark import begun, counted, percent
+from vizkit.percent import in_percent
 
 
 class Boxes(NamedTuple):
@@ -34,11 +36,6 @@ class Boxes(NamedTuple):
             if self.things
             else (f"no insect to find, {many}")
         )
-
-    def numbers(self, which: str = "") -> dict[str, int]:
-        known = {"count": self.count, "doubles": self.doubles}
-        known |= {} if self.things is None else {"right": self.right, "things": self.things}
-        return {f"{which} {name}".strip(): number for name, number in known.items()}
 
 
 def of_found(boxes: Boxes, threshold: float, where: str) -> str:
@@ -108,33 +105,14 @@ def of_matching(where: str, things: int, optimal: float, greedy: float, *, same:
 def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> str:
     """Of the masks and, where it is known, of the `things` that are there: `hits` are those of the right class with an
     IoU above .5, (name, IoU). `quality`: panoptic."""
-    words, numbers = f"{begun(where)}: {counted(masks, 'mask')}.", {"masks": masks}
+    words = f"{begun(where)}: {counted(masks, 'mask')}."
     if things is not None:
         words = f"{words[:-1]}, {len(hits)} of {counted(things, 'insect')} with one of the right class; "
         words += f"panoptic quality {quality:.2f} of 1."
-        numbers |= {"things": things, "hits": len(hits), "quality": quality}
     if len(hits) > 1:
         low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
         words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
     return words
-
-
-def of_classifiers(where: str, name: str, shares: Mapping[str, tuple[float, float, float] | None]) -> str:
-    """By classifier, asked for a class: the shares of its relevance in boxes of the class and in those of others, and
-    of the picture what the first cover; None without relevance."""
-    if not name:
-        return f"{begun(where)}: nothing is there that a classifier could be asked for."
-    parts, numbers = list[str](), dict[str, float]()
-    for title, own in shares.items():
-        if own is None:
-            parts.append(f"{title} finds nothing that speaks for it")
-            continue
-        share, others, area = own
-        rest = f" and {percent(others)} in those of others" if others else ""
-        parts.append(f"{title} has {percent(share)} of its relevance in its boxes{rest}")
-        numbers |= {title: share, f"{title} others": others, "area": area}
-    cover = f"; they cover {percent(numbers['area'])} of the picture" if numbers else ""
-    return f"{begun(where)}, asked for the {name}: {'; '.join(parts)}{cover}."
 
 
 def of_habits(apart: float, pictures: int) -> str:
@@ -148,20 +126,49 @@ def of_habits(apart: float, pictures: int) -> str:
     )
 
 
-def of_published(one: str, other: str, gains: Mapping[str, float]) -> str:
-    """By the size of objects: how far the average precision of one model is above that of another, in points."""
-    parts = [
-        f"{abs(gain):.1f} points {'below' if gain < 0 else 'above'} it on {size} objects"
-        for size, gain in gains.items()
-    ]
-    return f"Against {other}, {one} is {joined(parts)}."
+def of_missed(name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float) -> str:
+    """Of a thing of this `name` that no box stands for, and the query that the matching gives it to: what it says with
+    which probability, the probability of `name`, and the overlap of its box."""
+    whose = f"The {name} is missed: query {query}, to which the matching gives it,"
+    if score < threshold:
+        return f"{whose} is too unsure ({said} {in_percent(score)})."
+    if said != name:
+        return f"{whose} calls it {said} ({in_percent(score)}; {name} {in_percent(own)})."
+    if iou < SAME:
+        return f"{whose} names it, but its box overlaps it by an IoU of {iou:.2f} only."
+    return f"{whose} also overlaps another {name}, for which its box counts."
+
+
+def of_too_many(said: str, query: int, name: str, matched: int, iou: float) -> str:
+    """Of the box of a query; `name` of the thing on which it lies, "" for none; `matched`: the query that the matching
+    gives this thing to."""
+    box = f"The box {said} of query {query} is too many:"
+    if not name:
+        return f"{box} it overlaps no insect by an IoU of {SAME} or more (at most {iou:.2f})."
+    if said != name:
+        return f"{box} it lies on the {name} (IoU {iou:.2f})."
+    if matched == query:
+        return f"{box} the matching gives it the {name}, but a surer query has said it already."
+    return f"{box} the matching gives the {name} to query {matched}; query {query} should say “no object”."
+
+
+def of_trail(scores: Sequence[float], moved: float) -> str:
+    """Of a box its class's probability after each decoder layer, and how far its middle has moved since the first, as a
+    share of the image."""
+    if len(scores) < 2:
+        return ""
+    steps = " → ".join(map(in_percent, scores))
+    return f"Score {steps} from layer to layer; its middle moved by {in_percent(moved)} of the image."
+
+
+def of_habit(query: int, names: Sequence[str]) -> str:
+    """Of one query: the class of each of its boxes."""
+    if not names:
+        return f"Query {query} said nothing that was sure enough."
+    most, count = Counter(names).most_common(1)[0]
+    return f"Query {query}: {counted(len(names), 'box', 'boxes')}, most often {most} ({percent(count / len(names))})."
 
 
 def _beside(seen: Own) -> str:
     others = "" if seen.others is None else f"{seen.others:.1f} × on the other insects and "
     return f"{seen.own:.1f} × the mean attention per pixel, against {others}{seen.ground:.1f} × on the ground"
-
-
-def _numbers(seen: Own) -> dict[str, float]:
-    known = {} if seen.others is None else {"others": seen.others}
-    return {"own": seen.own, "ground": seen.ground} | known

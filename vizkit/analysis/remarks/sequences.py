@@ -1,15 +1,15 @@
 """What stands out when a model writes a text."""
 
 from collections.abc import Mapping, Sequence
-from math import exp
+from itertools import zip_longest
 
 from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 from vizkit.analysis.sequences.masks import Masked
+from vizkit.vocabulary import END, SPECIAL
 
-SURE = 0.99
 FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
 KEPT = 0.5
@@ -17,29 +17,29 @@ FALL = 0.05
 """Of the answers: what 200 texts of each of three seeds can tell."""
 
 
-def of_written(model: str, became: str, word: str, place: int, looked: tuple[str, float, int], how: str = "") -> str:
-    """A written word and the word of the source that it looks at most: that word, its share, and how many written words
-    look at it most; `how`: what the share is of, where it is no attention."""
-    at, share, count = looked
-    most = f"depends most on “{at}”, {how}," if how else f"looks most at “{at}”,"
-    others = f" So do {count - 1} other words." if count > 2 else " So does another word." if count == 2 else ""
-    return f"The {model} writes {became}: word {place}, “{word}”, {most} {percent(share)} of the whole.{others}"
+def of_answer(
+    model: str, became: str, truth: Sequence[str], written: Sequence[str], named: str | None, true: str | None
+) -> str:
+    """What a model writes beside what is right, where that is known; of a date the weekday that the text names and that
+    which it was, where they differ."""
+    own = [word for word in written if word != SPECIAL[END]]
+    said = f"The {model} writes “{became}”"
+    if not truth:
+        return f"{said}; what is right is not known."
+    wrong = sum(one != other for one, other in zip_longest(own, truth))
+    answer = f"{said}, which is right" if not wrong else f"{said}, which is wrong"
+    right = f": right is “{''.join(truth)}”, {counted(wrong, 'place differs', 'places differ')}" if wrong else ""
+    day = "" if named in (None, true) else f" The text names a {str(named).title()}; it was a {str(true).title()}."
+    return f"{answer}{right}.{day}"
 
 
-def of_beams(greedy: Sequence[str], texts: Sequence[Sequence[str]], log_probabilities: Sequence[float]) -> str | None:
-    """`greedy`: the text of the most probable word each time; `texts`: those of a beam search, the most probable
-    first, with the logarithms of their probabilities."""
-    if len(texts) < 2:
-        return None
-    first, second = (exp(each) for each in log_probabilities[:2])
-    best, other = ("".join(text) for text in texts[:2])
-    if tuple(texts[0]) != tuple(greedy):
-        return (
-            f"Taking the most probable word each time gives {''.join(greedy)}; the search finds a more probable text: "
-            f"{best}, {percent(first)}."
-        )
-    sure = " The model is sure: the search changes nothing." if first >= SURE else ""
-    return f"{best} has {percent(first)}, the next text, {other}, {percent(second)}.{sure}"
+def of_both(layer: int, word: tuple[str, str, float], patch: tuple[int, int, float]) -> str:
+    """In a layer of both models, mean over heads: who looks at what most among the words, and the place (row, column)
+    at which the marked patch looks most; as multiples of an equal share."""
+    return (
+        f"Layer {layer}: “{word[0]}” looks most at “{word[1]}”, {word[2]:.1f} times an equal share; the marked patch "
+        f"at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
+    )
 
 
 def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> str | None:
@@ -57,7 +57,6 @@ def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str])
     first = {name: each[0] for name, each in strengths.items()}
     forgetful = [name for name, share in first.items() if share < FORGOTTEN]
     mindful = [name for name in first if name not in forgetful]
-    dict(first)
     if not forgetful:
         weakest = min(first, key=first.__getitem__)
         return (
@@ -69,6 +68,12 @@ def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str])
         f"In the {joined(forgetful)} the gradient of the first word, “{words[0]}”, is below {percent(FORGOTTEN)} of "
         f"the largest{rest}."
     )
+
+
+def of_undrawn(below: Mapping[str, int], words: int, floor: float) -> str:
+    """By model, how many words of a text have a gradient below `floor` of the largest: no point stands for them."""
+    each = [f"{counted(count, 'word')} of {words} in the {name}" for name, count in below.items() if count]
+    return f"Below 1 ⁄ {1 / floor:,.0f} of the largest and not drawn: {joined(each)}." if each else ""
 
 
 def of_forget_gates(left: Sequence[float], words: Sequence[str]) -> str:
@@ -87,13 +92,6 @@ def of_states(mean: float, words: Sequence[str]) -> str:
         f"After every word of {len(words)} all states are made anew: a number of them is {mean:.2f} in size on "
         "average, and no gate keeps any of it."
     )
-
-
-def of_times(exponents: Mapping[str, float], what: str) -> str:
-    """`exponents`: by model, p of time ~ lengthᵖ; `what`: "training" or "writing"."""
-    each = joined([f"{name} {power:.1f}" for name, power in exponents.items()])
-    work = "a step of training" if what == "training" else "writing an answer"
-    return f"Between the three longest texts the time of {work} grows with the length to the power: {each}."
 
 
 def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> list[str]:
@@ -159,7 +157,8 @@ def guessed(truth: Sequence[str], guesses: Sequence[str], probabilities: Sequenc
     return f"Right at first guess: {of_all(right, len(truth), 'hidden word')}{missed}."
 
 
-def certain(word: str, probability: float, second: str) -> str:
-    """The word that comes next, and what else might."""
+def certain(word: str, probability: float, second: str, right: str) -> str:
+    """The word that comes next, what else might, and what is right; "" where nobody knows."""
     rest = "" if probability >= 0.995 else f", before “{second}”"
-    return f"Most probable next: “{word}”, {percent(probability)}{rest}."
+    verdict = f"; right is “{right}”" if right not in ("", word) else ", which is right" if right else ""
+    return f"Most probable next: “{word}”, {percent(probability)}{rest}{verdict}."

@@ -5,9 +5,10 @@ to look names up, and to put the year, which often comes last, first.
 """
 
 import datetime
+import itertools
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,22 +56,6 @@ VOCABULARY = Vocabulary(
         )
     )
 )
-KINDS: dict[str, tuple[str, ...]] = {
-    "digits": _DIGITS,
-    "months": MONTHS + tuple(name for name in MONTHS_SHORT if name not in MONTHS),
-    "weekdays": WEEKDAYS + WEEKDAYS_SHORT,
-    "number words": UNITS + TEENS + TENS,
-    "ordinals": ORDINALS,
-}
-"""Words that belong together, in their order."""
-PARTNERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "digits": tuple(zip(_DIGITS[1:], UNITS, strict=True)),
-    "months": tuple((name, short) for name, short in zip(MONTHS, MONTHS_SHORT, strict=True) if name != short),
-    "weekdays": tuple(zip(WEEKDAYS, WEEKDAYS_SHORT, strict=True)),
-    "number words": tuple(zip(UNITS + TEENS, ORDINALS, strict=False)),
-    "ordinals": tuple(zip(ORDINALS, UNITS + TEENS, strict=False)),
-}
-"""For words of a kind another that says the same: november and nov, 1 and one, one and first."""
 _TOKEN = re.compile(r"[a-z]+|\d|[^\sa-z\d]")
 
 
@@ -110,6 +95,31 @@ def write(date: datetime.date, spelling: str) -> Written:
         words += tokens
         roles += [role] * len(tokens)
     return Written(tuple(words), tuple(roles))
+
+
+def meant(words: Sequence[str]) -> tuple[datetime.date, int | None] | None:
+    """(the date that a text says, the day of the week that it names besides, 0 for Monday): such as `SPELLINGS` write
+    it, the weekday anywhere. None where it says none."""
+    parts, weekday = [list[str]()], None
+    for word, before in zip(words, ("", *words), strict=False):
+        if word in _WEEKDAY:
+            weekday = _WEEKDAY[word]
+        if word in _MONTH:
+            parts += [[word], []]
+        elif word in _BETWEEN or word in _WEEKDAY or (word == "-" and before in _DIGITS):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    said = [" ".join(part) for part in parts if part]
+    for places in itertools.permutations(range(3)) if len(said) == 3 else ():
+        day, month, year = (said[at] for at in places)
+        number = _MONTH.get(month) or (_DAY.get(month) if places in _IN_NUMBERS else None)
+        if day in _DAY and number and year in _YEAR:
+            try:
+                return datetime.date(_YEAR[year], number, _DAY[day]), weekday
+            except ValueError:
+                return None
+    return None
 
 
 def random_date(rng: random.Random) -> datetime.date:
@@ -179,6 +189,18 @@ _FORMS: dict[str, tuple[Role, Callable[[datetime.date], str]]] = {
 }
 """What stands for each of them in another date; longer ones first. Between slashes days and months have two digits."""
 _FORM = re.compile(f"({'|'.join(_FORMS)})")
+_BETWEEN = {*_list("the of in on year st nd rd th"), *",./"}
+_IN_NUMBERS = ((0, 1, 2), (2, 1, 0))
+"""Where day, month and year stand among the parts of a text whose month is a number."""
+_MONTH = {name: at % 12 + 1 for at, name in enumerate(MONTHS + MONTHS_SHORT)}
+_WEEKDAY = {name: at % 7 for at, name in enumerate(WEEKDAYS + WEEKDAYS_SHORT)}
+_DAY, _YEAR = (
+    {" ".join(_TOKEN.findall(text)): number for number in numbers for text in spelled(number)}
+    for numbers, spelled in (
+        (range(1, 32), lambda day: (str(day), f"{day:02}", _ordinal(day))),
+        (range(FIRST.year, LAST.year + 1), lambda year: (str(year), _year_in_words(year))),
+    )
+)
 
 EXAMPLES = (
     "the 21st of November, 2026",

@@ -94,7 +94,9 @@ _TRANSFER = (
 )
 _SWIPE = (
     "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
-    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div></div>"
+    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div>"
+    "<button class='whole' aria-label='The whole: a click shows another part in full size'><img alt=''><b></b>"
+    "</button></div>"
 )
 _GUESS = (
     "<section><canvas></canvas><div><output aria-live='polite'></output><button class='clear'>Clear</button>"

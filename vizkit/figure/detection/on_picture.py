@@ -23,13 +23,14 @@ SIZE, GAP = 9.0, 12.0
 @dataclass(frozen=True)
 class Frame:
     """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty; `bare`: it alone is drawn.
-    `id`: −1 for one that cannot be chosen."""
+    `faint`: shown while its `id` is, and never pointed at. `id`: −1 for one that cannot be chosen."""
 
     box_xyxy: Sequence[float]
     colour: str
     word: str = ""
     dashed: bool = False
     bare: bool = False
+    faint: bool = False
     id: int = -1
 
 
@@ -79,13 +80,14 @@ class Panel:
 @dataclass(frozen=True, eq=False)
 class Panels:
     """Over one picture. `chosen`: the id that is shown, of a frame or, of `grid`, of a cell row by row; −1 for none.
-    `says`: a sentence for ids."""
+    `says`: a sentence for ids. `large`: the first panel is twice as wide as the others, which stand beside it."""
 
     rgb: RGB
     panels: Sequence[Panel]
     chosen: int = -1
     grid: tuple[int, int] | None = None
     says: Mapping[int, str] = field(default_factory=dict)
+    large: bool = False
 
     def pack(self) -> dict[str, Any]:
         floor, ceiling = OPACITIES["over image"]
@@ -96,6 +98,7 @@ class Panels:
             "pick": "" if self.chosen < 0 else "cell" if self.grid else "box",
             "grid": self.grid or (1, 1),
             "chosen": self.chosen,
+            "large": self.large,
             "says": [*self.says.items()],
             "colours": text64(colours()),
             "floor": floor,
@@ -103,14 +106,19 @@ class Panels:
         }
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
-        """Two panels in a row; from the top left, and how high they are."""
+        """Two panels in a row, or the large one and the others beside it; from the top left, and how high they are."""
         beside = min(2, len(self.panels))
-        side, tall, marks, top = (width + GAP) / beside - GAP, 0.0, list[Mark](), 0.0
+        share = 2 / 3 if self.large and beside == 2 else 1 / beside
+        wide, marks, bottoms = (width + GAP) * share, list[Mark](), [0.0, 0.0]
         for number, panel in enumerate(self.panels):
-            top, tall = (top + tall, 0.0) if number % beside == 0 else (top, tall)
-            made, high = self._panel(panel, number % beside * (side + GAP), top, side)
-            tall, marks = max(tall, high), marks + made
-        top += tall
+            column = min(number, 1) if self.large else number % beside
+            if not self.large and column == 0:
+                bottoms = [max(bottoms)] * 2
+            side = wide - GAP if column == 0 else width - wide
+            made, high = self._panel(panel, column * wide, bottoms[column], side)
+            bottoms[column] += high
+            marks += made
+        top = max(bottoms)
         for line in wrapped(self.says.get(self.chosen, ""), SIZE, width, 3):
             top += SIZE + 4
             marks.append(Words(line, 0.0, top, SIZE, PALE))
@@ -131,10 +139,13 @@ class Panels:
         def at(points: Sequence[Sequence[float]]) -> tuple[tuple[float, float], ...]:
             return tuple((x + min(max(a, 0.0), 1.0) * side, top + min(max(b, 0.0), 1.0) * high) for a, b in points)
 
-        frames = [frame for frame in panel.frames if not panel.own or frame.id == self.chosen]
+        frames = [frame for frame in panel.frames if not (panel.own or frame.faint) or frame.id == self.chosen]
         for frame in (frame for frame in frames if not frame.bare):
             x0, y0, x1, y1 = frame.box_xyxy
             corners = at([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)])
+            if frame.faint:
+                marks.append(Stroke(corners, CHOSEN, 0.8, "dot"))
+                continue
             chosen = not panel.own and frame.id == self.chosen >= 0
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from vizkit.figure.charts import framed, laid_out, literal, squared
+from vizkit.figure.charts import framed, laid_out, squared
 from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
@@ -52,26 +52,3 @@ def habits(
         framed(figure, row, column, colour=colour, width=1 if colour == OTHERS else 3)
     figure.update_xaxes(visible=False, range=[-0.52, COLUMNS - 0.48])
     return figure.update_yaxes(visible=False, range=[rows - 0.48, -0.52])
-
-
-def sizes(
-    boxes_cxcywh: Float[np.ndarray, "box 4"], labels: Int[np.ndarray, " box"], names: Sequence[str]
-) -> "go.Figure":
-    """The boxes of one query by width and height, coloured by class; `names` of all classes."""
-    import plotly.graph_objects as go
-
-    drawn = [
-        go.Scatter(
-            x=boxes_cxcywh[of, 2],
-            y=boxes_cxcywh[of, 3],
-            mode="markers",
-            name=literal(name),
-            marker={"color": CLASSES[label % len(CLASSES)], "size": 8, "opacity": 0.75},
-            hovertemplate="%{x:.0%} × %{y:.0%}<extra>" + literal(name) + "</extra>",
-        )
-        for label, name in enumerate(names)
-        if (of := labels == label).any()
-    ]
-    figure = laid_out(drawn, "width", "height", "", 380)
-    figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    return figure.update_yaxes(range=[0, 1], tickformat=".0%")

@@ -24,11 +24,12 @@ OVER, NEAR = 0.82, 0.75  # opacity of what lies over the result, and of the best
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """`left` and `right`: of the bar, by their `titles`. `truth`: empty where it is not known. `at`: the chosen place,
-    `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is laid over
-    the right one, from 0 to `over_top`, called `over_words`. `says`: with {row}, {column}, {of_row}, {of_column},
-    {relevance} and {gate}."""
+    """`small`: what the network gets. `left` and `right`: of the bar, by their `titles`. `truth`: empty where it is not
+    known. `at`: the chosen place, `taken`: that of the reference whose texture it takes, `relevance` that of all its
+    places. `over`: what is laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row},
+    {column}, {of_row}, {of_column}, {relevance} and {gate}."""
 
+    small: RGB
     left: RGB
     right: RGB
     reference: RGB
@@ -82,16 +83,19 @@ class Transfer:
         reference = overlay(
             self.reference, self.relevance, _box(self.reference), scale=between(low, high), floor=0.0, ceiling=NEAR
         )
-        pictures = [("True picture", self.truth), ("", own), ("Reference", reference)]
-        pictures = [(title, rgb) for title, rgb in pictures if rgb.size]
-        side = (width + GAP) / len(pictures) - GAP
-        placed, top = list[Raster](), SIZE + 5
+        rows, columns = self.small.shape[:2]
+        pictures = [(f"Input, {rows} × {columns}", self.small), ("True image", self.truth)]
+        pictures = [(title, rgb) for title, rgb in (*pictures, ("", own), ("Reference", reference)) if rgb.size]
+        side = (width - GAP * (len(pictures) - 1)) / (len(pictures) - 0.5)
+        placed, top, x = list[Raster](), SIZE + 5, 0.0
         for index, (_, rgb) in enumerate(pictures):
-            wide, tall = (side * min(1.0, one / other) for one, other in (rgb.shape[1::-1], rgb.shape[:2]))
-            placed.append(Raster(rgb, index * (side + GAP), top, wide, tall))
+            room = side if index else side / 2  # the input is small
+            wide, tall = (room * min(1.0, one / other) for one, other in (rgb.shape[1::-1], rgb.shape[:2]))
+            placed.append(Raster(rgb, x, top, wide, tall))
+            x += room + GAP
         marks: list[Mark] = [*placed]
         marks += [Words(title, each.x, SIZE, SIZE) for (title, _), each in zip(pictures, placed, strict=True) if title]
-        *before, shown, other = placed
+        _, *before, shown, other = placed
         edge = shown.x + self.bar * shown.width
         left = fitting(self.titles[0], SIZE, 0.5 * side)
         marks.append(Words(left, shown.x, SIZE, SIZE))

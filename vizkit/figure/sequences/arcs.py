@@ -3,6 +3,7 @@ have been written, as the canvas `texts/translate.js` draws them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +13,7 @@ from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, inked, on_w
 from vizkit.percent import in_percent
 
 ROW, SIZE, FAINT = 15.0, 9.0, 0.03
-FOCUS = "#4338ca"
+FOCUS, WRONG = "#4338ca", "#dc2626"
 CURVE = np.linspace(0, 1, 24)[:, None]
 Weights = Float[np.ndarray, "_ _"]
 
@@ -21,7 +22,8 @@ Weights = Float[np.ndarray, "_ _"]
 class Arcs:
     """`written` begins with what the first word is written after. `cross`: of written words, from the first, at the
     source; `encoder`: the source at itself; `decoder`: of written words at those before; None where there is none.
-    `focus`: the written word whose lines are strong, from 1; `top`: what could stand there, with probabilities."""
+    `focus`: the written word whose lines are strong, from 1; `top`: what could stand there, with probabilities;
+    `right`: what each of `written` should be, "" where nobody knows, and what differs is red."""
 
     source: Sequence[str]
     written: Sequence[str]
@@ -30,6 +32,7 @@ class Arcs:
     decoder: Weights | None
     focus: int
     top: Sequence[tuple[str, float]]
+    right: Sequence[str] = ()
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
         room, word, at = 0.1 * width, 0.16 * width, self.focus - 1
@@ -53,9 +56,11 @@ class Arcs:
         marks += [Words("Source", room, SIZE, SIZE, PALE), Words("Written", right - word, SIZE, SIZE, PALE)]
         for place, text in enumerate(self.source):
             marks += box(room, place, word, text, ORANGE, None if self.cross is None else float(self.cross[at, place]))
-        for place, text in enumerate(self.written):
+        for place, (text, right_word) in enumerate(zip_longest(self.written, self.right, fillvalue="")):
             looked = None if self.decoder is None or place > at else float(self.decoder[at, place])
-            marks += box(right - word, place, word, text, GREEN, looked)
+            wrong = right_word not in ("", text)
+            shown, ink = (f"{text} ≠ {right_word}", WRONG) if wrong else (text, INK)
+            marks += box(right - word, place, word, shown, GREEN, looked, ink)
         marks.append(Outline(right - word, y(self.focus) - ROW / 2 + 1, word, ROW - 2, FOCUS, 1.5))
         marks += self.answers(right + room + 6, width)
         return marks, y(max(len(self.source), len(self.written), len(self.top) + 1))
@@ -96,12 +101,14 @@ def cell(x: float, top: float, width: float, colour: tuple[int, int, int]) -> Ra
     return Raster(np.array([[colour]], np.uint8), x, top, width, ROW - 2)
 
 
-def box(x: float, place: int, width: float, text: str, ink: str, share: float | None) -> Iterator[Mark]:
-    """A word on a bar as long as it is looked at."""
+def box(
+    x: float, place: int, width: float, text: str, ink: str, share: float | None, written: str = INK
+) -> Iterator[Mark]:
+    """A word in the colour `written` on a bar as long as it is looked at."""
     top = y(place) - ROW / 2 + 1
     yield cell(x, top, width, on_white(FOCUS, 0.06))
     if share is not None and share > 0.005:
         yield cell(x, top, max(1.5, width * min(1.0, float(share))), on_white(ink, 0.5))
-    yield Words(fitting(text, SIZE, width - 26), x + 4, y(place) + 3, SIZE)
+    yield Words(fitting(text, SIZE, width - 26), x + 4, y(place) + 3, SIZE, written)
     if share is not None and share >= 0.095:
         yield Words(f"{share:.2f}".removeprefix("0"), x + width - 3, y(place) + 3, SIZE - 1, PALE, "end")

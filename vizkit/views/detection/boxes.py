@@ -1,100 +1,260 @@
-"""Boxes: what is found, where its query looked, and what speaks for its class."""
+"""Boxes: what is found and what goes wrong, where each query looked, and what speaks for its class."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from vizkit.analysis.detection.boxes import best_overlap
-from vizkit.analysis.detection.instances import own_and_others
-from vizkit.analysis.remarks.detection import of_found, of_own
-from vizkit.figure.detection.on_picture import Panel
-from vizkit.views.blocks import Blocks, Link, Numbers, Said
-from vizkit.views.controls import head, layer, number, switch
-from vizkit.views.detection import SCENE
-from vizkit.views.detection.scene import OFFERED, Given, OfScene, depth, last_query, size
-from vizkit.views.subject import Subject
+from vizkit.analysis.detection.boxes import best_overlap, corners
+from vizkit.analysis.detection.instances import Own, instance_at, own_and_others
+from vizkit.analysis.remarks.detection import (
+    of_doubles,
+    of_found,
+    of_many_doubles,
+    of_missed,
+    of_own,
+    of_place,
+    of_places,
+    of_strongest,
+    of_too_many,
+    of_trail,
+)
+from vizkit.figure.detection.on_picture import Frame, Panel
+from vizkit.geometry import id_at, middle_of
+from vizkit.traces import Tokens
+from vizkit.views.blocks import Blocks, Line, Numbers, Said
+from vizkit.views.controls import choice, head, layer, number, switch
+from vizkit.views.detection import ASKS, PLACE
+from vizkit.views.detection.scene import (
+    BUNDLED,
+    MOST,
+    SURE,
+    WHITE,
+    Given,
+    OfScene,
+    last_query,
+    least_score,
+    shipped,
+    size,
+    true_boxes,
+)
+from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
-SURE = 0.5  # from here on relevance is there before anybody asks
+if TYPE_CHECKING:
+    from vizkit.evaluation.scenes.mistakes import Missed
+    from vizkit.models.detection.seen import Sure
+
+MAPS = {ASKS: "of the query of a box", PLACE: "of a place, in the encoder"}
 
 
-def least_score() -> Any:
-    help = "Boxes whose class is at least so probable are shown."
-    return number("Score from", 0.05, 0.95, 0.5, help, step=0.05, key="det_score")
+def depth(of: Sequence[Subject], view: Any) -> int:
+    return size("encoder_depth" if view.map == PLACE else "decoder_depth", of, view)
 
 
-def chosen_head(key: str) -> Any:
-    return head(high=partial(size, "heads"), follows=True, key=key)
-
-
-def true_boxes(key: str, *, default: bool) -> Any:
-    help = "What is really there, beside it."
-    return switch("True boxes", help, default=default, key=key, when=lambda view: view.source == SCENE)
+def of_query(view: Any) -> bool:
+    return view.map == ASKS
 
 
 class Boxes(OfScene, View):
     """Every box is what one query says: where that query looked, and what speaks for its class."""
 
-    layer: int | None = layer("Layer", "Of the decoder.", high=depth, follows=True, plays=True, key="det_layer")
-    head: int | None = chosen_head("det_head")
+    map: Literal["query", "place"] = choice("Attention", tuple(MAPS), words=MAPS, key="det_map")
+    layer: int | None = layer(
+        "Layer", "The boxes after it, and its attention.", high=depth, follows=True, plays=True, key="det_layer"
+    )
+    head: int | None = head(high=partial(size, "heads"), follows=True, key="det_head")
+    self_attention: bool = switch(
+        "Queries look at each other",
+        "Self-attention in the decoder.",
+        default=True,
+        key="det_self_attention",
+        when=of_query,
+    )
     score: float = least_score()
-    truth: bool = true_boxes("det_truth", default=True)
+    truth: bool = true_boxes("det_truth")
     query: int = number(
-        "Query", -1, last_query, -1, "Whose box; −1: the surest.", follows=True, inside=True, key="det_query"
+        "Query",
+        -1,
+        last_query,
+        -1,
+        "Whose box; −1: the first of a mistake, or the surest.",
+        follows=True,
+        inside=True,
+        key="det_query",
+    )
+    place: int = number(
+        "Place",
+        -1,
+        MOST,
+        -1,
+        "Row by row from 0; −1: that under the cursor, or the middle of the surest box.",
+        inside=True,
+        key="det_place",
     )
 
-    shows = "Boxes, and where one of them looks"
     how = How(
-        "Point at a box: beside it, where its query took from the image in the chosen decoder layer, and the cells "
-        "that speak for its class through all layers. A click keeps it. An insect is found by the surest box of its "
-        "class that overlaps it by an IoU of 0.5 or more; every other box is too many.",
+        "Point at a box, or at a dashed insect that was missed: beside it, where its query took from the image in the "
+        "chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box after the "
+        "layers before. A click keeps it. An insect is found by the surest box of its class that overlaps it by an IoU "
+        "of 0.5 or more; every other box is too many, “again” where it repeats a surer one. Of a place: the weights "
+        "with which it gathers from all places, before any query asks.",
         r"\bar{A} = \mathbb{E}_h\big[(\nabla A \odot A)^+\big],\quad R_{qi} \leftarrow R_{qi} + \bar{R}_{qq}^\top "
         r"\bar{A}\, \bar{R}_{ii}",
-        "what would change if a cell were hidden: relevance follows gradients at this very picture. A query or cell "
-        "that gains nothing keeps its identity, where the authors' code divides 0 by 0 (NaN).",
-        "Carion et al. 2020; Chefer et al. 2021, eqs. 5–10",
+        "what would change if a cell were hidden: relevance follows gradients at this very image; nor what a network "
+        "trained without self-attention would say: it would learn other questions.",
+        "Carion et al. 2020, § 4; Chefer et al. 2021, eqs. 5–10",
     )
+
+    def title(self, of: Subject) -> str:
+        given = self.given(of)
+        if self.map == PLACE:
+            return f"Self-attention of the encoder in {given.title}"
+        return f"Boxes in {given.title}: after decoder layer {self.layer or len(given.model.model.decoder)}"
 
     def show(self, of: Subject) -> Blocks:
         given = self.given(of)
-        made, things, said = given.seen(), given.things, given.sure(self.score)
-        (found, counts), queries = given.found(said), said.queries.tolist()
-        query = self.query if self.query in queries else next(iter(queries), -1)
-        panels = [Panel(f"Found in {given.title}", found)]
-        panels += [Panel("What is there", given.true_frames())] if self.truth and things is not None else []
-        at, words, speaks, looked = self.at(made.cross), dict[int, str](), {}, {}
-        for each, label, score, box in zip(queries, said.labels.tolist(), said.scores, said.boxes_cxcywh, strict=True):
+        yield from self.of_place(of, given) if self.map == PLACE else self.of_queries(given)
+        yield Numbers(partial(self.numbers, of, given))
+
+    def numbers(self, of: Subject, given: Given) -> dict[str, Any]:
+        """Both kinds of attention, what is found, and the relevance for the chosen query, 0 where there is none."""
+        made = given.seen(self_attention=self.self_attention)
+        at = self.at(made.layers)
+        said = given.sure(self.score, at, self_attention=self.self_attention)
+        labels, query = self.asked(said, *self.mistakes(given, said, at))
+        speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
+        arrays = {name: getattr(said, name).numpy() for name in said._fields}
+        for name in ("logits", "boxes_cxcywh"):
+            arrays[f"{name}_by_layer"] = np.stack([getattr(answers, name)[0].numpy() for answers in made.layers])
+        attention = {"cross": torch.stack(made.cross), "encoder": torch.stack(made.encoder)}
+        return arrays | attention | {"picture": given.rgb, "relevance": speaks, "place": self.cell(of, given)}
+
+    def asked(self, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]) -> tuple[dict[int, int], int]:
+        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
+        labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
+        labels |= {each.query: each.wanted for each in missed}
+        return labels, self.query if self.query in labels else next(iter([*reasons, *labels]), -1)
+
+    def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
+        make = partial(relevance, given, query, label, self_attention=self.self_attention)
+        return given.kept(("relevance", query, label, self.self_attention), make)
+
+    def cell(self, of: Subject, given: Given) -> int:
+        """The chosen place, row by row from 0."""
+        rows, columns = given.seen().grid
+        if 0 <= self.place < rows * columns:
+            return self.place
+        x, y = of.point if of.point != CENTRE else given.sure(0.0).boxes_cxcywh[0, :2].tolist()
+        return id_at(Tokens("cells", grid=(rows, columns)), (x, y)) or 0
+
+    def of_queries(self, given: Given) -> Blocks:
+        made = given.seen(self_attention=self.self_attention)
+        at = self.at(made.layers)
+        said = given.sure(self.score, at, self_attention=self.self_attention)
+        found, counts = given.found(said)
+        where = given.title if at + 1 == len(made.layers) else f"{given.title} after layer {at + 1}"
+        if self.self_attention:
+            yield Said(of_found(counts, self.score, where))
+        else:
+            before = given.found(given.sure(self.score, at))[1]
+            yield Said(of_doubles(at + 1, before, counts, given.title))
+        missed, reasons = self.mistakes(given, said, at)
+        labels, query = self.asked(said, missed, reasons)
+        looked, speaks, says = {}, {}, dict[int, str]()
+        for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
             looked[each] = weights.numpy()
-            if score >= SURE or each == query:
-                speaks[each] = given.kept(("relevance", each, label), partial(relevance, given, each, label))
-            if given.truth and things and (on := best_overlap(box, things.boxes_cxcywh)) is not None:
-                own = own_and_others(weights, given.truth.instances, on[0] + 1)
-                words[each] = of_own(given.names(things.labels)[on[0]], on[1], own)
-        if queries:
+            probabilities = [answers.logits[0, each].softmax(-1)[label].item() for answers in made.layers[: at + 1]]
+            if probabilities[-1] >= SURE or each == query:
+                speaks[each] = self.relevance(given, each, label)
+            boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
+            trail = of_trail(probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
+            own = self.on_thing(given, weights, boxes[-1])
+            says[each] = " ".join(filter(None, (reasons.get(each), own, trail)))
+            found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
+        boxes = [*found, *(given.true_frames({each.thing: each.query for each in missed}) if self.truth else [])]
+        panels = [Panel(f"Found in {where}", boxes)]
+        if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, (), looked, "attention", own=True))
             panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
-        yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=words)
-        yield Said(of_found(counts, self.score, given.title))
-        if given.number == OFFERED[0]:
-            yield Link("A scene where it fails", replace(self, scene=OFFERED[1]))
-        arrays = {name: getattr(said, name).numpy() for name in said._fields}
-        spoken = speaks.get(query, np.zeros(made.grid))
-        yield Numbers(partial(dict, arrays, picture=given.rgb, cross=torch.stack(made.cross), relevance=spoken))
+        more = {"chosen": query, "says": says, "large": True}
+        yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", **more)
+        others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
+        yield Line(" ".join(others))
+        if not self.self_attention and self.detector == BUNDLED:
+            measured = shipped("measured")
+            over = (measured[name]["duplicates"] for name in ("whole", "alone"))
+            yield Said(of_many_doubles(measured["scenes"], *over))
+
+    def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
+        """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
+        truth is not known."""
+        from vizkit.evaluation.scenes.mistakes import mistakes
+
+        if (things := given.things) is None:
+            return [], {}
+        answers = given.seen(self_attention=self.self_attention).layers[at]
+        missed, too_many = mistakes(answers, said, things)
+        names, true = given.model.labels, given.names(things.labels)
+        reasons = dict[int, str]()
+        for each in too_many:
+            on = "" if each.thing is None else true[each.thing]
+            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.matched, each.iou)
+        for each in missed:
+            numbers = names[each.label], each.score, each.own, each.iou, self.score
+            reason = of_missed(true[each.thing], each.query, *numbers)
+            reasons[each.query] = " ".join(filter(None, (reasons.get(each.query), reason)))
+        return missed, reasons
+
+    def on_thing(self, given: Given, weights: Tensor, box: Tensor) -> str:
+        """Of a box the thing that it overlaps most, and how far attention keeps to it."""
+        things = given.things
+        if not given.truth or things is None or (on := best_overlap(box, things.boxes_cxcywh)) is None:
+            return ""
+        own = own_and_others(weights, given.truth.instances, on[0] + 1)
+        return of_own(given.names(things.labels)[on[0]], on[1], own)
+
+    def of_place(self, of: Subject, given: Given) -> Blocks:
+        made = given.seen()
+        at = self.at(made.encoder)
+        weights, title = made.encoder[at], f"Self-attention of the encoder, layer {at + 1}, {named(self.head)}"
+        looked = (weights.mean(0) if self.head is None else weights[self.head - 1]).unflatten(1, made.grid)
+        place = self.cell(of, given)
+        says, said = given.kept(("places", title), partial(sentences, given, looked))
+        yield Said(said or of_strongest(given.title, place, looked[place]))
+        frames = given.true_frames() if self.truth else []
+        panels = [Panel(title, frames, (), dict(enumerate(looked.numpy())), "attention")]
+        more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
+        yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
 
 
 def named(head: int | None) -> str:
     return "head mean" if head is None else f"head {head}"
 
 
-def relevance(given: Given, query: int, label: int) -> np.ndarray:
+def relevance(given: Given, query: int, label: int, *, self_attention: bool) -> np.ndarray:
     """Of every cell for what this query says of this class, (row, column)."""
     from vizkit.analysis.detection.relevance import encoder_decoder_relevance
-    from vizkit.models.detection.tracing import Answer, trace_picture
+    from vizkit.models.detection.tracing import Answer, trace_layers
 
-    trace = trace_picture(given.model, given.rgb, Answer(query, label))
+    trace, _ = trace_layers(given.model, given.rgb, Answer(query, label), self_attention=self_attention)
     return encoder_decoder_relevance(trace)[query].view(given.seen().grid).numpy()
+
+
+def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
+    """(of each cell, of all together): where attention goes from them, where it is known what lies there."""
+    if given.truth is None or given.things is None:
+        return {}, ""
+    names, tokens = given.names(given.things.labels), Tokens("cells", grid=(looked.shape[1], looked.shape[2]))
+    own, says = list[Own](), dict[int, str]()
+    for cell, weights in enumerate(looked):
+        says[cell] = "No insect lies here: point at one to see whether attention keeps to it."
+        if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
+            own.append(own_and_others(weights, given.truth.instances, thing))
+            says[cell] = of_place(names[thing - 1], own[-1])
+    return says, of_places(given.title, own)

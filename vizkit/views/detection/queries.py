@@ -1,15 +1,20 @@
-"""Queries: what each object query tends to answer, over many pictures."""
+"""Queries: which query stands for which thing while a DETR learns, what that costs, and the habits that follow."""
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vizkit.analysis.remarks.detection import of_habits
-from vizkit.analysis.remarks.remark import counted
+import numpy as np
+
+from vizkit.analysis.detection.boxes import corners
+from vizkit.analysis.remarks.detection import of_habit, of_habits, of_matching
+from vizkit.figure.detection.cost_matrix import cost_matrix
+from vizkit.figure.detection.on_picture import Frame, Panel, Track
 from vizkit.figure.detection.query_habits import habits as habits_figure
-from vizkit.figure.detection.query_habits import sizes
-from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said, side_by_side
-from vizkit.views.controls import detector, number
-from vizkit.views.detection.scene import BUNDLED, last_query, opened, shipped
+from vizkit.figure.palette import CLASSES
+from vizkit.traces import NotApplicable
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
+from vizkit.views.controls import layer, number
+from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, drawn_scene, last_query, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -19,52 +24,113 @@ if TYPE_CHECKING:
     from vizkit.evaluation.query_habits import Habits
     from vizkit.models.detection.opening import Detector
 
+TITLES = "Hungarian, least in all", "Greedy, cheapest pair first"
+DIFFERING, AFTER = 335, 2
+"""A scene and a decoder layer in which the cheapest pair first costs clearly more (docs/detection.md)."""
 SCENES, LEAST = 100, 0.5
 
 
-class Queries(View):
-    """Every query has its habits: where its boxes lie, how large they are, and of what."""
+def weight(label: str, default: float, most: float, help: str, name: str) -> Any:
+    return number(label, 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
 
-    query: int = number("Query", 0, last_query, 0, "A click on its square, too.", follows=True, key="det_slot")
-    detector: str = detector(BUNDLED, key="det_model", more=True)
 
-    overlays = False
-    how = How(
-        "Everything that was said with a score from 0.5 on over many drawn scenes of the test split. A dot is the "
-        "middle of a box, large for a large box; above each square stand the number of the query and how many boxes it "
-        "said.",
-        r"\text{apart} = \sqrt{\textstyle\sum (b - \bar b_{q})^2 \Big/ \sum (b - \bar b)^2}",
-        "a query that looks for one kind: in DETR they differ by place and size, not by class.",
-        "Carion et al. 2020, figure 7",
+class Queries(OfScene, View):
+    """While it learns, each thing is given to the query that costs least in all; so every query gets its habits."""
+
+    scene: int = drawn_scene(DIFFERING, "det_match_scene")
+    layer: int | None = layer(
+        "After layer",
+        "Of the decoder: the answers of all are matched.",
+        default=AFTER,
+        high=depth,
+        follows=True,
+        key="det_match_layer",
     )
+    label: float = weight("Class", 1.0, 5.0, "Of 1 − p: how unsure a query is of the thing's class.", "label")
+    distance: float = weight(
+        "Box distance", 5.0, 10.0, "Of the difference of both boxes, summed over middle, width and height.", "distance"
+    )
+    overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
+    query: int = number("Query", 0, last_query, 0, "Whose habits.", follows=True, inside=True, key="det_slot")
 
-    def title(self, of: Subject) -> str:
-        return f"What the queries of {self.detector} answer"
+    shows = "Queries matched with things"
+    how = How(
+        "Each thing (whole frame) gets one query. Dashed boxes are those of queries that the two ways assign "
+        "differently, all where they do not differ; a line joins the middles. In the matrix blue frames are the "
+        "assignment of least cost in all, brown ones the cheapest pairs first where they differ. The model does not "
+        "run again when a weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
+        "drawn scenes, large for a large box; above each square the query and how many boxes it said.",
+        r"\hat\sigma = \arg\min_\sigma \sum_i \lambda_c (1 - \hat p_{\sigma(i)}(c_i)) + \lambda_1 "
+        r"\lVert b_i - \hat b_{\sigma(i)} \rVert_1 + \lambda_g (1 - \mathrm{GIoU}(b_i, \hat b_{\sigma(i)})),\quad "
+        r"\text{apart} = \sqrt{\textstyle\sum (b - \bar b_{q})^2 \Big/ \sum (b - \bar b)^2}",
+        "how the weights change what is learned: the model was trained with 1, 5 and 2. Nor a query that looks for one "
+        "kind: in DETR they differ by place and size, not by class.",
+        "Carion et al. 2020, § 3.1 and figure 7",
+    )
 
     def show(self, of: Subject) -> Blocks:
         from vizkit.evaluation.query_habits import habits_from
 
-        model, key = opened(of, self.detector)
+        given = self.given(of)
+        yield Part(partial(self.matching, given))
+        model = given.model
         if self.detector == BUNDLED:
-            yield from self.drawn(model, habits_from(shipped("queries")))
+            yield from self.habits(model, habits_from(shipped("queries")))
         else:
-            job = Job(OfModel(("habits", key)), f"Asking all queries of {SCENES} scenes", partial(ask, model))
-            yield Later(of, (job,), lambda done: [block for each in done.values() for block in self.drawn(model, each)])
+            key = OfModel(("habits", given.key))
+            job = Job(key, f"Asking all queries of {SCENES} scenes", partial(ask, model))
+            yield Later(of, (job,), lambda done: [each for one in done.values() for each in self.habits(model, one)])
 
-    def drawn(self, model: "Detector", measured: "Habits") -> Blocks:
+    def matching(self, given: Given) -> Blocks:
+        from vizkit.models.detection.assignments import assigned, costs_of
+        from vizkit.models.detection.matching import Weights
+
+        things = given.things
+        if things is None:
+            raise NotApplicable(
+                "What is really in this image is not known, so nothing can be matched with it: choose a drawn scene."
+            )
+        layers, labels = given.seen().layers, given.names(things.labels)
+        answers = layers[self.at(layers)]
+        made = assigned(costs_of(answers, things), Weights(self.label, self.distance, self.overlap))
+        names = [f"{thing + 1} {name}" for thing, name in enumerate(labels)]
+        said, true = answers.boxes_cxcywh[0], things.boxes_cxcywh
+        boxes, panels, arrays = corners(said).tolist(), [], {}
+        both = set(made.optimal.pairs) & set(made.greedy.pairs)
+        same = both == set(made.optimal.pairs)
+        for title, (name, way) in zip(TITLES, (("optimal", made.optimal), ("greedy", made.greedy)), strict=True):
+            queries = {at: query for query, at in way.pairs}
+            frames = [
+                Frame(box, CLASSES[at], f"{names[at]} ← query {queries[at]}" if at in queries else names[at])
+                for at, box in enumerate(corners(true).tolist())
+            ]
+            drawn = [pair for pair in way.pairs if same or pair not in both]
+            frames += [Frame(boxes[query], CLASSES[at], f"query {query}", dashed=True) for query, at in drawn]
+            ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in drawn]
+            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, [Track(line, tint) for *line, tint in ends]))
+            arrays[name] = np.array(way.pairs, int).reshape(-1, 2)
+        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same))
+        pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
+        yield from self.canvas(given, panels, pairs)
+        if same and self.detector == BUNDLED:
+            yield Link("A scene where they differ", Queries())
+        if names:
+            figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)
+            yield Chart(figure, f"Cost of {len(boxes)} queries for {', '.join(names)}", "What each pair costs")
+        yield Numbers(partial(dict, arrays, costs=made.total))
+
+    def habits(self, model: "Detector", measured: "Habits") -> Blocks:
         boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]
-        own = measured.of(min(self.query, len(boxes) - 1))
+        query = min(self.query, len(boxes) - 1)
+        yield Said(of_habits(measured.apart(), measured.pictures))
         counts = ", ".join(str(len(each)) for each in boxes)
-        title = f"Query {self.query}: size and class of its {counted(len(own.queries), 'box', 'boxes')}"
-        habits = Chart(
-            habits_figure([each[:, :2] for each in boxes], [each[:, 2:].prod(1) for each in boxes], self.query),
+        yield Chart(
+            habits_figure([each[:, :2] for each in boxes], [each[:, 2:].prod(1) for each in boxes], query),
             f"Middles of the boxes of each query; boxes by query: {counts}",
-            "Where their boxes lie",
+            "Where the boxes of each query lie",
             "query",
         )
-        beside = Chart(sizes(own.boxes_cxcywh, own.labels, model.labels), title, title)
-        yield side_by_side(habits, beside if len(own.queries) else Line(f"{title}."), widths=(3, 2))
-        yield Said(of_habits(measured.apart(), measured.pictures))
+        yield Said(of_habit(query, [model.labels[label] for label in measured.of(query).labels]))
         names = ("queries", "labels", "scores", "boxes_cxcywh")
         yield Numbers(lambda: {name: getattr(measured, name) for name in names})
 

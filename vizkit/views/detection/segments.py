@@ -11,8 +11,7 @@ from vizkit.figure.detection.segments import segments_over
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Numbers, Said, Table
-from vizkit.views.detection.boxes import least_score
-from vizkit.views.detection.scene import Given, OfScene
+from vizkit.views.detection.scene import Given, OfScene, least_score
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -54,8 +53,8 @@ class SegmentMasks(OfScene, View):
             ]
         panels = [painted(given, said, f"Found in {given.title}")]
         panels += [painted(given, truth, "What is there")] if true else []
-        yield from self.canvas(given, panels, "Masks.")
         yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq))
+        yield from self.canvas(given, panels, "Masks.")
         if rows:
             yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
         own = {"instances": said.instances, "labels": said.labels, "true_instances": truth.instances}

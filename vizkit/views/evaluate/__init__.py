@@ -53,6 +53,7 @@ VIEWS = (
         "",
         fragment=False,
         reads="models",
+        formerly=(Former("Published", "detection", "published-detectors", settings={"table": "Detection"}),),
         name="published",
         page="evaluate",
     ),

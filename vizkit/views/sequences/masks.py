@@ -208,6 +208,7 @@ def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequen
             f"{title}: {len(queries)} words that look, {len(keys)} that are looked at",
         )
 
+    yield Said(first_said(rows(result), strongest(result.before, queries, keys)))
     if may.all():
         yield matrix(weights, "Weights: every row sums to 1")
     else:
@@ -222,7 +223,6 @@ def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequen
             matrix(result.after, "2 · Weights set to 0: rows sum to less than 1", "0"),
         )
         yield Columns((right, wrong))
-    yield Said(first_said(rows(result), strongest(result.before, queries, keys)))
     given = (each.numpy() for each in (scores, weights, result.before, result.after))
     yield Numbers(partial(arrays, queries, keys, *given))
 
@@ -234,8 +234,8 @@ def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequenc
     may, title = allowed(kind, *weights.shape).numpy(), "Weights after the mask and the softmax: every row sums to 1"
     mask = None if may.all() else may
     own = WordMatrix(weights.numpy(), queries, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
-    yield Matrix(own, title)
     yield Said(strongest(weights, queries, keys))
+    yield Matrix(own, title)
     if not may.all():
         yield Line("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
     yield Numbers(partial(arrays, queries, keys, before=weights.numpy()))

@@ -1,9 +1,7 @@
 """Memory: what a recurrent network forgets on the way, and what attention keeps in reach."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,10 +14,10 @@ from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.traces import NotApplicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
-from vizkit.views.sequences.known import BUNDLED, NETWORKS, TRANSLATING
+from vizkit.views.sequences.known import BUNDLED, TRANSLATING
 from vizkit.views.sequences.typed import Typed, opened
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
     from vizkit.models.sequences import SequenceModel
 
-PARTS = ("Right by length", "Gradient", "Gates", "Time")
+PARTS = ("Right by length", "Gradient", "Gates")
 TASKS = {"copy": "repeat the letters", "reverse": "say them backwards"}
 ALONG = {"length": "letters, after a gap of 8 dots", "gap": "dots between 5 letters and the question mark"}
 """By letters first, which shows what a network without attention forgets: gaps cost an LSTM nothing."""
@@ -47,18 +45,7 @@ GATES = {
 }
 SIGNED = ("Cell", STATE)
 FLOOR = 1e-4
-"""Of the axis of gradients: what is smaller is as good as nothing."""
-MEASURED = Path(__file__).parents[2] / "bundled" / "experiments" / "memory" / "times.json"
-TIMES = {"training": "A step of training, 8 texts", "writing": "Writing an answer of that length"}
-PATHS = tuple(  # Vaswani et al. 2017, table 1
-    {"layer": layer, "complexity": work, "steps in sequence": steps, "longest path": path}
-    for layer, work, steps, path in (
-        ("Self-attention", "n² · d", "1", "1"),
-        ("Recurrent", "n · d²", "n", "n"),
-        ("Convolution", "k · n · d²", "1", "logₖ n"),
-        ("Self-attention, restricted", "r · n · d", "1", "n / r"),
-    )
-)
+"""Of the axis of gradients: what is smaller is as good as nothing, and not drawn."""
 
 
 def shown(*parts: str) -> Any:
@@ -69,7 +56,7 @@ def shown(*parts: str) -> Any:
 class Memory(View):
     """What a recurrent network forgets on the way, and what attention keeps in reach."""
 
-    part: Literal["Right by length", "Gradient", "Gates", "Time"] = choice("Show", PARTS, key="memory")
+    part: Literal["Right by length", "Gradient", "Gates"] = choice("Show", PARTS, key="memory")
     task: Literal["copy", "reverse"] = choice(
         "Task", tuple(TASKS), words=TASKS, key="memory_task", when=shown("Right by length")
     )
@@ -103,35 +90,29 @@ class Memory(View):
         key="gates_of",
         when=lambda view: view.part == "Gates" and view.reader != "RNN",
     )
-    times: Literal["training", "writing"] = choice(
-        "Time of", tuple(TIMES), words=TIMES, key="times_of", when=shown("Time")
-    )
 
     overlays = False
     how = How(
         "Every network reads some letters, then dots, then a question mark, and has to give the letters back. Without "
         "attention all of them have to fit into one vector and to survive the gap. Gradient: how much the answer would "
         "change with a word; where a line falls to the left, the first words are as good as forgotten. Gates: a column "
-        "is a word, a row one unit; what was written survives as long as the forget gate stays near 1. Time: in "
-        "training a transformer sees all words at once; the table has n words, d channels, kernel k, neighbourhood r.",
+        "is a word, a row one unit; what was written survives as long as the forget gate stays near 1.",
         r"\begin{gathered} c_t = f_t \odot c_{t-1} + i_t \odot \tanh(\dots), \quad h_t = o_t \odot \tanh(c_t) \\ "
         r"\left\lVert \frac{\partial \log p(\text{answer})}{\partial x_t} \right\rVert, \quad "
         r"\frac{\partial h_n}{\partial h_t} = \prod_{k=t+1}^{n} \frac{\partial h_k}{\partial h_{k-1}} \end{gathered}",
-        "what larger networks or longer training would reach, what a unit stands for, or other machines.",
-        "Hochreiter & Schmidhuber 1997; Bengio et al. 1994; Gers et al. 2000; Graves et al. 2014; Vaswani et al. 2017, "
-        "table 1; the runs: docs/memory.md",
+        "what larger networks or longer training would reach, or what a unit stands for.",
+        "Hochreiter & Schmidhuber 1997; Bengio et al. 1994; Gers et al. 2000; Graves et al. 2014; the runs: "
+        "docs/memory.md",
     )
 
     def title(self, of: Subject) -> str:
-        if self.part == "Time":
-            return TIMES[self.times]
         if self.part == "Right by length":
             return f"Answers wholly right: {TASKS[self.task]}"
         words = " ".join(self.words())
         return f"Gradient of the answer to {words}" if self.part == "Gradient" else f"{self.reader} reads {words}"
 
     def show(self, of: Subject) -> Blocks:
-        parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated, "Time": self.timed}
+        parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated}
         yield from parts[self.part](of)
 
     def words(self) -> tuple[str, ...]:
@@ -157,10 +138,9 @@ class Memory(View):
         lines = memory.curves(runs, self.task, self.by)
         drawn = [Repeated(line.method, line.at, line.runs) for line in lines]
         figure = repeated_lines(drawn, ALONG[self.by], "answers wholly right", LEARNED[self.by])
-        yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
         every = {line.method: line.runs for line in lines}
-        for said in remarks.of_memory(every, lines[0].at, LEARNED[self.by], UNITS[self.by]):
-            yield Said(said)
+        yield Said(" ".join(remarks.of_memory(every, lines[0].at, LEARNED[self.by], UNITS[self.by])))
+        yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."
@@ -172,13 +152,16 @@ class Memory(View):
         words = self.words()
         strong = {title: self.read(of, title).made(strength_of) for title in reversed(TRANSLATING)}
         places = np.arange(1, len(words) + 1)
-        lines = {title: (places, each.clamp(min=FLOOR).numpy()) for title, each in strong.items()}
+        seen = {title: each.where(each >= FLOOR, torch.nan).numpy() for title, each in strong.items()}
+        below = {title: int(np.isnan(each).sum()) for title, each in seen.items()}
+        lines = {title: (places, each) for title, each in seen.items()}
         figure = curves(lines, "word of the source", "gradient, of its largest", mode="lines+markers")
         figure.update_xaxes(tickvals=places.tolist(), ticktext=list(words))
-        figure.update_yaxes(type="log", exponentformat="power", range=[float(np.log10(FLOOR)) - 0.1, 0.15], dtick=1)
+        figure.update_yaxes(type="log", exponentformat="power", range=[float(np.log10(FLOOR)), 0.15], dtick=1)
+        yield Said(first_said(remarks.of_gradients({title: each.tolist() for title, each in strong.items()}, words)))
         yield Chart(figure, "Gradient of the answer with respect to every word of the source, of each model")
-        yield Said(first_said(remarks.of_gradients({title: y.tolist() for title, (_, y) in lines.items()}, words)))
-        yield numbers(list(lines), places, np.stack([y for _, y in lines.values()]))
+        yield Line(remarks.of_undrawn(below, len(words), FLOOR))
+        yield numbers(list(lines), places, np.stack([each.numpy() for each in strong.values()]))
 
     def gated(self, of: Subject) -> Blocks:
         """The gates of an LSTM, its cell and its state, or the states of an RNN, word after word."""
@@ -204,30 +187,13 @@ class Memory(View):
             quantity=gates,
         )
         figure.update_xaxes(type="category")  # plotly would take digits for numbers
-        yield Chart(figure, f"{gates} of every unit after every word")
         if left is not None:
             yield Said(remarks.of_forget_gates(left.mean(1).tolist(), read.words))
         else:
-            yield Said(remarks.of_states(float(shown.__abs__().mean()), read.words))
+            yield Said(remarks.of_states(float(np.abs(shown).mean()), read.words))
+        yield Chart(figure, f"{gates} of every unit after every word")
         yield Line(f"{gates}: {GATES[gates]}.")
         yield numbers(read.words, np.arange(1, len(read.words) + 1), shown)
-
-    def timed(self, of: Subject) -> Blocks:
-        """What a step of training and an answer cost by the length of the text, as `vizkit memory --times` wrote it."""
-        from vizkit.models.sequences.timing import exponent
-
-        content = json.loads(MEASURED.read_text(encoding="utf-8"))
-        lengths = content["lengths"]
-        seconds = {NETWORKS[name]: times[self.times] for name, times in content["networks"].items()}
-        lines = {title: (np.array(lengths), 1000 * np.array(each)) for title, each in seconds.items()}
-        figure = curves(lines, "words", "milliseconds", log=True, mode="lines+markers")
-        figure.update_xaxes(tickvals=lengths, ticktext=[str(length) for length in lengths])
-        yield Chart(figure, f"{TIMES[self.times]}: milliseconds by length")
-        powers = {title: exponent(lengths, each) for title, each in seconds.items()}
-        yield Said(remarks.of_times(powers, self.times))
-        yield Line(f"Measured on {content['machine']}; about 190,000 parameters each.")
-        yield Table(PATHS, "What a layer costs by the length of the text")
-        yield numbers(list(lines), np.array(lengths), np.stack([y for _, y in lines.values()]))
 
 
 ATTRIBUTES = {

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
-from vizkit.datasets.sequences import gaps
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words, fitting, font
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, WordMatrix, on_white
 from vizkit.percent import in_percent
@@ -18,7 +17,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Matrix, Paper, Said, first_said
 from vizkit.views.rules import Rule, below, one_of, several
 from vizkit.views.sequences.known import TRANSFORMER
-from vizkit.views.sequences.typed import Typed
+from vizkit.views.sequences.typed import Typed, truth_of
 from vizkit.vocabulary import ARROW, SPECIAL
 
 if TYPE_CHECKING:
@@ -55,12 +54,12 @@ def hidden_words(read: Typed, field: str) -> Blocks:
     of = f"{read.title}: {' '.join(seen)}"
     matrix = WordMatrix(weights, seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen")
     guesses = remarks.guessed([line[at] for at in known], [c.word for c in best], [c.probability for c in best])
+    yield Said(first_said(guesses))
     yield Columns(
         (
             (
                 Heading(f"Click words to hide them from {read.title}"),
                 _canvas("hidden", of, read, line, hidden, tops, fixed, tells),
-                Said(first_said(guesses)),
             ),
             (Matrix(matrix, f"Which words {read.title} looks at"),),
         )
@@ -79,13 +78,13 @@ def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]
 
 
 def line_of(read: Typed) -> list[int]:
-    """The line that a masked model reads: of our tasks the source and its right answer, of others the text."""
+    """The line that a masked model reads: of our tasks the source and its right answer, of what says no date that which
+    the transformer writes, of others the text."""
     from vizkit.models.sequences import greedy
 
     model, words = read.model, read.words
-    if model.data == "dates":
-        return model.line_ids(words, read.by(TRANSFORMER).made(greedy).words)
-    return model.line_ids(words, gaps.answer(gaps.letters(words), model.data) if model.data else ())
+    unknown = read.by(TRANSFORMER).made(greedy).words if model.data == "dates" else ()
+    return model.line_ids(words, truth_of(read) or unknown)
 
 
 def next_word(read: Typed, field: str) -> Blocks:
@@ -102,9 +101,11 @@ def next_word(read: Typed, field: str) -> Blocks:
         return read.telling(",".join(map(str, read.model.vocabulary.ids(words(told)))))
 
     yield Heading(f"Predict the next word: {read.title}")
+    truth, place = truth_of(read), len(written)
+    right = truth[place] if place < len(truth) and tuple(written) == truth[:place] else ""
+    yield Said(remarks.certain(top[0].word, top[0].probability, top[1].word, right) if len(top) > 1 else "")
     of, tells = f"{read.title}: {' '.join((*line, *written))} …", {"words": (numbered, "next")}
     yield _canvas("next", of, read, [*line, *written], [], tops, range(len(line)), tells)
-    yield Said(remarks.certain(top[0].word, top[0].probability, top[1].word) if len(top) > 1 else "")
 
 
 def continued(model: "SequenceModel", words: tuple[str, ...], written: tuple[str, ...]) -> Any:

@@ -11,12 +11,14 @@ from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, one_of, whole
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER
 from vizkit.views.sequences.steps_of import attention, embedding, feed_forward
-from vizkit.views.sequences.strips import Choice, Side, Step, Strip, walked
-from vizkit.views.sequences.typed import Typed, typed, typed_text
+from vizkit.views.sequences.strips import Choice, Step, Strip, walked
+from vizkit.views.sequences.typed import Typed, answered, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vizkit.models.sequences import SequenceModel
     from vizkit.models.sequences.walk import Walk
 
@@ -83,7 +85,11 @@ class StepByStep(View):
         head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(side)
         embedded = walk.source if index < depth else walk.target
         assert embedded is not None  # of a translation there are both
-        steps = list(embedding(embedded, token, side[token])) if index in (0, depth) else []
+        steps = list[Step]()
+        if index in (0, depth):
+            model: Any = read.model.model
+            alike = nearest(read.model, (model.source if index < depth else model.target).words.weight, side[token])
+            steps += embedding(embedded, token, side[token], alike)
         own = "Self-attention" if index < depth and read.model.task != "causal" else "Masked self-attention"
         steps += attention(layer.attention, token, head, side, side, own)
         if layer.cross is not None:
@@ -95,6 +101,7 @@ class StepByStep(View):
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
         index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)
+        yield Said(answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side))
         layer = (*walk.encoder, *walk.decoder)[index]
         heads = [str(head) for head in range(1, len(layer.attention.weights) + 1)]
         known, label = names(walk), f"The steps of {self.title(of)}"
@@ -107,8 +114,7 @@ class StepByStep(View):
             "head": (numbered(heads), "head"),
             "word": (whole(1, len(side)), "token"),
         }
-        yield from walked(steps, self.step, label, (Side("", side, place),), choices, tells)
-        yield Said(gathered(layer, place, side))
+        yield from walked(steps, self.step, label, side, place, choices, tells)
         yield proof(walk)
 
 
@@ -121,14 +127,15 @@ def names(walk: "Walk") -> list[str]:
     return [layer.name for layer in (*walk.encoder, *walk.decoder)]
 
 
-def gathered(layer: Any, token: int, side: Sequence[str]) -> str:
-    """What its attention brings to a token, mean over heads."""
-    row = layer.attention.weights[:, token].mean(0)
-    own, best = float(row[token]), int(row.argmax())
-    most = "at itself" if best == token else f"at “{side[best]}”"
-    rest = "" if best == token else f", at itself with {in_percent(own)}"
-    share = f"{in_percent(float(row[best]))} of its weights, mean over heads"
-    return f"In {layer.name} “{side[token]}” looks most {most}: {share}{rest}."
+def nearest(model: "SequenceModel", table: "Tensor", word: str) -> tuple[str, float]:
+    """(the word whose row of the table of embeddings, (word, channel), is most like that of this one, their cosine)."""
+    from vizkit.analysis.attention.positions import similarity
+
+    own = model.vocabulary.ids([word])[0]
+    alike = similarity(table.detach().float().cpu())[own]
+    alike[own] = -1.0
+    best = int(alike.argmax())
+    return model.vocabulary.words[best], float(alike[best])
 
 
 def walked_of(model: "SequenceModel", words: tuple[str, ...]) -> Walked:
@@ -152,22 +159,29 @@ def last(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]
     logits = walk.logits[token]
     top = predictions(model, logits[None], 10)[0]
     likely, layers = logits.softmax(-1).topk(min(10, len(logits))), walk.decoder or walk.encoder
-    place = "at" if model.task == "masked" else "after"
     strips = (
         Strip("x", layers[-1].feed_forward.left[token]),
         Strip("logits of all words", logits),
         Strip("softmax: the ten most probable", likely.values, [choice.word for choice in top], "weights"),
     )
-    said = (
-        f"One score for each of the {len(logits)} words of the vocabulary; {place} “{side[token]}” the most "
-        f"probable word is “{top[0].word}”, {in_percent(top[0].probability)}."
-    )
+    said = f"One score for each of the {len(logits)} words of the vocabulary. {expected(model, walk, token, side)}"
     return Step("Output", "Logits", "softmax(W x + b)", said, strips)
 
 
-def proof(walk: "Walk", more: str = "", error: float = 0.0) -> Proof:
-    """Whether these numbers end where the model does; `more`: of another model, by how much they miss its logits."""
+def expected(model: "SequenceModel", walk: "Walk", token: int, side: tuple[str, ...]) -> str:
+    """What the model holds for most probable at a word, or after it, beside what a text that is read has there."""
+    from vizkit.models.sequences import predictions
+
+    top, place = predictions(model, walk.logits[token][None], 1)[0][0], "At" if model.task == "masked" else "After"
+    after = token + (model.task != "masked")
+    there = "" if model.translates or after == len(side) else side[after]
+    verdict = "" if not there else ", which is right" if there == top.word else f"; the text has “{there}”"
+    return f"{place} “{side[token]}” the most probable word is “{top.word}”, {in_percent(top.probability)}{verdict}."
+
+
+def proof(walk: "Walk") -> Proof:
+    """Whether these numbers end where the model does."""
     import torch
 
-    words = f"Computed from these numbers, the logits are the model’s own, within {walk.error:.0e}{more}"
-    return Proof(None, words, max(walk.error, error) <= tolerance(torch.float32, walk.logits.device))
+    words = f"Computed from these numbers, the logits are the model’s own, within {walk.error:.0e}"
+    return Proof(None, words, walk.error <= tolerance(torch.float32, walk.logits.device))

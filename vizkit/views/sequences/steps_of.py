@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 MOST_KEYS = 4  # whose values are shown apart
 
 
-def embedding(embedded: "Embedded", token: int, word: str) -> Iterator[Step]:
+def embedding(embedded: "Embedded", token: int, word: str, nearest: tuple[str, float]) -> Iterator[Step]:
+    """`nearest`: the word whose row is most like this one's, and their cosine."""
     part, dim = "Embedding", embedded.words.shape[1]
     yield Step(
         part,
         "Word",
         "e = E[word]",
-        f"“{word}” becomes a row of the table of embeddings: {dim} learned numbers, the same wherever it stands.",
+        f"“{word}” becomes a row of the table of embeddings: {dim} learned numbers, the same wherever it stands, most "
+        f"like those of “{nearest[0]}” (cosine {nearest[1]:.2f}).",
         (Strip(f"e, the row of “{word}”", embedded.words[token]),),
     )
     yield Step(

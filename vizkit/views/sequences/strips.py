@@ -1,5 +1,4 @@
-"""Steps of a computation as strips of coloured cells, one cell for each number: what Step by step and From words to
-patches share."""
+"""Steps of a computation as strips of coloured cells, one cell for each number."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Words, fitting, wrapped
 from vizkit.figure.sequences.word_matrix import MASKED, ORANGE, on_white, short
-from vizkit.views.blocks import Block, Blocks, Canvas, Columns, Line, Numbers, Paper, Picture, Said
+from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Paper
 from vizkit.views.rules import Rule, whole
 
 if TYPE_CHECKING:
@@ -28,15 +27,13 @@ Tells = Mapping[str, tuple[Rule[Any], str | tuple[str, ...]]]
 @dataclass(frozen=True, eq=False)
 class Strip:
     """Some numbers. `labels`: of every cell, where each belongs to a word. "weights" are 0 to 1, "vector" of any sign,
-    on one scale with the others of its step and column. `frame`: (first, behind the last) cell of a part that is meant.
-    `column`: where two things stand side by side, 0 the left one."""
+    on one scale with the others of its step. `frame`: (first, behind the last) cell of a part that is meant."""
 
     name: str
     values: "Tensor"
     labels: Sequence[str] = ()
     kind: Literal["vector", "weights"] = "vector"
     frame: tuple[int, int] | None = None
-    column: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +47,6 @@ class Step:
     strips: tuple[Strip, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Side:
-    """What stands above a column of strips: `words`, of which number `chosen` is meant, or a picture in patches."""
-
-    title: str = ""
-    words: Sequence[str] = ()
-    chosen: int = -1
-    seen: np.ndarray | None = None
-    grid: tuple[int, int] = (1, 1)
-
-
 @dataclass(frozen=True)
 class Choice:
     """A list beside the steps that sets a field."""
@@ -72,33 +58,29 @@ class Choice:
 
 
 def walked(
-    steps: Sequence[Step], number: int, label: str, sides: Sequence[Side], choices: Sequence[Choice], tells: Tells
+    steps: Sequence[Step],
+    number: int,
+    label: str,
+    words: Sequence[str],
+    chosen: int,
+    choices: Sequence[Choice],
+    tells: Tells,
 ) -> Blocks:
-    """The canvas of all steps at step `number` from 1, which its field `step` is set to; what it says, and the numbers
-    of all."""
+    """The canvas of all steps at step `number` from 1, which its field `step` is set to, below the words that can be
+    chosen; and the numbers of all."""
     at = min(number, len(steps)) - 1
     data = {
-        "of": f"{label} {[side.words for side in sides]} {steps[at].say}",
+        "of": f"{label} {words} {steps[at].say}",
         "at": at,
-        "columns": [headed(side) for side in sides],
+        "words": list(words),
+        "chosen": chosen,
         "choices": [vars(choice) for choice in choices],
         "signed": text64(colours(SIGNED)),
         "steps": [packed(step) for step in steps],
     }
     step: Tells = {"step": (whole(1, len(steps)), "step")}
-    still = tuple(on_paper(steps[at], at, sides))
-    yield Canvas("vizkit_strips", data, label, {**step, **tells}, still)
+    yield Canvas("vizkit_strips", data, label, {**step, **tells}, tuple(on_paper(steps[at], at)))
     yield Numbers(partial(arrays, steps))
-
-
-def headed(side: Side) -> dict[str, Any]:
-    from vizkit.image import data_url
-
-    head: dict[str, Any] = {"title": side.title, "words": list(side.words), "chosen": side.chosen}
-    if side.seen is None:
-        return head
-    alt = f"The model's input, patch {side.chosen + 1} framed"
-    return head | {"words": [], "image": data_url(side.seen), "grid": side.grid, "patch": side.chosen, "alt": alt}
 
 
 def packed(step: Step) -> dict[str, Any]:
@@ -109,7 +91,6 @@ def packed(step: Step) -> dict[str, Any]:
             "labels": list(strip.labels),
             "kind": strip.kind,
             "frame": strip.frame,
-            "column": strip.column,
         }
         for strip in step.strips
     ]
@@ -117,21 +98,11 @@ def packed(step: Step) -> dict[str, Any]:
 
 
 # ---- paper -----------------------------------------------------------------------------------------------------------
-def on_paper(step: Step, at: int, sides: Sequence[Side]) -> Blocks:
-    """The step that is seen, in a column for each side."""
+def on_paper(step: Step, at: int) -> Blocks:
+    """The step that is seen."""
     yield Line(f"{at + 1}. {step.part}: {step.title}, {step.formula}")
-    yield Said(step.say)
-    columns = []
-    for number, side in enumerate(sides):
-        strips = [strip for strip in step.strips if strip.column == number]
-        own: list[Block] = [Line(side.title)] if side.title else []
-        if side.seen is not None:
-            from vizkit.figure.patches import pulled_apart
-
-            apart = pulled_apart(side.seen, side.grid, side.chosen, side_px=480, numbers=False)
-            own.append(Picture(apart, "The model's input in patches", share=0.6))
-        columns.append((*own, Paper(partial(marks, strips))))
-    yield from columns[0] if len(columns) == 1 else (Columns(tuple(columns)),)
+    yield Line(step.say)
+    yield Paper(partial(marks, step.strips))
 
 
 def marks(strips: Sequence[Strip], width: float) -> tuple[list[Mark], float]:

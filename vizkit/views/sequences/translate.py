@@ -2,21 +2,24 @@
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Heading, Line, Numbers, Paper, Proof, Said, first_said
-from vizkit.views.controls import choice, number, text_model
+from vizkit.views.blocks import Blocks, Canvas, Line, Link, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.controls import number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
 from vizkit.views.sequences.known import TRANSLATING
-from vizkit.views.sequences.typed import Typed, facts, typed, typed_text
+from vizkit.views.sequences.masks import Masks
+from vizkit.views.sequences.typed import Typed, answered, facts, truth_of, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.vocabulary import END, SPECIAL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from vizkit.traces import Attention, Trace
 
 KINDS = ("encoder", "decoder", "cross")
+WRONG_DAY = "Thursday 3 May 1999"
 HEAD = tuple_of(below(1000), maybe(below(1000)))  # a layer and its head; the script knows how many there are
 Picked = dict[str, tuple[int, int | None]]
 Many: TypeAlias = "tuple[Written, Trace, Tensor | None]"
@@ -36,15 +40,9 @@ class Translate(View):
 
     text_model: str = text_model(*TRANSLATING, key="sequence_model")
     text: str = typed_text()
-    beams: Literal["0", "2", "3", "5"] = choice(
-        "Beam search",
-        ("0", "2", "3", "5"),
-        "Keeps so many texts at every step, not only the most probable.",
-        words={"0": "off"} | {width: f"{width} texts" for width in "235"},
-        more=True,
-        key="beams",
+    word: int = number(
+        "Word", 0, 999, 0, "Of those written; 0 for the first that is wrong, or the clearest.", key="word", inside=True
     )
-    word: int = number("Word", 0, 999, 0, "Of those written; 0 for the clearest.", key="word", inside=True)
     heads: str = free_text(
         "Heads",
         "",
@@ -93,16 +91,19 @@ class Translate(View):
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
         drawn = {kind: chosen(parts, kind, picked.get(kind)) for kind in KINDS}
-        cross = drawn["cross"]
-        at = min(self.word or clearest(cross), len(written.steps))
-        became = read.model.text_of(written.words)
+        truth = truth_of(read)
+        right = [*truth, SPECIAL[END]][: len(written.steps)] if truth else []
+        outputs = [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")]
+        wrong = [at for at, each in enumerate(outputs, 1) if each["right"] not in ("", each["word"])]
+        at = min(self.word or next(iter(wrong), clearest(drawn["cross"])), len(outputs))
         data = {
             "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
             "source": source,
-            "outputs": [output(step) for step in written.steps],
+            "outputs": outputs,
             "parts": [packed(*part) for part in parts],
-            "at": self.word,
+            "at": self.word or next(iter(wrong), 0),
             "pick": picked,
+            "looks": "looks most at" if shares is None else "depends most on",
         }
         label = (
             f"{read.title}: {' '.join(read.words)} becomes {' '.join(written.words)}. Arrow keys go from word to word."
@@ -112,13 +113,10 @@ class Translate(View):
             "at": (whole(1, len(written.steps)), "word"),
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
-        yield Canvas("vizkit_translate", data, label, tells, (Paper(partial(on_paper, source, written, drawn, at)),))
-        if cross is not None:
-            row = cross[at - 1]
-            looked = source[int(row.argmax())], float(row.max()), int((cross.argmax(-1) == row.argmax()).sum())
-            name = "whose gradient is largest" if shares is not None else ""
-            yield Said(remarks.of_written(read.title, became, written.steps[at - 1].taken.word, at, looked, name))
-        yield Said(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
+        still = Paper(partial(on_paper, source, written, drawn, at, right))
+        yield Said(answered(read, written.words))
+        yield Canvas("vizkit_translate", data, label, tells, (still,))
+        yield Line(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
         if shares is not None:
             yield Line(
                 f"The {read.title} has no attention: when it begins to write, all that it knows of the source is its "
@@ -127,8 +125,9 @@ class Translate(View):
             )
         yield Line(facts(read.model))
         yield Proof(trace)
-        if self.beams != "0":
-            yield from beams(read, int(self.beams))
+        if read.model.data == "dates":
+            yield Link("Challenge: a wrong weekday", Translate(text_model=self.text_model, text=WRONG_DAY))
+            yield Link("Challenge: hide the month from BERT", Masks(mask="BERT", text=self.text))
         yield Numbers(partial(arrays, source, written, trace, shares))
 
 
@@ -190,9 +189,10 @@ def packed(kind: str, title: str, weights: "Tensor") -> dict[str, Any]:
     return {"kind": kind, "heads": heads, "queries": queries, "keys": keys, "weights": values, "title": title}
 
 
-def output(step: Any) -> dict[str, Any]:
+def output(step: Any, right: str) -> dict[str, Any]:
+    """`right`: the word that should stand there, "" where nobody knows."""
     top = [(choice.word, choice.probability) for choice in step.top]
-    return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top}
+    return {"word": step.taken.word, "forced": step.taken.word != top[0][0], "top": top, "right": right}
 
 
 def picks(heads: str) -> Picked:
@@ -229,29 +229,15 @@ def forced_rule(written: "Written", read: Typed) -> Rule[str]:
     return forced
 
 
-# ---- paper, beams, numbers -------------------------------------------------------------------------------------------
-def on_paper(source: Sequence[str], written: "Written", drawn: dict, at: int, width: float) -> Any:
+# ---- paper, numbers -------------------------------------------------------------------------------------------
+def on_paper(
+    source: Sequence[str], written: "Written", drawn: dict, at: int, right: Sequence[str], width: float
+) -> Any:
     from vizkit.figure.sequences.arcs import Arcs
 
     words = ["[BEGIN]", *(step.taken.word for step in written.steps)]
     top = [(choice.word, choice.probability) for choice in written.steps[at - 1].top]
-    return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top).marks(width)
-
-
-def beams(read: Typed, count: int) -> Blocks:
-    """Several texts at once, as a tree."""
-    from vizkit.figure.sequences.beam_tree import beam_tree
-    from vizkit.models.sequences import beam, greedy
-
-    searched = read.made(beam, count)
-    path, at = [], searched.final[0] if searched.final else None
-    while at is not None:
-        path.append(at)
-        at = searched.tree[at].parent
-    yield Heading(f"Beam search with {count} texts")
-    yield Chart(beam_tree(searched.tree, path), f"Beam search with {count} texts")
-    texts, totals = zip(*((searched.words(i), searched.tree[i].log_probability) for i in searched.final), strict=True)
-    yield Said(first_said(remarks.of_beams(read.made(greedy).words, texts, totals)))
+    return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top, ["", *right]).marks(width)
 
 
 def arrays(source: Sequence[str], written: "Written", trace: "Trace", shares: "Tensor | None") -> dict[str, np.ndarray]:

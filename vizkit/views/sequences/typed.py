@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from vizkit.datasets.sequences import dates
+from vizkit.analysis.remarks.sequences import of_answer
+from vizkit.datasets.sequences import dates, gaps
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.controls import text
@@ -117,6 +118,22 @@ def typed(of: Subject, title: str, text: str) -> Typed:
     except TextError as sentence:
         raise NotApplicable(str(sentence)) from None
     return Typed(of, title, model, tuple(words), key)
+
+
+def truth_of(read: Typed) -> tuple[str, ...]:
+    """What is to be written from a text of our tasks; nothing where nobody knows."""
+    if read.model.data == "dates":
+        meant = dates.meant(read.words)
+        return dates.iso(meant[0]) if meant else ()
+    return gaps.answer(gaps.letters(read.words), read.model.data) if read.model.data in EXAMPLES else ()
+
+
+def answered(read: Typed, written: Sequence[str]) -> str:
+    """What was written from a text, and whether it is right."""
+    meant = dates.meant(read.words) if read.model.data == "dates" else None
+    named = None if meant is None or meant[1] is None else dates.WEEKDAYS[meant[1]]
+    true = None if meant is None else dates.WEEKDAYS[meant[0].weekday()]
+    return of_answer(read.title, read.model.text_of(written), truth_of(read), written, named, true)
 
 
 def facts(model: "SequenceModel") -> str:

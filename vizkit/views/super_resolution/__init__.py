@@ -1,6 +1,6 @@
 """Attention between two images: where does the missing texture come from?"""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -10,24 +10,16 @@ VIEWS = (
         "",
         reads="picture",
         name="enlarge",
+        formerly=(Former("Likeness", name="likeness", settings={"levels": True}),),
         page="super_resolution",
     ),
     Entry(
         "Whole picture",
-        "The picture of the sidebar as it is, four times as large.",
+        "The image of the sidebar as it is, four times as large, one part in full size.",
         "super_resolution.whole:WholePicture",
         "",
         reads="picture",
         name="enlarge-whole",
-        page="super_resolution",
-    ),
-    Entry(
-        "Likeness",
-        "What a reference is worth, from the same scene to pure noise.",
-        "super_resolution.likeness:Likeness",
-        "",
-        reads="nothing",
-        name="likeness",
         page="super_resolution",
     ),
 )

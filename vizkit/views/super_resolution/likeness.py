@@ -1,4 +1,4 @@
-"""Likeness: what references are worth that resemble the picture more and less, over 500 unseen pairs."""
+"""What references are worth that resemble the image more and less, over 500 unseen pairs."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,8 @@ from vizkit.datasets.pairs.any_picture import DRAWN
 from vizkit.datasets.pairs.drawn import TIMES
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
-from vizkit.views.blocks import Blocks, Chart, Download, Numbers, Picture, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Picture, Said, Table, side_by_side
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
 from vizkit.writing import csv_lines
 
 MEASURED = Path(__file__).parents[2] / "bundled" / "super_resolution" / "levels.json"
@@ -34,54 +33,39 @@ EXAMPLES = (
 )
 
 
-class Likeness(View):
-    """What a reference is worth, from the same scene to pure noise."""
-
-    overlays = False
-    how = How(
-        "Each bar is the mean over drawn scenes that no network has seen, enlarged from 24 to 96 pixels, of what the "
-        "reference adds to the same scene enlarged without one; its interval is of other such scenes (bootstrap over "
-        "the scenes).",
-        r"\mathrm{PSNR} = -10 \log_{10} \overline{(Y - \hat Y)^2}",
-        "photographs: the networks have learned from drawn insects; and what other networks would do: with and without "
-        "reference it is one of each, trained once.",
-        "Yang et al. 2020, table of CUFED5 by similarity; Efron & Tibshirani 1993",
+def worth(of: Subject) -> Blocks:
+    """Of drawn scenes that no network has seen, enlarged from 24 to 96 pixels, what each kind of reference adds to the
+    same scene enlarged without one; intervals by bootstrap over the scenes (Yang et al. 2020, table of CUFED5 by
+    similarity; Efron & Tibshirani 1993)."""
+    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+    rows = {name: row_of(measured["levels"][name]) for name in TITLES}
+    gains = {name: (mean, low, high) for name, (_, mean, low, high, _) in rows.items() if name in LEVELS}
+    said = of_likeness({TITLES[name]: gain for name, gain in gains.items()}, measured["pairs"])
+    mean, low, high = np.array(list(gains.values())).T
+    figure = bars([TITLES[name] for name in gains], mean.tolist(), "dB above no reference, with 95 % intervals")
+    ends = {"array": high - mean, "arrayminus": mean - low, "thickness": 1.5, "color": OTHERS}
+    figure.update_traces(error_x={"type": "data", **ends})
+    yield Said(said)
+    yield side_by_side(
+        Chart(figure, f"What a reference is worth: {said}"),
+        Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
+        widths=(3, 2),
     )
-
-    def title(self, of: Subject) -> str:
-        return "What a reference is worth"
-
-    def show(self, of: Subject) -> Blocks:
-        measured = json.loads(MEASURED.read_text(encoding="utf-8"))
-        rows = {name: row_of(measured["levels"][name]) for name in TITLES}
-        gains = {name: (mean, low, high) for name, (_, mean, low, high, _) in rows.items() if name in LEVELS}
-        said = of_likeness({TITLES[name]: gain for name, gain in gains.items()}, measured["pairs"])
-        mean, low, high = np.array(list(gains.values())).T
-        figure = bars([TITLES[name] for name in gains], mean.tolist(), "dB above no reference, with 95 % intervals")
-        ends = {"array": high - mean, "arrayminus": mean - low, "thickness": 1.5, "color": OTHERS}
-        figure.update_traces(error_x={"type": "data", **ends})
-        yield side_by_side(
-            Chart(figure, f"What a reference is worth: {said}"),
-            Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
-            widths=(3, 2),
-        )
-        yield Said(said)
-        yield Table(
-            tuple(
-                {
-                    "reference": TITLES[name],
-                    "PSNR": f"{psnr:.2f} dB",
-                    "above no reference": between(*gain) if name != "without" else "–",
-                    "SSIM": f"{ssim:.4f}",
-                }
-                for name, (psnr, *gain, ssim) in rows.items()
-            ),
-            "PSNR and SSIM by reference",
-        )
-        yield Numbers(lambda: {"names": np.array(list(rows)), "values": np.array(list(rows.values()))})
-        head = ["reference", "psnr_db", "above_none_db", "low_db", "high_db", "ssim"]
-        lines = [head, *([name, *row] for name, row in rows.items())]
-        yield Download("Numbers (CSV)", lambda: csv_lines(lines).encode())
+    yield Table(
+        tuple(
+            {
+                "reference": TITLES[name],
+                "PSNR": f"{psnr:.2f} dB",
+                "above no reference": between(*gain) if name != "without" else "–",
+                "SSIM": f"{ssim:.4f}",
+            }
+            for name, (psnr, *gain, ssim) in rows.items()
+        ),
+        "PSNR and SSIM by reference",
+    )
+    head = ["reference", "psnr_db", "above_none_db", "low_db", "high_db", "ssim"]
+    lines = [head, *([name, *row] for name, row in rows.items())]
+    yield Download("Numbers (CSV)", lambda: csv_lines(lines).encode())
 
 
 def row_of(level: dict) -> tuple[float, float, float, float, float]:

@@ -16,7 +16,8 @@ from vizkit.figure.saved.transfer import swiped
 from vizkit.image import data_url, digest_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Download, Job, Later, Numbers, Paper, Said
-from vizkit.views.controls import choice
+from vizkit.views.controls import choice, query
+from vizkit.views.rules import below, tuple_of
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.networks import WITH, WITHOUT, enlarger
 from vizkit.views.view import How, View
@@ -24,8 +25,8 @@ from vizkit.views.view import How, View
 NOTHING = "no reference"
 AT_ONCE = 30  # tiles, a minute or so: more are begun by a press
 MOST_JOBS = 25  # a picture is shown with each that is done
-SHOWN_PX = 1600
-"""Of the longer side on the page; the file has all of them."""
+PART_HW, OVERVIEW_PX = (420, 720), 240
+"""Pixels of the result that are shown in full size, and of the longer side of the whole beside them."""
 Tiles = list[tuple[slice, slice, RGB]]
 
 
@@ -49,9 +50,14 @@ class WholePicture(View):
         runs=True,
     )
 
+    place: str | tuple[int, int] = query(
+        "Place", "Of the image: what is shown in full size around it.", options=("patch",), key="sr_at", inside=True
+    )
+
     overlays = False
     how = How(
-        "Drag the bar to compare. The picture is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
+        "Drag the bar to compare. One part is shown in full size; a click on the whole chooses another. The image "
+        "is cut into tiles of 48 × 48 pixels; the network sees 32 more on each "
         "side of a tile, so that no seam is left, and searches each of their places in the whole reference.",
         r"h_i = \arg\max_j \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert}",
         "how good the result is: what the picture would look like from nearer is not known.",
@@ -92,19 +98,43 @@ class WholePicture(View):
             done += 1
         network = "without reference" if self.reference == NOTHING else "with the reference"
         titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
-        left, right = (data_url(rgb, SHOWN_PX) for rgb in (plain, pixels))
         rows, columns = pixels.shape[:2]
-        data = {"left": left, "right": right, "titles": titles, "columns": columns, "rows": rows}
-        alt = "The enlarged picture by bicubic interpolation and by the network"
-        yield Canvas("vizkit_swipe", data, alt, still=(Paper(partial(swiped, plain, pixels, titles)),))
+        part = around(self.middle(of), (rows, columns))
+        left, right = plain[part], pixels[part]
+        high, wide = left.shape[:2]
+        frame = [part[1].start / columns, part[0].start / rows, wide / columns, high / rows]
+        urls = (data_url(rgb, max(PART_HW), max(PART_HW)) for rgb in (left, right))
+        data = dict(zip(("left", "right"), urls, strict=True)) | {"titles": titles, "columns": wide, "rows": high}
+        data |= {"whole": data_url(pixels, OVERVIEW_PX), "frame": frame, "size": of.rgb.shape[:2]}
+        tells = {"at": (tuple_of(*map(below, of.rgb.shape[:2])), "place")}
+        alt = "A part of the enlarged image in full size, by bicubic interpolation and by the network"
+        canvas = Canvas("vizkit_swipe", data, alt, tells, (Paper(partial(swiped, left, right, titles)),))
         if done == total:
             steep, plainly = steepness(pixels), steepness(plain)
             steeper = steep / plainly if plainly else inf  # of a picture of one colour
             yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
+            yield canvas
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         else:
             yield Said(of_tiles(done, total, (columns, rows)))
+            yield canvas
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
+
+    def middle(self, of: Subject) -> tuple[int, int]:
+        """Row and column of the image around which it is shown in full size."""
+        if isinstance(self.place, tuple):
+            return self.place
+        rows, columns = of.rgb.shape[:2]
+        return int(of.point[1] * rows), int(of.point[0] * columns)
+
+
+def around(middle: tuple[int, int], size_hw: tuple[int, int]) -> tuple[slice, slice]:
+    """Rows and columns of the result that are shown around a pixel of the image; they do not reach over its border."""
+    rows, columns = (
+        slice(start := min(max(TIMES * at - part // 2, 0), max(length - part, 0)), min(start + part, length))
+        for at, part, length in zip(middle, PART_HW, size_hw, strict=True)
+    )
+    return rows, columns
 
 
 def from_the_middle(tiles: Sequence[tuple[slice, slice]]) -> list[int]:

@@ -15,6 +15,7 @@ export default function ({ data, parentElement, setStateValue }) {
   while (row.children.length > data.panels.length) row.lastChild.remove()
   while (row.children.length < data.panels.length) row.append(make('section', {}, make('p'), make('canvas'), make('small', {}, make('u'), make('span'), make('i'), make('span'))))
   row.style.setProperty('--count', data.panels.length)
+  row.classList.toggle('large', data.large)
   const images = Object.fromEntries(data.panels.map(({ image }) => [image || data.image, null]))
   for (const url of Object.keys(images)) {               // kept from run to run, so that nothing flickers
     images[url] = state.images[url] || Object.assign(new Image(), { src: url })
@@ -54,9 +55,10 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.drawImage(images[panel.image || data.image], 0, 0, w, h)
     if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
-    const frames = panel.frames.filter(({ id }) => !panel.own || id === shown()), taken = []
-    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, id } of frames) {
+    const frames = panel.frames.filter(({ id, faint }) => !(panel.own || faint) || id === shown()), taken = []
+    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, faint, id } of frames) {
       if (bare) continue                                 // its word alone
+      if (faint) { lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), INK, 1, [2, 3]); continue }
       const own = !panel.own && id >= 0 && id === shown()
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
     }
@@ -83,7 +85,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const area = ({ box_xyxy: [x0, y0, x1, y1] }) => (x1 - x0) * (y1 - y0)
   const idAt = ({ frames, own }, x, y) => {
     if (data.pick === 'cell') return Math.min(rows - 1, Math.floor(y * rows)) * columns + Math.min(columns - 1, Math.floor(x * columns))
-    const inside = frames.filter(({ id, box_xyxy: box }) => id >= 0 && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
+    const inside = frames.filter(({ id, faint, box_xyxy: box }) => id >= 0 && !faint && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
     return inside.sort((a, b) => area(a) - area(b))[0]?.id ?? null
   }
   const over = id => { if (state.over !== id) { state.over = id; draw() } }
@@ -101,7 +103,7 @@ export default function ({ data, parentElement, setStateValue }) {
     canvas.onpointerleave = () => over(null)
     canvas.onclick = event => { const id = at(event); if (data.pick && id !== null) choose(id) }
     canvas.onkeydown = event => {
-      const by = data.pick && step(event.key), ids = data.panels[0].frames.map(({ id }) => id).filter(id => id >= 0)
+      const by = data.pick && step(event.key), ids = [...new Set(data.panels[0].frames.map(({ id }) => id).filter(id => id >= 0))]
       if (!by) return
       event.preventDefault()
       if (data.pick === 'cell') choose(clamp(Math.floor(state.chosen / columns) + by[1], 0, rows - 1) * columns + clamp(state.chosen % columns + by[0], 0, columns - 1))
@@ -109,8 +111,9 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   })
   strip.hidden = data.alone || !data.strip.length
-  strip.replaceChildren(...data.strip.map(({ scene, picture }) => {
-    const button = make('button', { type: 'button', title: `scene ${scene}`, ariaLabel: `scene ${scene}`, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) })
+  strip.replaceChildren('Drawn scenes, those with mistakes first:', ...data.strip.map(({ scene, picture, mistakes }) => {
+    const name = `scene ${scene}, ${mistakes ? `${mistakes} mistake${mistakes > 1 ? 's' : ''}` : 'all right'}`
+    const button = make('button', { type: 'button', title: name, ariaLabel: name, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) }, mistakes ? `✗ ${mistakes}` : '✓')
     button.style.backgroundImage = `url("${picture}")`
     return button
   }))

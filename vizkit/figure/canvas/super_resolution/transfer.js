@@ -1,4 +1,4 @@
-// Pictures under one cursor: the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
+// Images under one cursor: the small one as the network gets it, the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
 // of all its places for the one that was clicked. Nothing is asked of Python but to keep the place. figure/saved/transfer.py draws the same on paper.
 
 const STORE = new WeakMap()
@@ -8,11 +8,12 @@ export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.enlarge'), canvas = root.querySelector('canvas'), says = root.querySelector('.says'), patches = root.querySelector('.patches')
   const state = STORE.get(parentElement) || { bar: null }
   STORE.set(parentElement, state)
+  state.pull = null                                      // what is moved by hand until Python has enlarged by it
   const [rows, columns] = data.grid, [keyRows, keyColumns] = data.key_grid
   const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
   if (isNews(state, 'at', [data.at, data.grid])) state.at = data.at
   const images = state.images = {}
-  for (const name of ['beside', 'own', 'reference', 'truth']) {
+  for (const name of ['small', 'beside', 'own', 'reference', 'truth']) {
     if (!data[name]) continue
     images[name] = new Image()
     images[name].onload = () => draw()
@@ -23,15 +24,16 @@ export default function ({ data, parentElement, setStateValue }) {
     return Float32Array.from(relevance.subarray(start, start + keyRows * keyColumns), value => value / 65535 * 2 - 1)
   }
   const upTo = (low, top) => ({ kind: 'linear', low, top })
-  const layout = wide => {                               // the true picture, the enlarged one, the reference; on a phone that one first
-    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide + GAP) / count - GAP)
+  const layout = wide => {                               // small, true, enlarged, reference; on a phone the true one below
+    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide - count * GAP) / (count + .5))
     const half = images.truth ? (wide - GAP) / 2 : Math.min(wide, 260)
     const fitted = (x, y, side, r, c) => ({ x, y, side, w: side * Math.min(1, c / r), h: side * Math.min(1, r / c) })
-    const own = fitted(stacked || !images.truth ? 0 : room + GAP, TOP, room, rows, columns)
+    const small = fitted(0, TOP, stacked ? 96 : room / 2, rows, columns), start = stacked ? 0 : room / 2 + GAP
+    const own = fitted(stacked || !images.truth ? start : start + room + GAP, stacked ? small.y + small.h + TOP + 6 : TOP, room, rows, columns)
     const lower = own.y + own.h + TOP + (data.over ? BELOW : 6)
-    const truth = images.truth && fitted(0, stacked ? lower : TOP, stacked ? half : room, rows, columns)
+    const truth = images.truth && fitted(start, stacked ? lower : TOP, stacked ? half : room, rows, columns)
     const reference = fitted(stacked ? (truth ? half + GAP : 0) : own.x + room + GAP, stacked ? lower : TOP, stacked ? half : room, keyRows, keyColumns)
-    return { own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
+    return { small, own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
   const shareOfBar = () => state.bar ?? clamp((state.at[1] + .5) / columns, .15, .85)
   const best = () => {
@@ -48,7 +50,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const draw = () => {
     const wide = canvas.clientWidth
     if (!canvas.isConnected || !wide || Object.values(images).some(image => !image.naturalWidth)) return
-    const { own, truth, reference, height } = layout(wide), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
+    const { small, own, truth, reference, height } = layout(wide), ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d')
     canvas.style.height = height + 'px'
     canvas.width = Math.round(wide * ratio); canvas.height = Math.round(height * ratio)
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
@@ -68,7 +70,9 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
-    title('Reference', reference)
+    title(data.alone ? 'Reference' : 'Reference, to be dragged', reference)
+    write(`Input, ${rows} × ${columns}`, small.x, small.y - TOP / 2 - 1, small.side)
+    shown('small', small)
     shown('own', own)
     if (data.over) {
       const [h, w] = data.over_size
@@ -77,8 +81,11 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     shown('beside', own); pen.restore()
-    if (truth) { title('True picture', truth); shown('truth', truth) }
-    shown('reference', reference)
+    if (truth) { title('True image', truth); shown('truth', truth) }
+    const pulled = (state.pull?.px ?? 0) * reference.w / (keyColumns * CELL)
+    pen.save(); pen.beginPath(); pen.rect(reference.x, reference.y, reference.w, reference.h); pen.clip()
+    for (const turn of [-1, 0, 1]) shown('reference', { ...reference, x: reference.x + pulled + turn * reference.w })
+    pen.restore()
     const { values, chosen } = best(), [y, x] = state.at
     let low = 1, high = -1
     for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
@@ -134,8 +141,17 @@ export default function ({ data, parentElement, setStateValue }) {
     expectEcho(state, 'at', [state.at, data.grid])
     draw(); setStateValue('at', state.at)
   }
+  const move = px => { const wide = keyColumns * CELL; setStateValue('moved', ((data.moved + px) % wide + wide) % wide) }
+  const onReference = event => {
+    const frame = canvas.getBoundingClientRect(), { reference } = layout(canvas.clientWidth), x = event.clientX - frame.left, y = event.clientY - frame.top
+    return x >= reference.x && x < reference.x + reference.w && y >= reference.y && y < reference.y + reference.h
+  }
   canvas.onpointerdown = event => {
     const at = where(event)
+    if (onReference(event) && !data.alone) {
+      state.pull = { from: event.clientX, px: 0 }
+      return canvas.setPointerCapture(event.pointerId)
+    }
     if (at.x < -at.near || at.x > 1 + at.near || at.y < 0 || at.y > 1) return
     state.drag = Math.abs(at.x - shareOfBar()) < at.near
     if (state.drag) canvas.setPointerCapture(event.pointerId)
@@ -144,12 +160,15 @@ export default function ({ data, parentElement, setStateValue }) {
   canvas.onpointermove = event => {
     const at = where(event)
     if (state.drag) { state.bar = clamp(at.x, 0, 1); draw() }
-    canvas.style.cursor = at.y >= 0 && at.y <= 1 && Math.abs(at.x - shareOfBar()) < at.near ? 'ew-resize' : 'crosshair'
+    if (state.pull && event.buttons) { state.pull.px = Math.round((event.clientX - state.pull.from) / layout(canvas.clientWidth).reference.w * keyColumns * CELL); draw() }
+    canvas.style.cursor = onReference(event) ? 'grab' : at.y >= 0 && at.y <= 1 && Math.abs(at.x - shareOfBar()) < at.near ? 'ew-resize' : 'crosshair'
   }
-  canvas.onpointerup = canvas.onpointercancel = () => { state.drag = false }
+  canvas.onpointerup = () => { state.drag = false; if (state.pull?.px) move(state.pull.px) }
+  canvas.onpointercancel = () => { state.drag = false; state.pull = null; draw() }
   canvas.onkeydown = event => {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key]
-    if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
+    if (step && event.shiftKey) { event.preventDefault(); move(CELL * (step[0] || step[1])) }
+    else if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
   }
   canvas.setAttribute('aria-label', data.label)
   state.observer?.disconnect()

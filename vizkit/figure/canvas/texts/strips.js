@@ -1,5 +1,5 @@
 // Steps of a computation, each a few strips of cells. All numbers are here: stepping, playing and reading a cell need no
-// Python, which hears of the step and of what is chosen (a word, a patch of a picture, a layer) to keep them in the address.
+// Python, which hears of the step and of what is chosen (a word, a layer) to keep them in the address.
 
 const STORE = new WeakMap()
 const HOLD_MS = 2400, MOST_WRITTEN = 24, ROOM = 300
@@ -59,22 +59,17 @@ export default function ({ data, parentElement, setStateValue }) {
 
   const draw = () => {
     const step = steps[state.at]
-    const limits = data.columns.map((_, i) => scaleOf(step.strips.filter(strip => strip.column === i)))
-    const scaled = limits.filter(Boolean).map(limit => number(limit, 2)).join(' and ')
-    rows.replaceChildren(...data.columns.map((_, i) => {
-      const column = made('div', 'column'), own = step.strips.filter(strip => strip.column === i)
-      column.style.setProperty('--tall', `${clamp(Math.round((ROOM - 42 * own.length) / own.length), 34, 150)}px`)
-      column.append(...own.map(strip => row(strip, limits[i] || 1)))
-      if (!own.length) column.append(made('p', 'none', 'nothing here'))
-      return column
-    }))
+    const limit = scaleOf(step.strips), column = made('div', 'column')
+    column.style.setProperty('--tall', `${clamp(Math.round((ROOM - 42 * step.strips.length) / step.strips.length), 34, 150)}px`)
+    column.append(...step.strips.map(strip => row(strip, limit || 1)))
+    rows.replaceChildren(column)
     rows.classList.toggle('moving', !calm && state.playing)
     says.replaceChildren(made('b', '', step.title), made('code', '', step.formula), made('br'), made('span', '', step.say))
-    read.textContent = scaled ? `Blue is below 0, white 0, red above; strongest at ${scaled}. Point at a cell to read its number.` : 'Point at a cell to read its number.'
+    read.textContent = limit ? `Blue is below 0, white 0, red above; strongest at ${number(limit, 2)}. Point at a cell to read its number.` : 'Point at a cell to read its number.'
     ;[...list.querySelectorAll('button')].forEach((button, i) => i === state.at ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current'))
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.hidden = calm; back.disabled = !state.at; next.disabled = state.at === last
-    Object.assign(root.dataset, { step: state.at, title: step.title, part: step.part, limits })
+    Object.assign(root.dataset, { step: state.at, title: step.title, part: step.part, limit })
   }
   const go = at => { state.at = clamp(at, 0, last); draw() }
   const keep = () => { expectEcho(state, 'at', state.at); setStateValue('step', state.at + 1) }
@@ -105,33 +100,14 @@ export default function ({ data, parentElement, setStateValue }) {
     group.append(name, ...items.map(([step, i]) => { const button = made('button', '', step.title); button.onclick = () => { stop(); go(i); keep() }; return button }))
     return group
   }))
-  const chips = (words, chosen) => words.map((word, i) => {
+  const words = made('div', 'words')
+  words.append(...data.words.map((word, i) => {
     const chip = made('button', 'chip', word)
-    chip.setAttribute('aria-pressed', i === chosen); chip.disabled = data.alone
+    chip.setAttribute('aria-pressed', i === data.chosen); chip.disabled = data.alone
     chip.onclick = () => setStateValue('word', i + 1)
     return chip
-  })
-  const picture = ({ image, grid, patch, alt }) => {              // its patches as a grid of buttons, one of them framed
-    const [down, across] = grid, figure = made('div', 'picture'), photo = made('img'), frame = made('i', 'frame')
-    Object.assign(photo, { src: image, alt })
-    const row = Math.floor(patch / across), column = patch % across
-    Object.assign(frame.style, { left: `${100 * column / across}%`, top: `${100 * row / down}%`, width: `${100 / across}%`, height: `${100 / down}%` })
-    figure.append(photo, frame)
-    if (!data.alone) figure.onclick = event => {
-      const box = figure.getBoundingClientRect(), at = (place, size, count) => clamp(Math.floor(place / size * count), 0, count - 1)
-      setStateValue('patch', at(event.clientY - box.top, box.height, down) * across + at(event.clientX - box.left, box.width, across) + 1)
-    }
-    return figure
-  }
-  root.classList.toggle('pictured', data.columns.some(column => column.image))
-  tops.replaceChildren(...data.columns.map(column => {
-    const top = made('div', 'top'), words = made('div', 'words')
-    words.append(...chips(column.words || [], column.chosen))
-    if (column.title) top.append(made('h4', '', column.title))
-    top.append(words)
-    if (column.image) top.append(picture(column))
-    return top
   }))
+  tops.replaceChildren(words)
   choices.replaceChildren(...data.choices.map(({ name, label, options, chosen }) => {
     const choice = made('label', '', label), select = made('select')
     select.append(...options.map(option => Object.assign(made('option', '', option), { selected: option === chosen })))

@@ -42,6 +42,7 @@ export default function ({ data, parentElement, setStateValue }) {
     clearTimeout(state.timer)
     Object.assign(state, { playing: false, hover: null, shown: last, at: clamp(data.at || clearest(), 1, last) })
   }
+  const wrong = ({ word, right }) => right !== '' && right !== word
   const focus = () => state.hover || { side: 'out', index: state.at }
 
   // ---- places: source words on the left, written words on the right, row 0 of these is [BEGIN] -----------------------------------
@@ -91,14 +92,14 @@ export default function ({ data, parentElement, setStateValue }) {
     if (on.side === 'in' && side === 'in') return encoder ? encoder.now[on.index * encoder.keys + index] : 0
     return cross && index > 0 ? cross.now[(index - 1) * cross.keys + on.index] : 0
   }
-  const word = (side, index, text, marked) => {
+  const word = (side, index, text, marked, truth = '') => {
     const { left, right, word: size } = column(), on = focus(), here = on.side === side && on.index === index
     const x = side === 'in' ? left : right - size, late = side === 'out' && index > state.shown
-    const group = made('g', { class: 'word' + (here ? ' here' : '') + (marked ? ' marked' : '') + (late ? ' late' : ''), 'data-side': side, 'data-index': index })
+    const group = made('g', { class: 'word' + (here ? ' here' : '') + (marked ? ' marked' : '') + (late ? ' late' : '') + (truth ? ' wrong' : ''), 'data-side': side, 'data-index': index })
     const part = share(side, index), ink = on.side === 'in' && side === 'in' ? INK.encoder : side === 'out' && on.side === 'out' ? INK.decoder : INK.cross
     group.append(made('rect', { class: 'box', x, y: y(index) - ROW / 2 + 1.5, width: size, height: ROW - 3, rx: 5 }))
     if (part > 0.005 && !late) group.append(made('rect', { x, y: y(index) - ROW / 2 + 1.5, width: Math.max(3, size * clamp(part, 0, 1)), height: ROW - 3, rx: 5, fill: ink, 'fill-opacity': 0.5 }))
-    group.append(made('text', { x: x + 8, y: y(index) + 4.5 }, text.length > 13 ? text.slice(0, 12) + '…' : text))
+    group.append(made('text', { x: x + 8, y: y(index) + 4.5 }, truth ? `${text} ≠ ${truth}` : text.length > 13 ? text.slice(0, 12) + '…' : text))
     if (part >= 0.095 && !late) group.append(made('text', { class: 'share', x: x + size - 6, y: y(index) + 4, 'text-anchor': 'end' }, part.toFixed(2).replace(/^0/, '')))
     return group
   }
@@ -108,7 +109,7 @@ export default function ({ data, parentElement, setStateValue }) {
     svg.replaceChildren(
       made('text', { class: 'head', x: left + 2, y: 17 }, 'Source'), made('text', { class: 'head', x: right - size + 2, y: 17 }, 'Written'),
       ...drawLines(), ...data.source.map((text, i) => word('in', i, text, false)), word('out', 0, '[BEGIN]', false),
-      ...data.outputs.map((output, i) => word('out', i + 1, output.word, output.forced)))
+      ...data.outputs.map((output, i) => word('out', i + 1, output.word, output.forced, wrong(output) ? output.right : '')))
   }
 
   // ---- the words that could have come, and the heads -----------------------------------------------------------------------------
@@ -126,7 +127,8 @@ export default function ({ data, parentElement, setStateValue }) {
     }))
     undo.hidden = data.alone || !data.outputs.some(output => output.forced)
     const [target, weight] = strongest(step)
-    says.textContent = target === null ? '' : `“${output.word}” looks most at “${target}” (${weight.toFixed(2)}).`
+    const looks = target === null ? '' : `“${output.word}” ${data.looks} “${target}”, ${percent(weight)}.`
+    says.textContent = looks + (wrong(output) ? ` Right is “${output.right}”.` : '')
     Object.assign(root.dataset, { step, shown: state.shown, written: data.outputs.map(output => output.word).join(' '), focus: `${on.side} ${on.index}` })
   }
   const strongest = step => {

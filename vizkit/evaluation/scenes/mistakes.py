@@ -1,0 +1,61 @@
+"""Which things are missed and which boxes are too many, and to which query matching gives each thing."""
+
+from typing import NamedTuple
+
+from vizkit.analysis.detection.boxes import best_overlap, overlaps
+from vizkit.models.detection.assignments import assigned, costs_of
+from vizkit.models.detection.matching import Things, Weights
+from vizkit.models.detection.precision import RIGHT_OVERLAP, which_right
+from vizkit.models.detection.seen import Sure
+from vizkit.models.networks.detr import Answers
+
+
+class Missed(NamedTuple):
+    """`thing`: its place, from 0. `query`: that which the matching gives it to, which should say `wanted`, of
+    probability `own`; `label`: its likeliest class, of probability `score`; `iou`: of its box with the thing's."""
+
+    thing: int
+    query: int
+    wanted: int
+    label: int
+    score: float
+    own: float
+    iou: float
+
+
+class TooMany(NamedTuple):
+    """A box of `query` that says `label`. `thing`: the place of that which it overlaps most, with an IoU of at least
+    0.5, else None; `matched`: the query that the matching gives this thing to; `iou`: with the thing overlapped most,
+    0 where there is none."""
+
+    query: int
+    label: int
+    thing: int | None
+    matched: int
+    iou: float
+
+
+def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed], list[TooMany]]:
+    """Of one image: what the queries answer, those of them that are sure, and what there is to find."""
+    queries = {thing: query for query, thing in assigned(costs_of(answers, things), Weights()).optimal.pairs}
+    right = which_right(Things(said.labels, said.boxes_cxcywh), things)
+    iou, left = overlaps(said.boxes_cxcywh, things.boxes_cxcywh), set(range(len(things.labels)))
+    for box in right.nonzero()[:, 0].tolist():
+        of_class = iou[box].where(things.labels == said.labels[box], 0.0)
+        left.remove(max(left, key=lambda thing, of_class=of_class: float(of_class[thing])))
+    probabilities, boxes = answers.logits[0].float().softmax(-1), answers.boxes_cxcywh[0].float()
+    missed = list[Missed]()
+    for thing in sorted(left & queries.keys()):
+        query, wanted = queries[thing], int(things.labels[thing])
+        score, likeliest = probabilities[query, :-1].max(-1)
+        overlap = float(overlaps(boxes[query][None], things.boxes_cxcywh[thing][None]))
+        missed.append(
+            Missed(thing, query, wanted, int(likeliest), float(score), float(probabilities[query, wanted]), overlap)
+        )
+    too_many = list[TooMany]()
+    for box in (~right).nonzero()[:, 0].tolist():
+        thing, overlap = best_overlap(said.boxes_cxcywh[box], things.boxes_cxcywh) or (None, 0.0)
+        on = thing if overlap >= RIGHT_OVERLAP else None
+        matched = -1 if on is None else queries.get(on, -1)
+        too_many.append(TooMany(int(said.queries[box]), int(said.labels[box]), on, matched, overlap))
+    return missed, too_many
