@@ -43,7 +43,7 @@ def most_and_least(counts: Mapping[str, int], what: str) -> str | None:
     times = counts[most] / counts[least]
     if times < 1.1:
         return None
-    return f"{most} takes {times:.1f} times the {what} of {least}."
+    return f"{most} takes {times:.{0 if times >= 10 else 1}f} times the {what} of {least}."
 
 
 def narrows(grids: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:

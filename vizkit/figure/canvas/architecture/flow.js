@@ -2,7 +2,7 @@
 // tokens. A click opens a block; one on the image moves the cursor of the page. What is pointed at is told beside it.
 
 const STORE = new WeakMap()
-const GAP = 18, LEAST = 118, BESIDE = 96, SEEN = 3     // in CSS pixels: of a map, also beside other networks, and of a cell
+const GAP = 18, LEAST = 118, BESIDE = 90, SEEN = 3     // in CSS pixels: of a map, also beside other networks, and of a cell
 const HINT = 'Point at a block for its numbers; click it to open it.'
 
 const element = (name, text, className) => {
