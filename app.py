@@ -29,9 +29,10 @@ else:
         lead_to_what_replaces(stem_of(page))
         renew_address()
         st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
-        with heading(page.title):
+        reads = read_now(stem_of(page))
+        with heading(page.title, reads):
             copy_link.button()
         with st.sidebar:
-            sidebar(read_now(stem_of(page)))
+            sidebar(reads)
         page.run()
         lead_on(stem_of(page))

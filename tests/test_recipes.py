@@ -210,7 +210,11 @@ def test_a_page_is_a_file_a_line_and_its_views(copy):
     entry = entry.strip().replace('page="patches"', 'page="sizes"')
     for file, before, after in (
         ("views/__init__.py", alone, f"{alone}        {entry},\n"),
-        ("ui/shell.py", '    "Evidence": [\n', '    "Evidence": [\n        ("sizes", "Sizes", "How many patches."),\n'),
+        (
+            "ui/shell.py",
+            '    "Why this answer?": [\n',
+            '    "Why this answer?": [\n        ("sizes", "Sizes", "How many patches."),\n',
+        ),
     ):
         there = copy / "vizkit" / file
         text = there.read_text()

@@ -51,7 +51,7 @@ def test_a_plate_says_what_it_shows_and_where_its_colours_end():
     assert said[2:] == ["0", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
     signed = words(drawn(scale=Scale("linear", -2.0, 2.0, True, "", full=(-3.0, 9.0))))
     assert signed[2:6] == ["≤ −2", "0", "≥ 2", "share of the attention · all: −3 to 9"]
-    assert words(drawn(scale=SHARES))[2:10] == ["¼", "½", "1", "2", "4", "8", "16", "32 ×"]
+    assert words(drawn(scale=SHARES))[2:10] == ["≤ ¼", "½", "1", "2", "4", "8", "16", "≥ 32 ×"]
 
 
 def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():

@@ -19,7 +19,7 @@ def test_a_colour_for_each_doubling_from_a_quarter_to_32_times():
     np.testing.assert_allclose(SHARES.positions(MAP), np.array([[3, 2], [1, 1]]) / 7)
     far = np.array([[1.0, 0, 0, 0] * 16])  # 4 times each, and nothing
     np.testing.assert_allclose(SHARES.positions(far)[0, :4], [4 / 7, 0, 0, 0])
-    assert [text for _, text in SHARES.ticks] == ["¼", "½", "1", "2", "4", "8", "16", "32 ×"]
+    assert [text for _, text in SHARES.ticks] == ["≤ ¼", "½", "1", "2", "4", "8", "16", "≥ 32 ×"]
     np.testing.assert_allclose([at for at, _ in SHARES.ticks], np.arange(8) / 7)
 
 
@@ -46,7 +46,7 @@ def test_signs_are_as_far_from_the_middle():
     scale = Scale("doublings", -31.0, 31.0, True, "", equal=1.0)
     np.testing.assert_allclose(scale.positions(values), [0, 0.4, 0.5, 0.6, 1])
     assert SIGNED_SHARES.positions(np.zeros((1, 1))).tolist() == [[0.5]]
-    assert [text for _, text in SIGNED_SHARES.ticks] == ["−32 ×", "−4 ×", "0", "4 ×", "32 ×"]
+    assert [text for _, text in SIGNED_SHARES.ticks] == ["≤ −32 ×", "−4 ×", "0", "4 ×", "≥ 32 ×"]
 
 
 def test_a_robust_scale_ends_at_percentiles_and_says_how_far_values_go():

@@ -274,7 +274,7 @@ def test_a_map_without_places_still_says_its_sentence():
 @pytest.mark.parametrize(
     ("rows", "ends", "highest"),
     [
-        (Rows(HEAT.reshape(1, 4), (2, 2)), {"¼", "1", "32 ×"}, 0.4),
+        (Rows(HEAT.reshape(1, 4), (2, 2)), {"≤ ¼", "1", "≥ 32 ×"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), scale=OWN), {"0", "40 %"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), scale=between(0, 0.5), kind="features"), {"0", "0.5"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), scale=between(-1, 1), kind="similarity"), {"−1", "0", "1"}, 0.4),

@@ -14,6 +14,7 @@ from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, fine, o
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
+from vizkit.views import VIEWS as EVERY
 from vizkit.views import bundled
 
 
@@ -37,6 +38,30 @@ def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch)
         assert not test.exception
         assert test.title[0].value
         assert any(component.key == "copy_link" for component in test.main.get("bidi_component"))  # the shell is there
+
+
+def test_no_section_of_the_menu_is_called_like_a_page_or_a_view():
+    sections = {section for section in shell.PAGES if section}
+    pages = {title for pages in shell.PAGES.values() for _, title, _ in pages}
+    assert len(pages) == sum(map(len, shell.PAGES.values()))
+    assert all(section.endswith("?") for section in sections)
+    assert not sections & (pages | {view.title for view in EVERY.values()})
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "elsewhere"),
+    [
+        ("rollout", {}, False),
+        ("data_set", {}, True),
+        ("evaluate", {}, True),
+        ("sequences", {}, True),
+        ("report", {}, False),
+    ],
+)
+def test_a_page_without_the_chosen_image_says_so(page, query, elsewhere, monkeypatch):
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+    said = [caption.value for caption in opened(page, models=VIT, image="digit 3", **query).main.caption]
+    assert any("Your image is not used here." in each for each in said) is elsewhere
 
 
 def test_the_first_page_shows_bundled_models_and_their_proof():

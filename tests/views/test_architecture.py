@@ -27,7 +27,7 @@ from vizkit.views.blocks import (
     Bars,
     Canvas,
     Chart,
-    Code,
+    Folded,
     Grid,
     Heading,
     Line,
@@ -212,7 +212,8 @@ def test_costs_are_bars_on_one_scale_for_all_models():
 @pytest.mark.parametrize("name", ["digits_mlp", "stranger", "digits_cnn"])
 def test_a_block_without_attention_opens_with_its_code(name):
     of = subject(name) if name != "digits_mlp" else subject_of("bundled:digits_mlp")
-    codes = shown(Network(block=1), [of]).get(Code, [])
+    folded = shown(Network(block=1), [of]).get(Folded, [])
+    codes = [code for each in folded for code in each.make()]
     assert [code.code.startswith("def forward(self") for code in codes] == [True]
 
 

@@ -96,11 +96,14 @@ class Scale:
         if self.signed:
             marks = (-top, -4.0, 0.0, 4.0, top)
             places = replace(self, equal=1.0).positions(np.array(marks)).tolist()
-            return tuple((at, number_words(mark, "×")) for at, mark in zip(places, marks, strict=True))
-        count = round(math.log2(top / self.low))
-        marks = [self.low * 2**step for step in range(count + 1)]
-        words = [FRACTIONS.get(mark, f"{mark:g}") for mark in marks]
-        return tuple((step / count, text + (" ×" if step == count else "")) for step, text in enumerate(words))
+            words = [number_words(mark, "×") for mark in marks]
+        else:
+            count = round(math.log2(top / self.low))
+            marks = [self.low * 2**step for step in range(count + 1)]
+            places = [step / count for step in range(count + 1)]
+            words = [FRACTIONS.get(mark, f"{mark:g}") for mark in marks[:-1]] + [number_words(top, "×")]
+        words[0], words[-1] = f"≤ {words[0]}", f"≥ {words[-1]}"  # the ends are the same for all maps: some go beyond
+        return tuple(zip(places, words, strict=True))
 
     @property
     def said(self) -> str:

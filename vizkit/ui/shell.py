@@ -11,8 +11,8 @@ from streamlit.navigation.page import StreamlitPage
 
 from vizkit.ui import reading
 
-# Section → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and for that
-# Streamlit asks a font host.
+# Section, a question → (file stem and address, title, one line of help). No icons: a page's icon is its tab's too, and
+# for that Streamlit asks a font host.
 PAGES = {
     "": [
         (
@@ -27,7 +27,7 @@ PAGES = {
         ),
         ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
-    "Look": [
+    "How does it work?": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
         ("attention", "Attention", "One head step by step, and statistics of all heads."),
@@ -43,21 +43,21 @@ PAGES = {
             "The whole network as one picture, with the map of every block.",
         ),
     ],
-    "Evidence": [
+    "Why this answer?": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
         ("relevance", "Relevance", "What is evidence for a class, and can the maps be trusted?"),
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
-    "Compare": [
+    "How good is it?": [
         ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
         ("evaluate", "Evaluate", "Models on pictures, scenes and texts, beside published results."),
         ("data_set", "Data set", "Why does a model fail? All pictures at once: a map, suspects, shortcuts."),
     ],
-    "Train": [
+    "How does it learn?": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),
         ("distillation", "Distillation", "What a student learns from a teacher's probabilities."),
     ],
-    "Other tasks": [
+    "What else can it do?": [
         ("sequences", "Sequences", "Transformers on texts, where they began, beside RNN and LSTM."),
         (
             "super_resolution",
@@ -92,16 +92,17 @@ def stem_of(page: StreamlitPage) -> str:
     return next((stem for pages in PAGES.values() for stem, *_ in pages if stem == page.url_path), FIRST)
 
 
-def heading(title: str) -> Any:
+def heading(title: str, reads: str) -> Any:
     """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
-    for more."""
+    for more. `reads`: what the open view reads (`views.Reads`); of one without the chosen image that is said."""
     st.html(STYLE)
     st.html(f"<style>{_here(title)}</style>")
     st.logo(LOGO, size="large", icon_image=ICON)
     row = st.container(horizontal=True, vertical_alignment="bottom", key="heading")
     with row:
         st.title(title, anchor=False, width="content")
-        st.caption(help_of(title), width="stretch")
+        elsewhere = "picture" not in reads and title not in [name for _, name, _ in PAGES[""]]
+        st.caption(f"{help_of(title)}{' Your image is not used here.' * elsewhere}", width="stretch")
         reading.at_side()
     return row
 

@@ -1,12 +1,12 @@
 """Where a model's multiply–adds are, and what is saved."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import counted, percent
+from vizkit.analysis.remarks.remark import counted, joined, percent
 
 SAVED = 0.02
 EVEN = 1.5  # times an equal share
@@ -43,7 +43,22 @@ def most_and_least(counts: Mapping[str, int], what: str) -> str | None:
     times = counts[most] / counts[least]
     if times < 1.1:
         return None
-    return f"{most} takes {times:.1f} times the {what} of {least}."
+    return f"{most} takes {times:.{0 if times >= 10 else 1}f} times the {what} of {least}."
+
+
+def narrows(grids: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:
+    """Of several models the grids, (row, column), of the first block and of the last."""
+
+    def size(grid: Sequence[int]) -> str:
+        return " × ".join(map(str, grid))
+
+    ways = [
+        f"{name} keeps {size(first)}"
+        if size(first) == size(last)
+        else f"{name} goes from {size(first)} to {size(last)}"
+        for name, (first, last) in grids.items()
+    ]
+    return f"From the first block to the last {joined(ways)} places."
 
 
 def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> str | None:

@@ -115,7 +115,7 @@ SCRIPTS = {
         (_HERE / "evaluated" / "evaluated.js",),
     ),
     "vizkit_flow": Script(
-        "<section><ol></ol><div class='bars'></div><output aria-live='polite'></output></section>\n",
+        "<section><ol></ol><div class='legend'></div><output aria-live='polite' hidden></output></section>\n",
         _ARCHITECTURE / "flow.css",
         (*_SCALED, _ARCHITECTURE / "flow.js"),
     ),

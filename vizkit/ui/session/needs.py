@@ -108,35 +108,48 @@ def models_for(need: str, sources: list[str], picture: bool = True, beside: str 
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
     `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
     `beside`: another need, of which one more model is shown at least."""
-    if beside:
-        first = _models_for(need, sources, picture, whole=False)[: MOST_MODELS - 1]
-        return [*first, *_models_for(beside, sources, picture, whole=False)][:MOST_MODELS]
-    return _models_for(need, sources, picture)
-
-
-def _models_for(need: str, sources: list[str], picture: bool, *, whole: bool = True) -> list[str]:
-    """`whole`: what is not shown of the chosen models is said."""
-    fitting = _suitable(sources, need)
-    if fitting or not need:
-        if len(fitting) < len(sources) and whole:
-            named = " and ".join(plain(title(source)) for source in fitting)
-            st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.", width="content")
-        return fitting
-    if need == "model":
+    if need == "model" and not sources:
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
+    needs = [each for each in (need, beside) if each]
+    fitting = {each: _suitable(sources, each) for each in needs}
+    if not beside and 0 < len(fitting.get(need, sources)) < len(sources):
+        named = " and ".join(plain(title(source)) for source in fitting[need])
+        st.caption(f":material/info: This view needs {NEEDS[need].what}: {named}.", width="content")
     data = _data_at_hand(sources, picture)
-    far = KNOWN["digits"] if data == CLASSLESS else ""  # from photographs
-    models = sorted(NEEDS[need].models, key=lambda name: (knows(name) != data, knows(name) == far != ""))
-    instead = next((name for name in models if _suitable([name], need)), models[0])
+    offers = {each: _offered(each, data) for each in needs if not fitting[each]}
+    instead = {
+        each: next((name for name in models if _suitable([name], each)), models[0]) for each, models in offers.items()
+    }
+    if offers:
+        _say_instead(instead, offers, bool(sources))
+    shown = [fitting[each] or [instead[each]] for each in needs]
+    return [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS] if beside else shown[0] if needs else sources
+
+
+def _offered(need: str, data: str) -> list[str]:
+    """The models that have what is needed, those first that know such pictures; of photographs those of digits last."""
+    far = KNOWN["digits"] if data == CLASSLESS else ""
+    return sorted(NEEDS[need].models, key=lambda name: (knows(name) != data, knows(name) == far != ""))
+
+
+def _say_instead(instead: dict[str, str], offers: dict[str, list[str]], chosen: bool) -> None:
+    """By what is needed the model that is shown for it, and those that a button adds."""
+    words = [NEEDS[need].words for need in instead]
+    verb = words[0].partition(" ")[0]  # said once
+    needed = " or ".join([words[0], *(each.removeprefix(f"{verb} ") for each in words[1:])])
+    shown = " and ".join(
+        plain(title(name).removeprefix("random:")) + (" (untrained)" if name.startswith("random:") else "")
+        for name in instead.values()
+    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        none = "None of your models" if sources else "No chosen model"
-        untrained = " (untrained)" if instead.startswith("random:") else ""
-        shown = f"shown: {plain(title(instead).removeprefix('random:'))}{untrained}"
-        st.caption(f":material/info: {none} {NEEDS[need].words}; {shown}.", width="content")
-        for name in (instead, *(name for name in models if ":" not in name)):
-            st.button(_words_for(name), key=f"add_{name}", type="tertiary", on_click=add, args=(name,))
-    return [instead]
+        none = "None of your models" if chosen else "No chosen model"
+        st.caption(f":material/info: {none} {needed}; shown: {shown}.", width="content")
+        for need, name in instead.items():
+            it = "it" if len(instead) == 1 else plain(title(name))
+            for each in (name, *(other for other in offers[need] if ":" not in other)):
+                words = f"Add {it} to your models" if ":" in each else f"Add {each}, weights from the hub"
+                st.button(words, key=f"add_{each}", type="tertiary", on_click=add, args=(each,))
 
 
 def _data_at_hand(sources: list[str], picture: bool) -> str:
@@ -145,7 +158,3 @@ def _data_at_hand(sources: list[str], picture: bool) -> str:
     if image and (known := KNOWN.get(samples.kind_of(image))):
         return known
     return next(filter(None, map(knows, sources)), "")
-
-
-def _words_for(name: str) -> str:
-    return "Add it to your models" if ":" in name else f"Add {name}, weights from the hub"

@@ -28,6 +28,7 @@ from vizkit.views.blocks import (
     Block,
     Canvas,
     Code,
+    Folded,
     Formula,
     Heading,
     Line,
@@ -217,7 +218,8 @@ def tensor(of: Subject, parts: BlockParts, values: Tensor, part: str, head: int)
     whose = f" of head {head + 1}" if part in OF_A_HEAD else ""
     axes, shape = "query × key" if part in SQUARE else "token × channel", " × ".join(f"{n:,}" for n in values.shape)
     drawn = plain(values)
-    caption = f"{spread(values[values.isfinite()])}; blue below 0, red above, strongest from ±{limit_of(drawn):.3g}"
+    colours = "blue below 0, red above, strongest from ±" if (drawn < 0).any() else "white 0, the strongest red from "
+    caption = f"{spread(values[values.isfinite()])}; {colours}{limit_of(drawn):.3g}"
     yield Heading(f"{title}{whose}: {axes}, {shape}")
     said = [Line(words), Formula(formula), *code_of(module_of(of, parts, part))]
     pixels = squares(drawn, TENSOR_PX)
@@ -273,8 +275,7 @@ def code_of(module: nn.Module) -> Iterator[Block]:
         code = inspect.cleandoc("\n" + inspect.getsource(type(module).forward))
     except (OSError, TypeError):
         return
-    yield Line(f"Its code: {type(module).__module__}.{type(module).__qualname__}")
-    yield Code(code)
+    yield Folded(f"Its code: {type(module).__module__}.{type(module).__qualname__}", lambda: (Code(code),))
 
 
 def spread(values: Tensor) -> str:

@@ -22,17 +22,23 @@ NUMBERED = re.compile(r"(^|\.)(blocks|stages|layers|features|encoder)\.")
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """`title`: for people. `places`: of its map, (row, column), None where what leaves it has no places; `quantity`:
-    what they are, shares of the attention that each place receives, or how often the median length its vector is long.
-    `layer`: the number of its attention layer from 0, None without one; `windows`: of every place the window in which
-    it attends, None where all attend to all."""
+    """`title`: for people. `grid`: rows and columns of the places of what leaves it, None where it has none; `places`:
+    of its map, None where a map of this `quantity` says nothing of it: shares of the attention that each place
+    receives, or how often the median length its vector is long. `layer`: the number of its attention layer from 0, None
+    without one; `windows`: of every place the window in which it attends, None where all attend to all."""
 
     step: Step
     title: str
     quantity: Quantity
     places: np.ndarray | None
+    grid: tuple[int, ...] | None = None
     layer: int | None = None
     windows: np.ndarray | None = None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is one of the blocks that are counted."""
+        return self.title.startswith("block ")
 
     @property
     def merges(self) -> bool:
@@ -46,7 +52,8 @@ class Box:
 
 
 def boxes_of(of: Subject, quantity: Quantity) -> list[Box]:
-    """In the order of the pass, without the head, and without what neither costs anything nor changes a shape."""
+    """In the order of the pass, without the head, and without what neither costs anything nor changes a shape. All maps
+    of a model are of one quantity: of one without attention always "strength"."""
     return of.kept(("boxes", quantity), lambda: _boxes(of, quantity))
 
 
@@ -56,6 +63,7 @@ def _boxes(of: Subject, quantity: Quantity) -> list[Box]:
     lengths = of.kept("strengths", lambda: strengths(of.loaded, of.pixels))
     main = {features.tokens.name for features in trace.features}
     learned = [layer for layer in trace.attention if layer.learned]
+    quantity = quantity if learned else "strength"
     found, numbered = list[Box](), 0
     for step in steps:
         idle = not step.multiply_adds and step.shapes_in == step.shapes_out
@@ -63,10 +71,12 @@ def _boxes(of: Subject, quantity: Quantity) -> list[Box]:
             continue
         inside = [at for at, each in enumerate(learned) if f"{each.name}.".startswith(f"{step.path}.")]
         layer = next((at for at in reversed(inside) if learned[at].query.name in main), next(iter(inside), None))
-        places = received(learned[layer]) if layer is not None and quantity == "attention" else None
-        known = places.numpy() if places is not None else on_grid(lengths.get(step.path), trace)
+        strength = on_grid(lengths.get(step.path), trace)
+        attended = received(learned[layer]) if layer is not None and quantity == "attention" else None
+        places = attended.numpy() if attended is not None else strength if quantity == "strength" else None
+        on = places if places is not None else strength
         windows = windows_of(learned[layer]) if layer is not None else None
-        box = Box(step, step.path, "strength" if places is None else "attention", known, layer, windows)
+        box = Box(step, step.path, quantity, places, None if on is None else on.shape, layer, windows)
         counts = layer is not None or (not box.merges and NUMBERED.search(step.path) is not None)
         numbered += counts
         title = f"block {numbered}" if counts else "merging" if box.merges else "patches"

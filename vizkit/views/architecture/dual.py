@@ -65,12 +65,9 @@ def two_grids(of: Subject, alpha: float, head: int | None) -> Iterator[Block]:
     )
     kind = "learned" if held.learned else "fixed in training"
     words = f"The model’s own α is {own:.4f}, {kind}. A new α runs block {merging} and what follows it again."
-    beside = (
-        *((answers.bars(alpha, own),) if answers else ()),
-        Line(words),
-        tiles(rows, weights[alpha], alpha, pair),
-    )
+    beside = (*((answers.bars(alpha, own),) if answers else ()), Line(words))
     yield side_by_side(grids(of, pair), merged, beside, widths=(4, 4, 3))
+    yield tiles(rows, weights[alpha], alpha, pair)
     if answers:
         yield Answered(loaded)
         yield Part(lambda: (answers.chart(every, own),))
@@ -168,5 +165,4 @@ def tiles(rows: Sequence[np.ndarray], weights: np.ndarray, alpha: float, pair: P
         "Its scores, merged, and after the softmax of every head",
         (*drawn, softmax),
         "Scores on one scale, and weights on their own",
-        tile_px=115,
     )

@@ -1,9 +1,9 @@
 """Network: models from the image to the answer as one picture, every block with its map of this image."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
-from vizkit.analysis.remarks.compute import gathers, most_and_least, strongest
+from vizkit.analysis.remarks.compute import gathers, most_and_least, narrows, strongest
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES
 from vizkit.figure.scales import SHARES, Scale, robust
@@ -11,9 +11,9 @@ from vizkit.views.architecture.block import PARTS, opened
 from vizkit.views.architecture.block import arrays as tensors
 from vizkit.views.architecture.boxes import Box, Quantity, boxes_of, number_of
 from vizkit.views.architecture.counted import amount, shapes, share, steps_of, total
-from vizkit.views.blocks import Answered, Block, Canvas, Heading, Numbers, Proof, Said, Tile, Tiles, first_said
+from vizkit.views.blocks import Answered, Block, Canvas, Heading, Line, Numbers, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.compare.images import truth_of
-from vizkit.views.controls import choice, most_heads, number
+from vizkit.views.controls import choice, number
 from vizkit.views.rules import tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -25,6 +25,14 @@ QUANTITIES: dict[Quantity, str] = {
 }
 
 
+def heads_of(of: Sequence[Subject], view: "Network") -> int:
+    """Of the opened block."""
+    at = min(view.model, len(of)) - 1
+    boxes = boxes_of(of[at], "attention") if of else []
+    layer = boxes[number_of(boxes, view.block)].layer if boxes else None
+    return 1 if layer is None else of[at].layers[layer].weights.shape[1]
+
+
 class Network(View):
     """Models from the image to the answer as one picture, every block with its map of this image."""
 
@@ -32,7 +40,7 @@ class Network(View):
         "Maps",
         ("attention", "strength"),
         "Attention: how much of it each patch receives from all tokens. Strength: how long the vectors are that leave "
-        "the block; of blocks without attention always this.",
+        "the block; of a network without attention always this.",
         words={"attention": "attention received", "strength": "strength"},
         key="network_maps",
     )
@@ -47,7 +55,9 @@ class Network(View):
         inside=True,
         runs=True,
     )
-    head: int = number("Head", 1, most_heads, 1, "Of the opened block: whose Q, K and V are drawn.", key="block_head")
+    head: int = number(
+        "Head", 1, heads_of, 1, "Of the opened block: whose Q, K and V are drawn.", follows=True, key="block_head"
+    )
     part: str = choice(
         "Part",
         tuple(PARTS),
@@ -63,10 +73,11 @@ class Network(View):
     how: ClassVar = How(
         "Follow each model from the image to its answer. Over the image lies what every block makes of it: how much "
         "attention each patch receives, in times an equal share, or how long its vector is, in times the median; cells "
-        "are the tokens, or the places of a CNN's maps, as large as they are. White lines are the windows of a Swin, "
-        "and merging makes one token of four. The bar under a map is the cost of the block in multiply–adds, the "
-        "orange part of it products of two activations (QKᵀ and weights · V). A click opens a block below: its tensors "
-        "as boxes, blue below zero, white zero, red above, 99 of 100 numbers within the strongest colours.",
+        "are the tokens, or the places of a CNN's maps, as large as they are. Steps without attention are the image "
+        "cut into their tokens. White lines are the windows of a Swin, and merging makes one token of four. The bar "
+        "under a map is the cost of the block in multiply–adds, the orange part of it products of two activations (QKᵀ "
+        "and weights · V). A click opens a block below its network: its tensors as boxes, blue below zero, white zero, "
+        "red above, 99 of 100 numbers within the strongest colours.",
         r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X')), \quad "
         r"12\,N D^2 + 2\,N^2 D \text{ multiply–adds}",
         "which of it matters for the answer, nor time. Sums, norms and softmax are not counted.",
@@ -78,31 +89,42 @@ class Network(View):
 
     def show(self, of: Sequence[Subject]) -> Iterator[Block]:
         boxes = [boxes_of(each, self.quantity) for each in of]
-        costs = {each.name: total(steps_of(each))[0] for each in of}
-        scales: dict[Quantity, Scale] = {"attention": SHARES, "strength": strength_scale(boxes)}
+        scales: dict[Quantity, Scale] = {"attention": SHARES, "strength": strength_scale(of)}
         most = max((box.step.multiply_adds for each in boxes for box in each), default=1)
-        yield Said(first_said(finding(of[0].name, boxes[0]), most_and_least(costs, "multiply–adds")))
-        chosen = min(self.model, len(of)) - 1
-        used: dict[Quantity, None] = dict.fromkeys(
-            box.quantity for own in boxes for box in own if box.places is not None
-        )
+        several, chosen = len(of) > 1, min(self.model, len(of)) - 1
+        findings = [finding(each.name, own) for each, own in zip(of, boxes, strict=True)]
+        yield Said(first_said(compared(of, boxes) if several else None, findings[0]))
+        saved: dict[str, Any] = {}
         for at, (each, own) in enumerate(zip(of, boxes, strict=True)):
             yield Heading(each.name)
-            opens = number_of(own, self.block) if at == chosen else None
-            yield drawn(each, own, scales, most, at, opens, shown=used if at == 0 else ())
+            if several and findings[at]:
+                yield Line(findings[at] or "")
+            number = number_of(own, self.block) if at == chosen and own else None
+            yield drawn(each, own, scales, most, at, number, beside=several)
             if each.loaded.classifies:
                 yield Answered(each.loaded)
-        box = boxes[chosen][number_of(boxes[chosen], self.block)] if boxes[chosen] else None
-        if box:
-            yield from opened(of[chosen], box, scales[box.quantity], self.head, self.part)
+            if number is not None:  # directly below its network
+                box = own[number] if own[number].layer is not None else boxes_of(each, "strength")[number]
+                yield from opened(each, box, scales["strength"], self.head, self.part)
+                saved = tensors(each, box, self.head)
         yield from (Proof(each.seen) for each in of if each.layers)
-        yield Numbers(lambda: arrays(of) | (tensors(of[chosen], box, self.head) if box else {}))
+        yield Numbers(lambda: arrays(of) | saved)
 
 
-def strength_scale(boxes: Sequence[Sequence[Box]]) -> Scale:
+def strength_scale(of: Sequence[Subject]) -> Scale:
     """One for all maps of all models, in times the median place of a map."""
-    every = (box for own in boxes for box in own)
-    return robust([box.places for box in every if box.quantity == "strength" and box.places is not None], "×")
+    maps = (box.places for each in of for box in boxes_of(each, "strength"))
+    return robust([places for places in maps if places is not None], "×")
+
+
+def compared(of: Sequence[Subject], boxes: Sequence[Sequence[Box]]) -> str | None:
+    """Several networks: on how many places their blocks work, and what they cost."""
+    grids = {
+        each.name: [box.grid for box in own if box.numbered and box.grid] for each, own in zip(of, boxes, strict=True)
+    }
+    ends = {name: (several[0], several[-1]) for name, several in grids.items() if several}
+    costs = most_and_least({each.name: total(steps_of(each))[0] for each in of}, "multiply–adds")
+    return " ".join(filter(None, (narrows(ends) if len(ends) > 1 else None, costs))) or None
 
 
 def finding(name: str, boxes: Sequence[Box]) -> str | None:
@@ -116,7 +138,7 @@ def finding(name: str, boxes: Sequence[Box]) -> str | None:
 
 def summary(of: Subject) -> str:
     cost, products = total(steps_of(of))
-    attention = f", {share(products, cost)} of them in products of attention" if products else ""
+    attention = f", {share(products, cost)} of them in QKᵀ and weights · V" if products else ""
     return f"{amount(cost)} multiply–adds{attention} · {amount(of.loaded.parameters)} parameters"
 
 
@@ -137,56 +159,55 @@ def drawn(
     most: int,
     model: int,
     chosen: int | None,
-    shown: Iterable[Quantity],
+    *,
+    beside: bool,
 ) -> Canvas:
-    """`model`: its number from 0; `shown`: the quantities whose bars stand below it, one for all models."""
+    """`most`: multiply–adds of the longest bar; `model`: its number from 0; `beside`: there are other models, whose
+    maps are as large."""
     floor, ceiling = OPACITIES["over image"]
+    quantity = next((box.quantity for box in boxes if box.places is not None), None)
     data = {
         "boxes": [packed(box, scales[box.quantity], most) for box in boxes],
         "model": model + 1,
         "chosen": chosen,
         "answers": answers_of(of),
         "summary": summary(of),
-        "bars": [(QUANTITIES[name], scales[name].packed()) for name in shown],
+        "bar": quantity and (QUANTITIES[quantity], scales[quantity].packed()),
+        "costs": f"a bar: multiply–adds of the block, the longest {amount(most)};",
+        "beside": beside,
         "floor": floor,
         "ceiling": ceiling,
     }
-    maps: dict[Quantity, list[Tile]] = {}  # on paper those of one scale stand together
-    for box in boxes:
-        if box.places is not None:
-            tile = Tile(box.title, box.places, words(box), scale=scales[box.quantity])
-            maps.setdefault(box.quantity, []).append(tile)
+    tiles = [
+        Tile(box.title, box.places, words(box), scale=scales[box.quantity]) for box in boxes if box.places is not None
+    ]
     label = f"{of.name} from the image over {len(boxes)} blocks to its answer"
     rule = tuple_of(whole(model + 1, model + 1), whole(1, max(1, len(boxes))))
-    still = tuple(Tiles(QUANTITIES[name], tuple(tiles), label, of=of) for name, tiles in maps.items())
+    still = (Tiles(QUANTITIES[quantity], tuple(tiles), label, of=of),) if quantity else ()
     return Canvas("vizkit_flow", data, label, {"block": (rule, ("model", "block"))}, still, of)
 
 
 def packed(box: Box, scale: Scale, most: int) -> dict[str, Any]:
     step, places = box.step, box.places
-    return {
+    sent: dict[str, Any] = {
         "title": box.title,
         "words": words(box),
         "facts": facts(box),
         "share": step.multiply_adds / (most or 1),
         "products": step.attention_multiply_adds / (most or 1),
-        **(
-            {}
-            if places is None
-            else {
-                "rows": places.shape[0],
-                "columns": places.shape[1],
-                "values": text64(places.astype("<f4")),
-                "scale": scale.of(places).packed(),
-                "windows": None if box.windows is None else text64(box.windows.astype("<i4")),
-            }
-        ),
     }
+    if box.grid is None:
+        return sent
+    sent |= {"rows": box.grid[0], "columns": box.grid[1]}
+    if places is not None:
+        windows = None if box.windows is None else text64(box.windows.astype("<i4"))
+        sent |= {"values": text64(places.astype("<f4")), "scale": scale.of(places).packed(), "windows": windows}
+    return sent
 
 
 def words(box: Box) -> str:
     """What stands under its map."""
-    size = " × ".join(map(str, box.places.shape)) if box.places is not None else shapes(box.step.shapes_out[-1:])
+    size = " × ".join(map(str, box.grid)) if box.grid is not None else shapes(box.step.shapes_out[-1:])
     windows = "" if box.windows is None else ", shifted windows" if box.shifted else ", windows"
     step = box.step
     merged = (
@@ -197,11 +218,11 @@ def words(box: Box) -> str:
 
 def facts(box: Box) -> str:
     step = box.step
-    products = f", {share(step.attention_multiply_adds, step.multiply_adds)} in products of attention"
+    products = f", {share(step.attention_multiply_adds, step.multiply_adds)} of them in QKᵀ and weights · V"
     return (
-        f"{step.path} ({step.kind}): {shapes(step.shapes_in)} → {shapes(step.shapes_out)}; "
+        f"{box.title}: {shapes(step.shapes_in)} → {shapes(step.shapes_out)}; "
         f"{step.multiply_adds:,} multiply–adds{products * bool(step.attention_multiply_adds)}; "
-        f"{step.parameters:,} parameters{f'; runs {step.calls} times' * (step.calls > 1)}"
+        f"{step.parameters:,} parameters{f'; runs {step.calls} times' * (step.calls > 1)}; {step.kind} in the code"
     )
 
 

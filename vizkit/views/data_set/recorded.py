@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from vizkit.analysis.remarks.remark import counted
-from vizkit.datasets.image_set import DatasetError
+from vizkit.datasets.contact_sheet import contact_sheet
+from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.planted import Planted, planted
 from vizkit.evaluation.classes import UNKNOWN, EvaluationError
 from vizkit.evaluation.data_set.opening import open_labelled
@@ -35,6 +36,7 @@ MARKED = (0, 0.4)  # of the first label so many have a mark in the corner
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
 SIDE_PX = 112  # of one
+SHEET = 12, 2  # columns and rows, which are drawn in a second
 Progress = Callable[[int, int], None]
 
 
@@ -105,27 +107,43 @@ class OfData(View):
         return of.find(OfModel(self.key(of, split)))
 
     def later(self, of: Subject, show: Callable[..., Blocks], *steps: Step, split: str = "") -> Blocks:
-        """`show` is given what was recorded, then the result of each step, None where it is not there yet."""
+        """`show` is given what was recorded, then the result of each step, None where it is not there yet. Before that
+        some of the pictures stand there, which need no model."""
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
         key, count = self.key(of, split), int(self.images)
         words = f"{of.name} looks at up to {count:,} pictures"
-        first = Job(OfModel(key), words, partial(recorded, of, self.source(of), split, count))
+        opened = partial(images_of, of, self.source(of), split, count)
+        first = Job(OfModel(key), words, partial(recorded, of, opened))
         rest = [Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work)) for step in steps]
+        sheet = Job(OfModel((*key, "sheet")), "Opening the pictures", partial(some, of, first, opened), rough=True)
 
         def shown(results: Mapping[Any, Any]) -> Blocks:
             if first.key in results:
                 yield from show(*(results.get(job.key) for job in (first, *rest)))
+            elif sheet.key in results:
+                words = f"Some of the pictures that {of.name} looks at now"
+                yield Picture(results[sheet.key], words, f"{words}; what it makes of them follows.")
 
-        yield Later(of, (first, *rest), shown)
+        yield Later(of, (sheet, first, *rest), shown)
 
 
-def recorded(of: Subject, source: str, split: str, count: int, progress: Progress) -> Recorded:
+def images_of(of: Subject, source: str, split: str, count: int) -> ImageSet:
     with refused():
         name = sets([of])[0] if source == PLANTED else source
         images = open_labelled(name, split, images=count, size_px=min(512, max(32, *of.loaded.preprocessing.size_hw)))
-        images = planted(images, marked=MARKED) if source == PLANTED else images
-        return record(of.opened, images, tell=lambda done, total, _: progress(done, total))
+        return planted(images, marked=MARKED) if source == PLANTED else images
+
+
+def recorded(of: Subject, opened: Callable[[], ImageSet], progress: Progress) -> Recorded:
+    with refused():
+        return record(of.opened, opened(), tell=lambda done, total, _: progress(done, total))
+
+
+def some(of: Subject, first: Job, opened: Callable[[], ImageSet], _: Progress) -> RGB | None:
+    """A sheet of them; None where what takes longer is there already."""
+    with refused():
+        return contact_sheet(opened(), *SHEET) if of.find(first.key) is None else None
 
 
 def after(of: Subject, first: Job, work: Callable[[Recorded, Progress], Any], progress: Progress) -> Any:

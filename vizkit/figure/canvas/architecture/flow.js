@@ -1,9 +1,9 @@
-// A network from the image to its answer: every block with its map over the image, on the scale of its kind. A click opens a
-// block; one on the image moves the cursor of the page. What is pointed at is told below.
+// A network from the image to its answer: every block with its map over the image, all on one scale, or the image cut into its
+// tokens. A click opens a block; one on the image moves the cursor of the page. What is pointed at is told beside it.
 
 const STORE = new WeakMap()
-const GAP = 18, LEAST = 118                            // in CSS pixels
-const HINT = 'point at a block for its own; click it to open it below.'
+const GAP = 18, LEAST = 118, BESIDE = 90, SEEN = 3     // in CSS pixels: of a map, also beside other networks, and of a cell
+const HINT = 'Point at a block for its numbers; click it to open it.'
 
 const element = (name, text, className) => {
   const made = document.createElement(name)
@@ -13,11 +13,19 @@ const element = (name, text, className) => {
 }
 
 export default function ({ data, parentElement, setStateValue, setTriggerValue }) {
-  const root = parentElement.querySelector('section'), list = root.querySelector('ol'), said = root.querySelector('output')
+  const root = parentElement.querySelector('section'), list = root.querySelector('ol'), note = root.querySelector('output')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   const table = bytes(data.colours), [x0, y0, x1, y1] = data.box, image = new Image()
-  const tell = text => { said.textContent = text || `${data.summary}; ${data.alone ? HINT.split(';')[0] + '.' : HINT}` }
+  const tell = (box, cell) => {                        // beside what is pointed at
+    note.hidden = !box
+    if (!box) return
+    note.textContent = cell ? `${cell}\n${box.facts}` : box.facts
+    const item = list.children[data.boxes.indexOf(box) + 1], right = item.offsetLeft + item.clientWidth / 2 > list.clientWidth / 2
+    note.style.top = `${item.offsetTop + item.clientHeight + 4}px`
+    note.style.left = right ? 'auto' : `${item.offsetLeft}px`
+    note.style.right = right ? `${list.clientWidth - item.offsetLeft - item.clientWidth}px` : 'auto'
+  }
   const drawing = []                                   // what paints each canvas again, at its size
   const under = (pen, wide, high) => {                 // what the model sees of the image
     pen.fillStyle = '#0b0d19'; pen.fillRect(0, 0, wide, high)
@@ -26,14 +34,14 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     pen.imageSmoothingEnabled = data.image_size[1] > 128
     pen.drawImage(image, -x0 * w, -y0 * h, w, h)
   }
-  const lattice = (pen, [rows, columns], of, wide, high) => {   // a line wherever neighbours are of two windows
+  const lattice = (pen, [rows, columns], of, wide, high, thick = 1.5) => {   // a line wherever neighbours are of two windows
     pen.beginPath()
     for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) {
       const x = c * wide / columns, y = r * high / rows, own = of[r * columns + c]
       if (c && own !== of[r * columns + c - 1]) { pen.moveTo(x, y); pen.lineTo(x, y + high / rows) }
       if (r && own !== of[(r - 1) * columns + c]) { pen.moveTo(x, y); pen.lineTo(x + wide / columns, y) }
     }
-    for (const [colour, line] of [['#000', 3], ['#fff', 1.5]]) { pen.strokeStyle = colour; pen.lineWidth = line; pen.stroke() }
+    for (const [colour, line] of [['#000', 2 * thick], ['#fff', thick]]) { pen.strokeStyle = colour; pen.lineWidth = line; pen.stroke() }
   }
   const marked = (pen, [rows, columns], wide, high) => {   // the cell under the cursor
     const [x, y] = [(data.point[0] - x0) / (x1 - x0), (data.point[1] - y0) / (y1 - y0)]
@@ -55,26 +63,36 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
     return canvas
   }
   const mapOf = ({ title, rows, columns, values, scale, windows }) => {
-    const cells = painted(scale, floats(values), [rows, columns], table, data.floor, data.ceiling)
+    const cells = values && painted(scale, floats(values), [rows, columns], table, data.floor, data.ceiling)
     const of = windows && new Int32Array(bytes(windows).buffer)
-    return canvasOf(`Map of ${title}`, (pen, wide, high) => {
+    return canvasOf(`${values ? 'Map of' : 'The image cut into'} ${title}`, (pen, wide, high) => {
       under(pen, wide, high)
-      dim(pen, [0, 0, wide, high])
-      pen.imageSmoothingEnabled = false                // one flat rectangle for each token
-      pen.drawImage(cells, 0, 0, wide, high)
+      if (cells) {
+        dim(pen, [0, 0, wide, high])
+        pen.imageSmoothingEnabled = false              // one flat rectangle for each token
+        pen.drawImage(cells, 0, 0, wide, high)
+      } else if (wide / columns >= SEEN) lattice(pen, [rows, columns], Int32Array.from({ length: rows * columns }, (_, i) => i), wide, high, 0.5)
       if (of) lattice(pen, [rows, columns], of, wide, high)
       marked(pen, [rows, columns], wide, high)
     })
   }
+  const cellOf = ({ rows, columns, values, scale }, canvas, event) => {   // in words
+    const frame = canvas.getBoundingClientRect()
+    const row = Math.floor((event.clientY - frame.top) / frame.height * rows), column = Math.floor((event.clientX - frame.left) / frame.width * columns)
+    if (!values || row < 0 || column < 0 || row >= rows || column >= columns) return ''
+    return `row ${row + 1}, column ${column + 1}: ${wordsOf(scale, floats(values)[row * columns + column])}`
+  }
   const boxOf = (box, at) => {
     const button = element('button'), bar = element('span', '', 'bar')
     for (const share of [box.products, box.share - box.products]) bar.append(Object.assign(element('i'), { style: `width: ${100 * share}%` }))
-    button.append(element('b', box.title), box.rows ? mapOf(box) : element('span', box.words, 'shape'), bar, element('small', box.words))
-    button.setAttribute('aria-label', `${box.title}: ${box.facts}`)
+    const map = box.rows ? mapOf(box) : element('span', box.words, 'shape')
+    button.append(element('b', box.title), map, bar, element('small', box.words))
+    button.setAttribute('aria-label', box.facts)
     button.setAttribute('aria-pressed', String(at === data.chosen))
     button.disabled = data.alone
-    button.onpointerenter = button.onfocus = () => tell(box.facts)
-    button.onpointerleave = button.onblur = () => tell('')
+    button.onpointermove = event => tell(box, cellOf(box, map, event))
+    button.onfocus = () => tell(box)
+    button.onpointerleave = button.onblur = () => tell()
     button.onclick = () => setTriggerValue('block', [data.model, at + 1])
     return button
   }
@@ -100,19 +118,23 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   last.append(element('b', 'answer'), answers)
   list.replaceChildren(...[first, ...data.boxes.map(boxOf), last].map(inside => { const item = element('li'); item.append(inside); return item }))
   root.setAttribute('aria-label', data.label)
-  // ---- one bar for each scale ----------------------------------------------------------------------------------------------
-  root.querySelector('.bars').replaceChildren(...data.bars.map(([words, scale]) => {
-    const bar = element('p')
+  // ---- what colours and bars mean ------------------------------------------------------------------------------------------
+  const legend = root.querySelector('.legend'), costs = element('p', data.costs)
+  costs.append(element('i', '', 'weights'), element('span', 'with weights'), element('i', '', 'products'), element('span', 'QKᵀ and weights · V'))
+  legend.replaceChildren(costs, element('p', `${data.summary}. ${data.alone ? '' : HINT}`))
+  if (data.bar) {
+    const [words, scale] = data.bar, bar = element('p', '', 'bar')
     bar.append(element('span'), element('i'), element('span'), element('span', words))
     showBar(bar.children, scale, table)
-    return bar
-  }))
-  tell('')
+    legend.prepend(bar)
+  }
+  tell()
   state.draw = () => {
     const wide = list.clientWidth, count = list.children.length
     if (!wide) return
-    const most = Math.max(3, Math.floor((wide + GAP) / (LEAST + GAP))), each = Math.ceil(count / Math.ceil(count / most))
-    const size = Math.floor(Math.min(190, (wide + GAP) / Math.max(each, 3) - GAP)), shape = ((y1 - y0) * data.image_size[0]) / ((x1 - x0) * data.image_size[1])
+    const most = Math.max(3, Math.floor((wide + GAP) / ((data.beside ? BESIDE : LEAST) + GAP)))
+    const each = data.beside ? most : Math.max(3, Math.ceil(count / Math.ceil(count / most)))
+    const size = Math.floor(Math.min(190, (wide + GAP) / each - GAP)), shape = ((y1 - y0) * data.image_size[0]) / ((x1 - x0) * data.image_size[1])
     for (const [name, px] of [['--gap', GAP], ['--size', size], ['--high', size * shape]]) list.style.setProperty(name, px + 'px')
     drawing.forEach(paint => paint())
   }

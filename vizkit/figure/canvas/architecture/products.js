@@ -1,8 +1,8 @@
 // A matrix of queries and keys. A cell that is pointed at tells its score, channel by channel: the products that sum to q · k, and
-// both patches are framed on the image.
+// both patches are framed on the image. At first the query under the cursor of the page and its strongest key.
 
 const STORE = new WeakMap()
-const HINT = 'Point at a cell: its query (row) and its key (column) are multiplied channel by channel. A click moves the cursor to the query.'
+const HINT = 'Point at another cell: its query (row) and its key (column) are multiplied channel by channel. A click moves the cursor to the query.'
 const QUERY = '#f43f5e', KEY = '#22d3ee'
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -12,7 +12,10 @@ export default function ({ data, parentElement, setStateValue }) {
   STORE.set(parentElement, state)
   const query = floats(data.query), key = floats(data.key), weights = floats(data.weights), bias = floats(data.bias)
   const { channels, queries, keys } = data, [x0, y0, x1, y1] = data.box, matrix = new Image(), image = new Image()
-  let at = [0, 0], chosen = false
+  const [px, py] = [(data.point[0] - x0) / (x1 - x0), (data.point[1] - y0) / (y1 - y0)]
+  const asks = Math.max(0, queries.findIndex(([, box]) => box && box[0] <= px && px < box[2] && box[1] <= py && py < box[3]))
+  const row = weights.subarray(asks * keys.length, (asks + 1) * keys.length)
+  let at = [asks, row.indexOf(row.reduce((most, weight) => Math.max(most, weight), 0))]
   const pens = (canvas, paint) => {
     const ratio = window.devicePixelRatio || 1, { clientWidth: wide, clientHeight: high } = canvas
     if (!wide) return
@@ -28,7 +31,6 @@ export default function ({ data, parentElement, setStateValue }) {
     pens(cells, (pen, wide, high) => {
       pen.imageSmoothingEnabled = false
       if (matrix.complete && matrix.naturalWidth) pen.drawImage(matrix, 0, 0, wide, high)
-      if (!chosen) return
       const [w, h] = [wide / keys.length, high / queries.length]
       frame(pen, QUERY, [0, i * h, wide, h]); frame(pen, KEY, [j * w, 0, w, high])
     })
@@ -37,13 +39,11 @@ export default function ({ data, parentElement, setStateValue }) {
       const [w, h] = [wide / (x1 - x0), high / (y1 - y0)]
       pen.fillStyle = '#0b0d19'; pen.fillRect(0, 0, wide, high)
       if (image.complete && image.naturalWidth) pen.drawImage(image, -x0 * w, -y0 * h, w, h)
-      if (!chosen) return
       for (const [colour, [, box]] of [[KEY, keys[j]], [QUERY, queries[i]]]) {
         if (box) frame(pen, colour, [box[0] * wide, box[1] * high, (box[2] - box[0]) * wide, (box[3] - box[1]) * high])
       }
     })
     pens(bars, (pen, wide, high) => {
-      if (!chosen) return
       values.forEach((value, c) => {
         pen.fillStyle = value < 0 ? '#2563eb' : '#dc2626'
         const tall = value / top * (high / 2 - 2)
@@ -51,12 +51,10 @@ export default function ({ data, parentElement, setStateValue }) {
       })
     })
     const score = sum * data.scale, added = bias ? bias[i * keys.length + j] : 0
-    said.textContent = chosen
-      ? `${queries[i][0]} (red) · ${keys[j][0]} (blue): the ${channels} products sum to ${number(sum, 2)}, times ${number(data.scale)} is ${number(score, 2)}` +
-        (bias ? `, plus the bias ${number(added, 2)} it is ${number(score + added, 2)}` : '') + `; the softmax of the row makes it ${percent(weights[i * keys.length + j])}.`
-      : HINT
+    said.textContent = `${queries[i][0]} (red) · ${keys[j][0]} (blue): the ${channels} products sum to ${number(sum, 2)}, times ${number(data.scale)} is ${number(score, 2)}` +
+        (bias ? `, plus the bias ${number(added, 2)} it is ${number(score + added, 2)}` : '') + `; the softmax of the row makes it ${percent(weights[i * keys.length + j])}. ${HINT}`
   }
-  const point = (i, j) => { at = [clamp(i, 0, queries.length - 1), clamp(j, 0, keys.length - 1)]; chosen = true; draw() }
+  const point = (i, j) => { at = [clamp(i, 0, queries.length - 1), clamp(j, 0, keys.length - 1)]; draw() }
   cells.onclick = event => {                           // its query is the cursor of the page
     cells.onpointermove(event)
     const box = queries[at[0]][1], middle = (low, high, from, to) => Math.round(clamp(from + (low + high) / 2 * (to - from), 0, 0.9999) * 10000) / 10000
