@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.views.contract import everything, model
@@ -209,3 +210,15 @@ def test_a_picture_moves_with_its_models():
     blocks = list(everything(Shift(0).show([subject("digits_cnn"), subject("digits_vit")])))
     assert "cosine of the features 1.000" in said(blocks)
     assert any(isinstance(block, Picture) for block in blocks)
+
+
+def test_before_a_gradient_is_there_its_place_is_empty():
+    def page() -> None:
+        from vizkit.ui.drawing import Drawing, show
+        from vizkit.views.blocks import Columns
+
+        show(object.__new__(Drawing), iter([Columns(())]))  # nothing is asked of the place
+
+    test = AppTest.from_function(page).run()
+    assert not test.exception
+    assert not test.columns

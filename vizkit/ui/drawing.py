@@ -169,6 +169,8 @@ def _bars(to: Drawing, block: Bars) -> None:
 
 
 def _columns(to: Drawing, block: Columns) -> None:
+    if not block.parts:  # of what is computed later none is there yet
+        return
     for column, part in zip(st.columns(block.widths or len(block.parts)), block.parts, strict=True):
         with column:
             show(to, part)
