@@ -13,7 +13,7 @@ CANVAS = f"{MAIN} canvas[role='application']"
 def add_first(page: Page, what: str) -> None:
     """The sentence, and the button that adds a model for this view."""
     expect(page.get_by_text(f"None of your models is {what}")).to_be_visible()
-    page.get_by_role("button", name="Add it to your models").first.click()
+    page.get_by_role("button", name=re.compile("^Add (it|Dual)")).first.click()
     expect(page.get_by_text(f"None of your models is {what}")).to_be_hidden(timeout=120_000)
     expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
     ready(page)
@@ -29,8 +29,9 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
     ready(page)
     networks = page.locator(f"{MAIN} section[aria-label*='from the image'] ol")
     expect(networks).to_have_count(2)
-    second = networks.first.get_by_role("button", name="block 2: blocks.1")
-    second.hover()
+    second = networks.first.get_by_role("button", name="block 2: ")
+    second.hover(position={"x": 20, "y": 40})
+    expect(page.locator(f"{MAIN} output").filter(has_text=re.compile(r"^row \d, column \d: "))).to_be_visible()
     expect(page.get_by_text(f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,} multiply–adds")).to_be_visible()
     second.click()
     expect(page.get_by_text("Block 2 of ViT · digits")).to_be_visible()

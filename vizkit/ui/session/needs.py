@@ -146,9 +146,9 @@ def _say_instead(instead: dict[str, str], offers: dict[str, list[str]], chosen: 
         none = "None of your models" if chosen else "No chosen model"
         st.caption(f":material/info: {none} {needed}; shown: {shown}.", width="content")
         for need, name in instead.items():
-            it = "it" if len(instead) == 1 else plain(title(name))
             for each in (name, *(other for other in offers[need] if ":" not in other)):
-                words = f"Add {it} to your models" if ":" in each else f"Add {each}, weights from the hub"
+                own = "it to your models" if len(instead) == 1 else plain(title(each))
+                words = f"Add {own}" if ":" in each else f"Add {each}, weights from the hub"
                 st.button(words, key=f"add_{each}", type="tertiary", on_click=add, args=(each,))
 
 

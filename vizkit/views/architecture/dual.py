@@ -165,4 +165,5 @@ def tiles(rows: Sequence[np.ndarray], weights: np.ndarray, alpha: float, pair: P
         "Its scores, merged, and after the softmax of every head",
         (*drawn, softmax),
         "Scores on one scale, and weights on their own",
+        tile_px=165,
     )
