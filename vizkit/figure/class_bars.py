@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from vizkit.figure.palette import OTHERS, faint
+from vizkit.percent import in_percent
 
 FLOOR = 1e-6  # where a logarithmic axis begins; a shorter bar is drawn as nothing
 POWERS = {1e-6: "10⁻⁶", 1e-4: "10⁻⁴", 1e-2: "10⁻²", 1.0: "1"}
@@ -19,11 +20,12 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Axis:
-    """Of bars: from 0, from 10⁻⁶ with `log`, or from −`top` with `signed`, to `top`."""
+    """Of bars: from 0, from 10⁻⁶ with `log`, or from −`top` with `signed`, to `top`. `percent`: of probabilities."""
 
     top: float = 1.0
     log: bool = False
     signed: bool = False
+    percent: bool = False
 
     @property
     def low(self) -> float:
@@ -44,10 +46,14 @@ class Axis:
         """What is written below: value → words."""
         if self.log:
             return {mark: words for mark, words in POWERS.items() if self.low <= mark <= self.top}
-        return {at: f"{at:.2g}".replace("-", "−") for at in (self.low, (self.low + self.top) / 2, self.top)}
+        marks = (self.low, (self.low + self.top) / 2, self.top)
+        return {at: in_percent(at) if self.percent else f"{at:.2g}".replace("-", "−") for at in marks}
 
     def number(self, value: float) -> str:
-        """In the one notation of this axis: 0.936, −0.075, and < 0.001 of what is too small; with `log` 2.3 · 10⁻⁴."""
+        """In the one notation of this axis: 0.936, −0.075, and < 0.001 of what is too small; with `log` 2.3 · 10⁻⁴, and
+        with `percent` 94 %."""
+        if self.percent:
+            return in_percent(value)
         if self.log:
             digits, _, power = f"{value:.1e}".partition("e")
             return f"{digits} · 10{str(int(power)).translate(RAISED)}" if value else "0"
