@@ -97,7 +97,7 @@ class ClassBars:
             )
         grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in axis.marks())
         marks = "".join(
-            f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);position:absolute">{words}</span>'
+            f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);{_MARK}">{words}</span>'
             for mark, words in axis.marks().items()
         )
         below = f'<div class="title" style="text-align:center">{escape(self.title)}</div>' if self.title else ""
@@ -114,6 +114,7 @@ _TRACK = "position:relative;height:14px;margin-bottom:6px"
 _BAR = "position:absolute;top:0;height:100%;border-radius:3px"
 _TICK = f"position:absolute;top:-3px;height:20px;width:3px;margin-left:-1.5px;background:{OTHERS}"
 _LINE = f"position:absolute;top:0;bottom:0;width:1px;background:{faint(OTHERS, 0.3)}"
+_MARK = "position:absolute;white-space:nowrap"
 _AXIS = "position:relative;height:20px;font-size:.8em;opacity:.75"
 
 

@@ -607,7 +607,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for p, area in product(SHARES, SHARES)
     ),
     patches.even: lambda: (
-        patches.even(torch.linspace(1, times, 11), layer) for times, layer in product((1, 1.5, 3), (1, 8))
+        patches.even([1.0, *[times] * 7], layer, 1.2 * times, noun)
+        for times, layer, noun in product((1.0, 1.5, 30.0), (1, 8), ("patch", "place"))
     ),
     patches.alike: lambda: (
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")

@@ -1,6 +1,8 @@
 // The terms of one share of a rollout: pointing at a patch lists what the query takes from a token in the last layer, times
-// what that token has of the patch; the tokens are framed and numbered on the image.
+// what that token has of the patch; the tokens are framed and numbered on the image. It follows the cursor of the maps
+// beside it (look.js), and is pale while they show the product up to another layer (scrubber.js), whose terms are not here.
 
+const CURSOR = 'vizkit-cursor', STEP = 'vizkit-step'
 const STORE = new WeakMap()
 const TARGET = '#38e0ff', DIM = 'rgba(8, 10, 24, .5)'
 
