@@ -36,7 +36,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
 def test_positions_from_the_experiment_to_what_they_know(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}")
     ready(page)
-    expect(page.get_by_text("without positions the outputs are the same in both orders")).to_be_visible()
+    expect(page.get_by_text("Without positions both orders give the same outputs")).to_be_visible()
     expect(page.get_by_text("Positions removed").first).to_be_visible()
     choose(page, "What positions know")
     said = page.get_by_text("Neighbours in its row").first
@@ -181,7 +181,7 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     )
     expect(canvas).to_have_attribute("data-swaps", "1-20")
     expect(page.get_by_text("With 2 patches at other places").first).to_be_visible()
-    expect(page.get_by_text("without positions the outputs are the same in both orders").first).to_be_visible()
+    expect(page.get_by_text("Without positions both orders give the same outputs").first).to_be_visible()
     assert "shuffle_swaps=1-20" in page.url
     page.get_by_role("button", name="Undo").first.click()
     expect(page.get_by_text("Drag one onto another").first).to_be_visible()

@@ -307,7 +307,7 @@ def test_views_of_earlier_versions_lead_to_what_replaces_them(query, page, title
 def test_removing_positions_makes_shuffling_invisible():
     test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
     assert not test.exception
-    assert "without positions the outputs are the same in both orders" in texts(test)
+    assert "Without positions both orders give the same outputs" in texts(test)
     assert "without positions on none of 5 digits" in texts(at_rest(test))
 
 

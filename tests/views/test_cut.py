@@ -10,7 +10,7 @@ from vizkit.analysis.attention.attention_map import most_attended
 from vizkit.image import prepare
 from vizkit.models.probes.parts import attention_parts, patch_embedding
 from vizkit.models.probes.positions import learned_table
-from vizkit.views.blocks import Canvas
+from vizkit.views.blocks import Canvas, Said
 from vizkit.views.patches import cut
 from vizkit.views.patches.cut import Cut, packed
 from vizkit.views.patches.cut_rows import cut_of
@@ -66,6 +66,17 @@ def test_a_step_changes_the_step_alone():
     assert first | {"step": 5} == last
 
 
+def test_every_step_says_what_it_does_and_the_last_what_the_sequence_costs():
+    of = subject("digits_vit")
+    said = [
+        next(block.text for block in Cut(step=step).show(of) if isinstance(block, Said))
+        for step in (1, 2, 2.25, 3, 4, 5)
+    ]
+    assert [words[0] for words in said] == list("123345")
+    assert "64 patches" in said[1]
+    assert [("pairs" in words) for words in said] == [False] * 5 + [True]
+
+
 def test_the_patch_is_that_of_the_cursor_and_before_anybody_set_it_the_one_that_the_model_looks_at():
     of = subject("insects_deit")
     x, y = asked(of)
@@ -82,25 +93,22 @@ def test_models_beside_one_another_open_at_the_same_patch():
     assert asked(subject("digits_cnn")) != (0.5, 0.5)  # where its last features are strongest
 
 
-def test_matrices_are_those_of_the_model_and_what_is_added_has_one_scale():
+def test_matrices_are_those_of_the_model_and_positions_have_a_scale_of_their_own():
     of = subject("insects_deit")
     cut = cut_of(of)
     sheets = {sheet.name: sheet for sheet in cut.sheets()}
     assert list(sheets) == ["patches", "W: its main patterns", "embeddings", "positions", "tokens"]
-    assert [sheet.size for sheet in sheets.values()] == [
-        "196 × 192",
-        "192 × 128",
-        "196 × 128",
-        "196 × 128",
-        "198 × 128",
-    ]
+    sizes = [sheet.size.partition(",")[0] for sheet in sheets.values()]
+    assert sizes == ["196 × 192", "W is 192 × 128", "196 × 128", "196 × 128", "198 × 128"]
+    assert all(sheet.size.endswith(f"±{sheet.limit:.2g}") for sheet in sheets.values() if sheet.tiles is None)
     np.testing.assert_array_equal(sheets["tokens"].values, sheets["embeddings"].values + sheets["positions"].values)
     recorded = attention_parts(of.loaded, of.pixels, 0).stream.before.numpy()  # what the first layer reads
     assert sheets["tokens"].above is not None
     np.testing.assert_allclose(sheets["tokens"].above, recorded[:2])  # [cls] and [dist]
     np.testing.assert_allclose(sheets["tokens"].values, recorded[2:], atol=1e-4)
-    limits = {sheets[name].limit for name in ("embeddings", "positions", "tokens")}
-    assert limits == {max(np.abs(sheets[name].values).max() for name in ("embeddings", "positions", "tokens"))}
+    one = {sheets[name].limit for name in ("embeddings", "tokens")}
+    assert one == {max(np.abs(sheets[name].values).max() for name in ("embeddings", "tokens"))}
+    assert sheets["positions"].limit == np.abs(sheets["positions"].values).max() < one.pop()
     assert cut.linear == "× W + b"
     assert cut_of(subject("digits_swin")).linear == "× W + b, normalised"  # its patch embedding ends in a LayerNorm
 
@@ -111,9 +119,9 @@ def test_another_patch_size_is_counted_on_the_same_picture():
     assert list(words) == [2, 4, 7, 8, 14, 16, 28, 56, 112]
     assert words[28] == "28 × 28 px: 16 patches + [cls] + [dist] = 18 tokens, 324 pairs"
     swin = {size["patch"]: size["words"] for size in data_of(subject("digits_swin"))["sizes"]}
-    assert swin[2] == "2 × 2 px: 256 patches, 4,096 pairs"  # in windows of 4 × 4
-    assert swin[4] == "4 × 4 px: 64 patches, 1,024 pairs"
-    assert swin[16] == "16 × 16 px: 4 patches, 16 pairs"  # a window is no larger than the grid
+    assert swin[2] == "2 × 2 px: 256 patches, 4,096 pairs in windows of 4 × 4"
+    assert swin[4] == "4 × 4 px: 64 patches, 1,024 pairs in windows of 4 × 4"
+    assert swin[16] == "16 × 16 px: 4 patches, 16 pairs in windows of 2 × 2"  # no larger than the grid
 
 
 def test_patches_of_another_size_have_no_numbers_of_this_model():

@@ -13,7 +13,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.figure.scales import SHARES
 from vizkit.models.probes.positions import relative_bias
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers
+from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers, Said
 from vizkit.views.positions.shuffle import Shuffle
 from vizkit.views.positions.similarity import PositionSimilarity, offered
 from vizkit.views.rows_of import of_others, similarity_for_browser
@@ -53,9 +53,19 @@ def test_the_canvas_begins_where_a_shuffled_order_is_and_says_how_many_were_move
     (canvas,) = only(Canvas, shown(Shuffle(share=0, swaps="1-20"), of))
     assert canvas.data["order"] == list(range(64))
     assert (
-        "With 2 patches at other places, the answer"
+        "when 2 patches stand at other places."
         in vizkit.show("shuffle", model("digits_vit"), of.rgb, share=0, swaps="1-20").said
     )
+
+
+def test_of_a_known_picture_the_answer_without_positions_is_judged():
+    of = subject("digits_vit")
+    known, unknown = Subject(lambda: of.loaded, of.rgb, image="digit 3"), Subject(lambda: of.loaded, of.rgb)
+    said, silent = (only(Said, shown(Shuffle(), each))[0].text for each in (known, unknown))
+    answer = of.loaded.label(int(Shuffle().both(of)[False].in_order.argmax()))
+    assert f"“{answer}” (" in said
+    assert f"{'right' if answer == '3' else 'wrong'} both times" in said
+    assert "both times" not in silent
 
 
 def test_a_class_has_one_colour_on_the_cards_of_all_models(monkeypatch: pytest.MonkeyPatch):
@@ -120,8 +130,11 @@ def test_a_kind_that_a_model_does_not_have_is_no_other_kind():
 def test_the_chosen_curve_stands_beside_those_of_the_other_kinds():
     (chart,) = only(Chart, shown(PositionSimilarity(kind="one row"), subject("digits_vit")))
     names = [trace.name for trace in chart.figure.data]
-    assert names == ["sinusoidal, in one row", "learned", "sinusoidal", "rotary"]
-    assert [trace.opacity for trace in chart.figure.data] == [None, 0.45, 0.45, 0.45]
+    assert names == ["learned", "sinusoidal", "sinusoidal, in one row", "rotary"]
+    assert [trace.opacity for trace in chart.figure.data] == [0.45, 0.45, 1, 0.45]
+    (other,) = only(Chart, shown(PositionSimilarity(kind="sinusoids"), subject("digits_vit")))
+    colours = [{trace.name: trace.line.color for trace in each.figure.data} for each in (chart, other)]
+    assert colours[0] == colours[1]
     (alone,) = only(Chart, shown(PositionSimilarity(), subject("digits_swin")))
     assert [trace.name for trace in alone.figure.data] == ["relative, of layer 1"]
 
@@ -135,6 +148,9 @@ def test_another_grid_is_resampled():
     assert [only(Map, blocks)[0].rows.query_grid for blocks in (own, double)] == [(8, 8), (16, 16)]
     tables = [only(Numbers, blocks)[0].arrays()["table"] for blocks in (own, double)]
     assert [table.shape[:2] for table in tables] == [(8, 8), (16, 16)]
+    for blocks, farthest in ((own, 10), (double, 21)):  # 7 · √2 and 15 · √2 steps: all curves are of the one grid
+        (chart,) = only(Chart, blocks)
+        assert {float(trace.x[-1]) for trace in chart.figure.data} == {farthest}
 
 
 def test_of_very_many_places_the_curve_is_that_of_the_chosen_one(monkeypatch: pytest.MonkeyPatch):

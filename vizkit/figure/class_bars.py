@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from vizkit.figure.palette import OTHERS, faint
+from vizkit.percent import in_percent
 
 FLOOR = 1e-6  # where a logarithmic axis begins; a shorter bar is drawn as nothing
 POWERS = {1e-6: "10⁻⁶", 1e-4: "10⁻⁴", 1e-2: "10⁻²", 1.0: "1"}
@@ -19,11 +20,12 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Axis:
-    """Of bars: from 0, from 10⁻⁶ with `log`, or from −`top` with `signed`, to `top`."""
+    """Of bars: from 0, from 10⁻⁶ with `log`, or from −`top` with `signed`, to `top`. `percent`: of probabilities."""
 
     top: float = 1.0
     log: bool = False
     signed: bool = False
+    percent: bool = False
 
     @property
     def low(self) -> float:
@@ -44,10 +46,14 @@ class Axis:
         """What is written below: value → words."""
         if self.log:
             return {mark: words for mark, words in POWERS.items() if self.low <= mark <= self.top}
-        return {at: f"{at:.2g}".replace("-", "−") for at in (self.low, (self.low + self.top) / 2, self.top)}
+        marks = (self.low, (self.low + self.top) / 2, self.top)
+        return {at: in_percent(at) if self.percent else f"{at:.2g}".replace("-", "−") for at in marks}
 
     def number(self, value: float) -> str:
-        """In the one notation of this axis: 0.936, −0.075, and < 0.001 of what is too small; with `log` 2.3 · 10⁻⁴."""
+        """In the one notation of this axis: 0.936, −0.075, and < 0.001 of what is too small; with `log` 2.3 · 10⁻⁴, and
+        with `percent` 94 %."""
+        if self.percent:
+            return in_percent(value)
         if self.log:
             digits, _, power = f"{value:.1e}".partition("e")
             return f"{digits} · 10{str(int(power)).translate(RAISED)}" if value else "0"
@@ -91,7 +97,7 @@ class ClassBars:
             )
         grid = "".join(f'<i style="left:{place(mark)}%;{_LINE}"></i>' for mark in axis.marks())
         marks = "".join(
-            f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);position:absolute">{words}</span>'
+            f'<span style="left:{place(mark)}%;transform:translateX(-{place(mark)}%);{_MARK}">{words}</span>'
             for mark, words in axis.marks().items()
         )
         below = f'<div class="title" style="text-align:center">{escape(self.title)}</div>' if self.title else ""
@@ -108,6 +114,7 @@ _TRACK = "position:relative;height:14px;margin-bottom:6px"
 _BAR = "position:absolute;top:0;height:100%;border-radius:3px"
 _TICK = f"position:absolute;top:-3px;height:20px;width:3px;margin-left:-1.5px;background:{OTHERS}"
 _LINE = f"position:absolute;top:0;bottom:0;width:1px;background:{faint(OTHERS, 0.3)}"
+_MARK = "position:absolute;white-space:nowrap"
 _AXIS = "position:relative;height:20px;font-size:.8em;opacity:.75"
 
 

@@ -125,8 +125,8 @@ class Control:
 
     @property
     def counts(self) -> bool:
-        """Whether its values are the 1st, the 2nd … of several, and no quantity."""
-        return self.step == 1 and not self.at
+        """Whether its values are the 1st, the 2nd … of several, perhaps with stops between them, and no quantity."""
+        return not 1 % self.step and not self.at
 
     def steps(self, of: Subjects) -> list[int | float]:
         """All its values, in order: of one that is played."""

@@ -45,7 +45,9 @@ from vizkit.views.rollout_parts import (
     in_layer,
     masses,
     named,
+    on_grid,
     one_row,
+    others,
     within_image,
 )
 from vizkit.views.subject import Subject
@@ -135,13 +137,17 @@ class Rollout(View):
         asked = of.cell(tokens, self.query) if self.query == "patch" or isinstance(self.query, tuple) else self.query
         grown = self.rows(of, asked, start)
         row = grown[depth - start]
-        yield Line(f"layers {start} to {depth} of {deepest} · row of {self.whose(row)}{self.coarser(layers, depth)}")
+        yield Line(
+            f"layers {start} to {depth} of {deepest} · identity {self.residual:g} · row of {self.whose(row)}"
+            f"{self.coarser(layers, depth)}"
+        )
         here = [each.query for each in layers if each.learned][depth - 1]
         there = in_layer(here, asked, tokens)
         content = one_row(row, here if here.grid else tokens, there)
         if self.full and depth == deepest and (matrix := self.matrix(of, layers, quiet=True)) is not None:
             content = all_rows(content, asked, tokens, matrix)
-        who, sunk = named(row), self.sunk(of, row, start, depth)
+        own = there if isinstance(there, tuple) and here.grid == row.grid.shape else None
+        who, sunk = named(row), self.sunk(of, row, start, depth, own)
         shown = Map(
             replace(content, scale=of_shares(self.scale)),
             asked if isinstance(asked, str) else of.asked,
@@ -150,13 +156,13 @@ class Rollout(View):
             tuple(masses(row)),
             places.swallowed(row.grid, f"what {who} takes", *astuple(sunk[0]))
             if sunk
-            else self.sentence(of, row, grown, start),
+            else self.sentence(of, row, grown, start, own),
             "query",
             ringed=tuple(sink.place for sink in sunk),
         )
         yield shown
         if len(row.tokens) <= MOST_MULTIPLIED:
-            yield self.terms(of, asked, row, depth, start)
+            yield self.terms(of, asked, row, own, depth, start, deepest)
         if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
             yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
         yield Line(" ".join(filter(None, (within_image(row), how_followed(layers)))))
@@ -216,13 +222,14 @@ class Rollout(View):
 
         return Later(of, (job,), said, button, only_asked=not usual)
 
-    def sunk(self, of: Subject, row: Row, start: int, depth: int) -> list[Sink]:
-        """Places of the product that shine because they are sinks in one of its layers."""
+    def sunk(self, of: Subject, row: Row, start: int, depth: int, own: tuple[int, int] | None) -> list[Sink]:
+        """Places of the product that shine because they are sinks in one of its layers; never `own`, that of the query,
+        which the identity makes bright."""
         least, trace = SHINES * float(row.grid.mean()), of.whole()
         if row.grid.shape != trace.attention[0].key.grid:
             return []
         inside = (sink for sink in of.made(sinks, trace) if start <= sink.layer <= depth)
-        return [sink for sink in inside if float(row.grid[sink.place]) >= least]
+        return [sink for sink in inside if sink.place != own and float(row.grid[sink.place]) >= least]
 
     def matrix(self, of: Subject, layers: list[Attention], *, quiet: bool = False) -> Tensor | None:
         """The rows of all tokens; None, or NotApplicable with a sentence, where that is too much."""
@@ -245,13 +252,22 @@ class Rollout(View):
             f"{in_percent(float(rows.max()))}.",
         )
 
-    def terms(self, of: Subject, asked: object, row: Row, depth: int, start: int) -> Canvas:
-        """Of which products each share of the row is the sum."""
+    def terms(
+        self,
+        of: Subject,
+        asked: object,
+        row: Row,
+        own: tuple[int, int] | None,
+        depth: int,
+        start: int,
+        deepest: int,
+    ) -> Canvas:
+        """Of which products each share of the row is the sum; at first that of the largest place."""
         options = (self.fusion, self.discard, start - 1, self.residual, depth - start)
         found = of.made(rollout_terms, of.whole(), asked, *options)  # pyright: ignore[reportArgumentType]
-        shares, place = row.mass.rows[0], len(row.tokens.special) + int(row.grid.argmax())
+        shares, place = row.mass.rows[0], len(row.tokens.special) + int(others(row.grid, own).argmax())
         largest = " + ".join(
-            f"{in_percent(taken)} of {name_of(found.tokens, int(token))} × its {in_percent(passed)}"
+            f"{in_percent(taken)} of {on_grid(found.tokens, int(token), row.tokens)} × its {in_percent(passed)}"
             for token, taken, passed in zip(found.through[place], found.taken[place], found.passed[place], strict=True)
         )
         said = f"{begun(named(row))} has {in_percent(shares[place])} of {name_of(row.tokens, place)}: {largest} + …"
@@ -267,6 +283,7 @@ class Rollout(View):
             "passed": text64(found.passed.numpy().astype("<f4")),
             "shares": text64(shares.numpy().astype("<f4")),
             "place": place,
+            "layers": [start, depth, deepest],
         }
         alt = f"Layer {depth} times the product of the layers before it: point at a patch to see the terms of its share"
         return Canvas("vizkit_terms", data, alt, still=(Line(said),), of=of)
@@ -294,15 +311,17 @@ class Rollout(View):
         last = next(each.query.grid for each in reversed(layers) if each.query.grid)
         return f" of that layer's {here[0]} × {here[1]}" if here and here != last and self.query == "patch" else ""
 
-    def sentence(self, of: Subject, row: Row, grown: list[Row], start: int) -> str:
-        """The share on a drawn insect by layer or of this row, or how concentrated it is."""
+    def sentence(self, of: Subject, row: Row, grown: list[Row], start: int, own: tuple[int, int] | None) -> str:
+        """The share on a drawn insect by layer or of this row, or how concentrated it is; without `own`, the place that
+        asks, which the identity makes bright."""
         covered, who = of.covered(row.grid.shape), named(row)
         by_layer = None
-        if covered is not None and start == 1:
+        if covered is not None and start == 1 and own is None:
             shares = [float((each.grid * covered).sum() / each.grid.sum().clamp(min=1e-12)) for each in grown]
             by_layer = places.from_layer_on(shares, float(covered.mean()), f"rollout of {who}")
-        what = f"what {who} takes from the image"
-        return first_said(by_layer, places.where(row.grid, covered, what), places.spread(row.grid, what))
+        what = f"what {who} takes from {'the image' if own is None else 'the other patches'}"
+        seen = others(row.grid, own)
+        return first_said(by_layer, places.where(seen, covered, what), places.spread(seen, what))
 
 
 def numbers(grown: list[Row], start: int, row: Row) -> dict[str, np.ndarray]:

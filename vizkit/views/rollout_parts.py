@@ -9,7 +9,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.rollout import Rollout as Row
 from vizkit.analysis.attribution.rollout import same_place
 from vizkit.figure.canvas.rows import Rows
-from vizkit.geometry import id_of
+from vizkit.geometry import id_of, name_of
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, Tokens
 
@@ -34,15 +34,27 @@ def in_layer(tokens: Tokens, asked: Asked, last: Tokens) -> Asked:
     )
 
 
+def others(grid: Tensor, own: tuple[int, int] | None) -> Tensor:
+    """Without what the place that asks has of itself."""
+    rest = grid.clone()
+    if own is not None:
+        rest[own] = 0
+    return rest
+
+
+def on_grid(tokens: Tokens, token: int, of: Tokens) -> str:
+    """A token's name, with its grid where that is not the one `of` others."""
+    grid = tokens.grid if tokens.grid != of.grid and token >= len(tokens.special) else None
+    return name_of(tokens, token) + (f" of {grid[0]} × {grid[1]}" if grid else "")
+
+
 def within_image(row: Row) -> str:
     """The largest place as a share of the image's part, where that is another number than as a share of the row."""
     image, most = float(row.grid.sum()), float(row.grid.max())
     both = [in_percent(share) for share in (most, most / max(image, 1e-12))]
     if both[0] == both[1]:
         return ""
-    return (
-        f"The largest place has {both[0]} of the whole row, {both[1]} of what lies on the image, as Relevance counts."
-    )
+    return f"The largest place has {both[0]} of the whole row, {both[1]} of what lies on the image."
 
 
 def masses(row: Row) -> Iterator[tuple[str, float]]:

@@ -25,7 +25,7 @@ def test_pairs_inside_windows_grow_with_the_tokens():
     """14 × 14 tokens in windows of 7 × 7: 4 · 49² = 9,604 pairs; 28 × 28: 16 · 49² = 38,416, 4 times as many."""
     costs = tuple(cost((side, side), 8, 64, 1, 7) for side in (112, 224))
     words = patches.sequence((14, 14), [], 64, costs)
-    assert "9,604 pairs" in words
+    assert "9,604 pairs in windows of 7 × 7" in words
     assert words.endswith("would be 784 tokens and 4.0 times the pairs.")
 
 
@@ -54,9 +54,16 @@ def test_patches_that_are_alike():
 
 def test_outliers():
     assert patches.outliers(torch.tensor([1.0, 2.0, 9.0]), 1, 4) == (
-        "After layer 4, 1 patch of 3 is an outlier, the longest 4.5 times as long as the median."
+        "After layer 4, 1 patch of 3 is an outlier: the largest norm is 4.5 times the median."
     )
     assert patches.outliers(torch.ones(3), 0, 4) is None
+    assert patches.even([2.0, 3.0, 5.0], 3, 6.0) == (
+        "After layer 3 no patch is an outlier: the largest norm is 1.2 times the median, which is 2.5 times that after "
+        "layer 1."
+    )
+    assert patches.even([2.0, 3.0], 1, 3.0, "place") == (
+        "After layer 1 no place is an outlier: the largest norm is 1.5 times the median."
+    )
 
 
 def test_savings():
@@ -141,5 +148,5 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     assert alike is not None
     assert alike.startswith("After stage 1 of 2, 2 other places of 3 are similar to the chosen one")
     outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
-    assert outliers == ("After layer 1, 2 patches of 5 are outliers, the longest 3.0 times as long as the median.")
+    assert outliers == ("After layer 1, 2 patches of 5 are outliers: the largest norm is 3.0 times the median.")
     assert outliers is not None

@@ -51,6 +51,7 @@ from vizkit.analysis.trust.deletion import Erased
 from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
 from vizkit.heads import LIKENESS, SOFTMAX
+from vizkit.percent import in_percent
 from vizkit.traces import Attention, Check, Tokens, Trace
 
 COUNTS = (1, 2, 8, 11, 18, 80)
@@ -606,7 +607,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for p, area in product(SHARES, SHARES)
     ),
     patches.even: lambda: (
-        patches.even(torch.linspace(1, times, 11), layer) for times, layer in product((1, 1.5, 3), (1, 8))
+        patches.even([1.0, *[times] * 7], layer, 1.2 * times, noun)
+        for times, layer, noun in product((1.0, 1.5, 30.0), (1, 8), ("patch", "place"))
     ),
     patches.alike: lambda: (
         patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
@@ -644,16 +646,21 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for p, side, cell, shares in product(SHARES, (2, 3, 14), ((0, 0), (1, 1)), (False, True))
     ),
     positions.fading: lambda: (
-        positions.fading(by_distance(similarity(torch.rand(count, 4) - p), (count,)))
-        for p, count in product(SHARES, (1, 2, 9))
+        positions.fading(by_distance(similarity(torch.rand(count, 4) - p), (count,)), shares=shares)
+        for p, count, shares in product(SHARES, (1, 2, 9), (False, True))
     ),
     positions.shuffled: lambda: (
-        positions.shuffled(positions.Answers(beside(0.8), beside(p)), positions.Answers(beside(0.8), beside(q)), LABELS)
-        for p, q in product(SHARES, SHARES)
+        positions.shuffled(
+            positions.Answers(beside(0.8), beside(p)),
+            positions.Answers(beside(0.8), beside(q)),
+            lambda logits: f"“{LABELS[int(logits.argmax())]}” ({in_percent(float(logits.softmax(0).max()))})",
+            truth,
+        )
+        for p, q, truth in product(SHARES, SHARES, ("", "ant", "bee"))
     ),
     positions.shuffled_value: lambda: (
-        positions.shuffled_value("likeness", "0.812", "0.798", moved=how)
-        for how in ("Shuffled", "With 1 patch at other places")
+        positions.shuffled_value("likeness", ("1.000", "0.812"), ("0.798", then), when=when)
+        for then, when in product(("0.798", "0.700"), (positions.WHEN, "1 patch stands at another place"))
     ),
     positions.over_pictures: lambda: (
         positions.over_pictures(

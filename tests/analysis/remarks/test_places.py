@@ -51,7 +51,7 @@ def test_a_map_on_few_places():
     assert places.concentrated(three, "the map") == "Half of the map lies on 3 of 20 places."
     assert places.concentrated(four, "the map") is None
     assert places.concentrated(0 * four, "the map") is None
-    assert places.spread(four, "the map") == ("The map is spread widely: half of it lies on 4 of 20 places, 20 %.")
+    assert places.spread(four, "the map") == "Half of the map lies on 4 of 20 places, 20 %."
     assert places.spread(0 * four, "the map") is None
     assert places.where(torch.eye(20)[:1].view(4, 5), None, "it") == "Half of it lies on 1 of 20 places."
 

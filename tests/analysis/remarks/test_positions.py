@@ -21,6 +21,14 @@ def test_how_positions_fade():
     assert fell == "With the distance the mean cosine falls from 0.70 to 0.00."
     assert rose == "With the distance the mean cosine does not fall, but goes from 0.00 to 1.00."
     assert alone is None
+    assert positions.fading(by_distance(near, (3,)), shares=True) == (
+        "The bias by itself gives a neighbour 70 % of the weight and the farthest place 0 %, in the mean of all "
+        "queries and heads."
+    )
+
+
+def named(logits: torch.Tensor) -> str:
+    return f"“{LABELS[int(logits.argmax())]}”"
 
 
 def answers(pair: tuple[list[float], list[float]]) -> Answers:
@@ -33,26 +41,37 @@ def answers(pair: tuple[list[float], list[float]]) -> Answers:
         (
             FLIPS,
             STAYS,
-            "Shuffled, the answer changes from “ant” to “bee”; without positions the outputs are the same "
-            "in both orders.",
+            "Without positions both orders give the same outputs, “ant”, right both times: the model cannot tell them "
+            "apart. With its positions the answer changes from “ant” to “bee” when the patches are shuffled.",
         ),
         (
             STAYS,
             NEARLY,
-            "Shuffled, the answer stays “ant”; without positions the outputs change too, but not the first answer, for "
-            "other parts of the model tell the order.",
+            "Without positions the outputs change too, but the answer stays “ant”, for other parts of the model tell "
+            "the order. With its positions the answer stays “ant”, then “ant”, when the patches are shuffled.",
         ),
         (
             FLIPS,
             FLIPS,
-            "Shuffled, the answer changes from “ant” to “bee”; without positions the answer changes too, "
-            "for other parts of the model tell the order.",
+            "Without positions the answer changes too, from “ant” to “bee”, for other parts of the model tell the "
+            "order. With its positions the answer changes from “ant” to “bee” when the patches are shuffled.",
         ),
     ],
 )
 def test_one_picture(own, without, words: str):
-    said = positions.shuffled(answers(own), answers(without), LABELS)
+    said = positions.shuffled(answers(own), answers(without), named, "ant")
     assert said == words
+    judged = "right both times"
+    assert positions.shuffled(answers(own), answers(without), named, "bee") == words.replace(judged, "wrong both times")
+    assert positions.shuffled(answers(own), answers(without), named) == words.replace(f", {judged}", "")
+
+
+def test_an_answer_that_is_a_value():
+    assert positions.shuffled_value("likeness", ("1.000", "0.949"), ("0.933", "0.933")) == (
+        "Without positions both orders give the same output, 0.933: the model cannot tell them apart. With its "
+        "positions the likeness goes from 1.000 to 0.949 when the patches are shuffled."
+    )
+    assert "changes too, from 0.933 to 0.921" in positions.shuffled_value("likeness", ("1", "0"), ("0.933", "0.921"))
 
 
 def test_what_rounding_changes_is_no_change():
@@ -206,9 +225,10 @@ def test_where_a_bias_is_strongest():
 
 
 def test_what_else_tells_the_order_is_said():
-    said = positions.shuffled(answers(FLIPS), answers(FLIPS), LABELS, "windows", "With 2 patches at other places")
-    assert said.startswith("With 2 patches at other places, the answer changes")
-    assert said.endswith("for windows tell the order.")
+    moved = "2 patches stand at other places"
+    said = positions.shuffled(answers(FLIPS), answers(FLIPS), named, others="windows", when=moved)
+    assert "for windows tell the order." in said
+    assert said.endswith("when 2 patches stand at other places.")
     counted_in = positions.over_pictures([answers(FLIPS)] * 3, [answers(STAYS)] * 3, "digit")
     assert counted_in is not None
     assert "on all 3 digits when" in counted_in

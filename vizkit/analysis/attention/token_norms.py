@@ -12,6 +12,8 @@ from torch import Tensor
 
 from vizkit.traces import Features, NotApplicable, Trace
 
+LOWER, HALF = "lower quartile", "middle half"
+"""Names of the two lines between which the middle half of the patches lies."""
 K, TIMES, FEW = 5.0, 2.0, 0.1
 """An outlier is far beyond the others (`K` MAD of the logarithms), at least `TIMES` the median, and one of few: where
 more than this share of the patches is so long, the picture has two kinds of places, as an object and its ground."""
@@ -65,19 +67,21 @@ def norms_of(features: Features) -> Norms:
     return Norms(features.name, norms, special, lower, median, upper, threshold, outliers)
 
 
-def lines_of(norms: Sequence[Norms], places: Sequence[int | None] = ()) -> dict[str, Float[np.ndarray, " layer"]]:
-    """By layer: quartiles, median and maximum of the patches, every special token (NaN where a layer has none), and the
-    token `places` of each layer."""
+def lines_of(
+    norms: Sequence[Norms], places: Sequence[int | None] = (), noun: str = "patch"
+) -> dict[str, Float[np.ndarray, " layer"]]:
+    """By layer: quartiles, median and maximum of the patches, the token `places` of each layer, and every special token
+    (NaN where a layer has none)."""
     lines = {
-        "lower quartile": [layer.lower for layer in norms],
-        "upper quartile": [layer.upper for layer in norms],
-        "median of the patches": [layer.median for layer in norms],
-        "longest patch": [float(layer.patches.max()) for layer in norms],
+        LOWER: [layer.lower for layer in norms],
+        HALF: [layer.upper for layer in norms],
+        "median": [layer.median for layer in norms],
+        "largest": [float(layer.patches.max()) for layer in norms],
     }
-    for name in dict.fromkeys(name for layer in norms for name in layer.special):
-        lines[f"[{name}]"] = [layer.special.get(name, math.nan) for layer in norms]
     if places:
-        lines["the chosen patch"] = [
+        lines[f"the chosen {noun}"] = [
             math.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)
         ]
+    for name in dict.fromkeys(name for layer in norms for name in layer.special):
+        lines[f"[{name}]"] = [layer.special.get(name, math.nan) for layer in norms]
     return {name: np.array(values) for name, values in lines.items()}

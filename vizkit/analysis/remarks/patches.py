@@ -1,6 +1,7 @@
 """The image as a sequence: how many tokens, what they cost, and what their vectors have in common."""
 
 from collections.abc import Sequence
+from math import isqrt
 
 from jaxtyping import Float
 from torch import Tensor
@@ -25,14 +26,18 @@ def sequence(grid: tuple[int, int], special: Sequence[str], dim: int, costs: tup
         return f"{words}; {then}."
     now, half = costs
     share = percent(now.compared / (6 * dim + now.compared))
-    words += f": {counted(now.pairs, 'pair')} in each head, {share} of a layer's multiply–adds"
+    side = isqrt(now.compared)
+    where = f"windows of {side} × {side}" if now.compared < now.tokens else "each head"
+    words += f": {counted(now.pairs, 'pair')} in {where}, {share} of a layer's multiply–adds"
     return f"{words}; {then} and {half.pairs / now.pairs:.1f} times the pairs."
 
 
-def even(patches: Float[Tensor, " patch"], layer: int) -> str:
-    """Where no patch is an outlier: how much the longest is longer than the median."""
-    times = float(patches.max() / patches.median().clamp(min=1e-12))
-    return f"After layer {layer} no patch is an outlier: the longest is {times:.1f} times as long as the median."
+def even(medians: Sequence[float], layer: int, largest: float, noun: str = "patch") -> str:
+    """Where no patch is an outlier after a layer: how much its `largest` norm is above the median, and this above that
+    after the first layer. `medians`: after every layer."""
+    median, first = (max(medians[at], 1e-12) for at in (layer - 1, 0))
+    words = f"After layer {layer} no {noun} is an outlier: the largest norm is {largest / median:.1f} times the median"
+    return words + (f", which is {median / first:.1f} times that after layer 1." if layer > 1 else ".")
 
 
 def beside_object(
@@ -76,13 +81,15 @@ def nearest(cosines: Float[Tensor, " place"], after: str) -> str | None:
     )
 
 
-def outliers(patches: Float[Tensor, " patch"], count: int, layer: int) -> str | None:
-    """Patches far longer than the median after a layer; None where no patch is an outlier."""
+def outliers(
+    patches: Float[Tensor, " patch"], count: int, layer: int, nouns: tuple[str, str] = ("patch", "patches")
+) -> str | None:
+    """Patches of far larger norms than the median after a layer; None where no patch is an outlier."""
     if not count:
         return None
     times = float(patches.max() / patches.median().clamp(min=1e-12))
     are = "is an outlier" if count == 1 else "are outliers"
     return (
-        f"After layer {layer}, {counted(count, 'patch', 'patches')} of {len(patches)} {are}, the longest "
-        f"{times:.1f} times as long as the median."
+        f"After layer {layer}, {counted(count, *nouns)} of {len(patches)} {are}: the largest norm is {times:.1f} times "
+        f"the median."
     )

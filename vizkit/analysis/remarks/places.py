@@ -60,11 +60,11 @@ def concentrated(places: Float[Tensor, "row column"], subject: str, nouns: str =
 
 
 def spread(places: Float[Tensor, "row column"], subject: str, nouns: str = "places") -> str | None:
-    """The same where nothing stands out; None of an empty map."""
+    """The same, and as a share of all, where nothing stands out; None of an empty map."""
     half, count = int(half_of(places.flatten())), places.numel()
     if not half:
         return None
-    return f"{begun(subject)} is spread widely: half of it lies on {half} of {count} {nouns}, {percent(half / count)}."
+    return f"Half of {subject} lies on {half} of {count} {nouns}, {percent(half / count)}."
 
 
 def half_of(places: Float[Tensor, "*map place"]) -> Int[Tensor, "*map"]:
@@ -83,7 +83,7 @@ def swallowed(
     rest = places.flatten().clone()
     rest[place[0] * places.shape[1] + place[1]] = 0
     return (
-        f"Row {place[0] + 1}, column {place[1] + 1} is a sink: it takes {percent(share)} of the attention of head "
+        f"Row {place[0] + 1}, column {place[1] + 1} is a sink: it receives {percent(share)} of the attention of head "
         f"{head} in layer {layer} whatever asks, and here {times:.0f} times an equal share of {subject}; half of the "
         f"rest lies on {int(half_of(rest))} of {places.numel() - 1} places."
     )

@@ -1,7 +1,7 @@
 """What positions do: answers after the patches were shuffled, learned rows and columns, and the reach of a bias."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from vizkit.analysis.remarks.remark import counted, of_all, percent
 from vizkit.percent import in_percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
+WHEN = "the patches are shuffled"
 A_CROSS = 0.1  # by which places of one row or column are more alike than others
 MOST_TOLD = math.log(1000)  # of a difference in logits
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
@@ -39,27 +40,43 @@ class Answers:
 def shuffled(
     own: Answers,
     without: Answers,
-    labels: Sequence[str],
+    named: Callable[[Float[Tensor, " output"]], str],
+    truth: str = "",
     others: str = "other parts of the model",
-    moved: str = "Shuffled",
+    when: str = WHEN,
 ) -> str:
-    """One picture: `own` with the model's positions, `without` after they were removed. `labels`: of the outputs;
-    `others`: what else can tell the order; `moved`: what was done to it."""
-    before, after = labels[int(own.in_order.argmax())], labels[int(own.shuffled.argmax())]
-    seen = f"the answer stays “{before}”" if own.kept else f"the answer changes from “{before}” to “{after}”"
+    """One picture: `own` with the model's positions, `without` after they were removed. `named`: the first answer of
+    these outputs, with its value; `truth`: the class of the picture where it is known, for an answer that keeps;
+    `others`: what else can tell the order; `when`: what was done to it."""
+    before, after, blind, blind_too = (named(each) for kind in (own, without) for each in vars(kind).values())
     if without.change <= SAME:
-        blind = "without positions the outputs are the same in both orders"
+        judged = f", {'right' if blind.startswith(f'“{truth}”') else 'wrong'} both times" if truth else ""
+        first = (
+            f"Without positions both orders give the same outputs, {blind}{judged}: the model cannot tell them apart"
+        )
     elif without.kept:
-        blind = f"without positions the outputs change too, but not the first answer, for {others} tell the order"
+        first = f"Without positions the outputs change too, but the answer stays {blind}, for {others} tell the order"
     else:
-        blind = f"without positions the answer changes too, for {others} tell the order"
-    return f"{moved}, {seen}; {blind}."
+        first = f"Without positions the answer changes too, from {blind} to {blind_too}, for {others} tell the order"
+    seen = f"stays {before}, then {after}," if own.kept else f"changes from {before} to {after}"
+    return f"{first}. With its positions the answer {seen} when {when}."
 
 
-def shuffled_value(name: str, own: str, without: str, moved: str = "Shuffled") -> str:
-    """One picture of a model without classes: what its answer, called `name`, is then with its positions, and after
-    they were removed."""
-    return f"{moved}, the {name} is {own}; without positions {without}."
+def shuffled_value(
+    name: str,
+    own: tuple[str, str],
+    without: tuple[str, str],
+    others: str = "other parts of the model",
+    when: str = WHEN,
+) -> str:
+    """One picture of a model without classes: what its answer, called `name`, is in order and then, with its positions,
+    and after they were removed."""
+    first = (
+        f"Without positions both orders give the same output, {without[0]}: the model cannot tell them apart"
+        if without[0] == without[1]
+        else f"Without positions the {name} changes too, from {without[0]} to {without[1]}, for {others} tell the order"
+    )
+    return f"{first}. With its positions the {name} goes from {own[0]} to {own[1]} when {when}."
 
 
 def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
@@ -154,11 +171,17 @@ def at_offset(row: int, column: int, middle: tuple[int, int]) -> str:
     return f"{' and '.join(parts)} the query" if parts else "at the query's own place"
 
 
-def fading(near: ByDistance) -> str | None:
-    """How similar the positions of neighbours are, and of the farthest places; None for one place."""
+def fading(near: ByDistance, *, shares: bool = False) -> str | None:
+    """How similar the positions of neighbours are, and of the farthest places, or, of `shares` of the weight, what a
+    bias gives to both, the mean of the heads; None for one place."""
     if len(near.mean) < 2:
         return None
     one, other = float(near.mean[1]), float(near.mean[-1])
+    if shares:
+        return (
+            f"The bias by itself gives a neighbour {in_percent(one)} of the weight and the farthest place "
+            f"{in_percent(other)}, in the mean of all queries and heads."
+        )
     how = "falls" if other < one else "does not fall, but goes"
     return f"With the distance the mean cosine {how} from {one:z.2f} to {other:z.2f}.".replace("-", "−")
 

@@ -12,19 +12,19 @@ from vizkit.figure.palette import OTHERS, faint
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-BAND = ("lower quartile", "upper quartile")
-
 
 def token_lengths(lines: Mapping[str, Float[np.ndarray, " layer"]], chosen: int) -> "go.Figure":
-    """A line for each name, and between the two of BAND an area; `chosen`: the layer from 0 where a rule stands."""
+    """A line for each name, on a logarithmic axis, for norms grow from layer to layer; instead of the first two the
+    area between them, with the second's name. `chosen`: the layer from 0 where a rule stands."""
     depth = np.arange(1, len(next(iter(lines.values()))) + 1)
     drawn = {name: (depth, values) for name, values in lines.items()}
     figure = curves(
-        drawn, "layer", "norm of the token", "Norms by layer", mode="lines+markers", marked={float(chosen + 1): "dot"}
+        drawn, "layer", "norm, logarithmic", "Norms by layer", mode="lines+markers", marked={float(chosen + 1): "dot"}
     )
-    for name in BAND:
-        figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": name})
-    figure.update_traces(fill="tonexty", fillcolor=faint(OTHERS, 0.25), selector={"name": BAND[1]})
-    figure.update_yaxes(rangemode="tozero")
+    lower, band = list(lines)[:2]
+    figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": lower})
+    area = {"mode": "lines", "line_width": 0, "fill": "tonexty", "fillcolor": faint(OTHERS, 0.25)}
+    figure.update_traces(**area, selector={"name": band})
+    figure.update_yaxes(type="log")
     figure.update_xaxes(dtick=1 if len(depth) <= MOST_MARKED else None)
     return figure.update_layout(legend_traceorder="normal")

@@ -8,6 +8,7 @@
 const CUTS = new WeakMap()
 const MOVE_MS = 650                                    // as long as the scrubber rests: it plays on without a stop
 const LEGIBLE_PX = 40                                  // of a patch, from which its number can be read
+const EDGE_PX = 3                                      // around everything, for half of a frame's line
 const LABEL_PX = 17, GAP_PX = 16, BETWEEN_PX = 22, SPECIAL_PX = 7
 const ease = share => share * share * (3 - 2 * share)
 const mix = (from, to, share) => from + (to - from) * share
@@ -39,6 +40,7 @@ export default function ({ data, parentElement, setStateValue }) {
   card.packs = [data.patches, data.embedding, data.position].map(read)
   const own = data.sizes[data.own]
   if (isNews(card, 'cell', [data.cell, own, data.patches.values])) {
+    card.read = null
     card.spot = [(data.cell % own.columns + 0.5) / own.columns, (Math.floor(data.cell / own.columns) + 0.5) / own.rows]
     card.hovered = null
   }
@@ -52,7 +54,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- where everything is, in points of the page ------------------------------------------------------------------------
   const layout = () => {
-    const width = canvas.clientWidth, phone = width < 440, wide = width >= 800
+    const width = canvas.clientWidth - 2 * EDGE_PX, phone = width < 440, wide = width >= 800
     const side = phone ? Math.min(0.7 * width, 260) : Math.min(wide ? 380 : 300, (wide ? 0.34 : 0.54) * width)
     const tall = side * card.image.naturalHeight / card.image.naturalWidth, right = side + GAP_PX
     const small = phone ? Math.min(100, width - right) : wide ? 96 : 72
@@ -69,27 +71,31 @@ export default function ({ data, parentElement, setStateValue }) {
       const over = special * SPECIAL_PX + (special && 3), x = i % across * (each + BETWEEN_PX)
       return { x, y: top + Math.floor(i / across) * line + LABEL_PX + over, width: each, height: high - over, over }
     })
-    return { width, side, tall, slot, lanes, sheets, height: top + Math.ceil(card.sheets.length / across) * line }
+    const height = isOwn() ? top + Math.ceil(card.sheets.length / across) * line : Math.max(tall, slot.side)
+    return { width, side, tall, slot, lanes, sheets, height }
   }
-  const within = ({ offsetX, offsetY }, { x, y, width, height }) =>
-    offsetX >= x && offsetY >= y && offsetX < x + width && offsetY < y + height
+  const inside = ({ offsetX, offsetY }) => [offsetX - EDGE_PX, offsetY - EDGE_PX]
+  const within = (event, { x, y, width, height }) => {
+    const [right, down] = inside(event)
+    return right >= x && down >= y && right < x + width && down < y + height
+  }
   const cellOf = event => {                            // of a patch, or of a row of a matrix
-    const { side, tall, sheets } = layout(), { rows, columns } = grid(), { offsetX, offsetY } = event
+    const { side, tall, sheets } = layout(), { rows, columns } = grid(), [right, down] = inside(event)
     if (within(event, { x: 0, y: 0, width: side, height: tall }))
-      return Math.floor(offsetY / tall * rows) * columns + Math.floor(offsetX / side * columns)
+      return Math.floor(down / tall * rows) * columns + Math.floor(right / side * columns)
     const over = isOwn() && sheets.find((place, i) => card.sheets[i].of === 'patch' && within(event, place))
-    return over ? Math.floor((offsetY - over.y) / over.height * rows * columns) : null
+    return over ? Math.floor((down - over.y) / over.height * rows * columns) : null
   }
 
   // ---- drawing -------------------------------------------------------------------------------------------------------------
   const paint = card.paint = () => {
     if (!canvas.clientWidth || !card.image.complete || !card.image.naturalWidth) return
     const ratio = window.devicePixelRatio || 1, place = layout(), style = getComputedStyle(canvas), { rows, columns, patch } = grid()
-    canvas.style.height = place.height + 'px'
-    const [width, height] = [place.width, place.height].map(each => Math.round(each * ratio))
+    canvas.style.height = place.height + 2 * EDGE_PX + 'px'
+    const [width, height] = [place.width, place.height].map(each => Math.round((each + 2 * EDGE_PX) * ratio))
     Object.assign(canvas, { width, height })            // the pen forgets what was drawn before
     const pen = canvas.getContext('2d'), ink = style.color, mark = style.getPropertyValue('--st-primary-color') || '#4338ca'
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0)
+    pen.setTransform(ratio, 0, 0, ratio, EDGE_PX * ratio, EDGE_PX * ratio)
     const part = from => clamp(card.at - from, 0, 1)
     const apart = isOwn() ? ease(part(1)) : 1, out = part(2), product = part(3), sum = part(4)
     const fly = isOwn() ? ease(clamp(2 * out, 0, 1)) : 1, roll = ease(clamp(2 * out - 1, 0, 1))
@@ -113,13 +119,13 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.strokeRect(x - 0.5, y - 0.5, width + 1, height + 1)
       pen.globalAlpha = 1
     }
-    const frame = (x, y, w, h, dark = '#0b0d19', thin = 1) => {
-      for (const [line, shade] of [[4 * thin, dark], [2 * thin, '#fff']]) {
+    const frame = (x, y, w, h, dark = mark, thin = 1) => {
+      for (const [line, shade] of [[5 * thin, '#fff'], [3 * thin, dark]]) {
         pen.strokeStyle = shade; pen.lineWidth = line
         pen.strokeRect(x, y, w, h)
       }
     }
-    const around = (cell, dark) => { const [column, row] = from(cell); frame(column * cw, row * ch, cw, ch, dark) }
+    const around = (cell, dark, thin) => { const [column, row] = from(cell); frame(column * cw, row * ch, cw, ch, dark, thin) }
 
     pen.imageSmoothingEnabled = image.naturalWidth > 300
     if (!apart) pen.drawImage(image, 0, 0, place.side, place.tall)
@@ -135,7 +141,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.fillText(cell + 1, x, y)
       pen.globalAlpha = 1
     }
-    if (card.hovered !== null && card.hovered !== cell) around(card.hovered, mark)
+    if (card.hovered !== null && card.hovered !== cell) around(card.hovered, '#0b0d19', 0.7)
     around(cell)
     pen.font = `12px ${style.fontFamily}`
     pen.imageSmoothingEnabled = false
@@ -146,11 +152,11 @@ export default function ({ data, parentElement, setStateValue }) {
     if (!isOwn()) return
 
     // ---- the chosen patch: its numbers, its embedding, its position, their sum ------------------------------------------
-    const lane = (index, text, share, values, limit) => {
-      const where = place.lanes[index], scaled = limit && where.width >= 200
-      words(text, where.x, where.y - 5, where.width - (scaled ? 92 : 0), share)
+    const lane = (index, share, limit) => {
+      const where = place.lanes[index], scaled = where.width >= 200
+      words(data.lanes[index], where.x, where.y - 5, where.width - (scaled ? 92 : 0), share)
       if (scaled) {                                    // what its colours mean
-        const end = number(limit, limit < 10 ? 1 : 0), x = where.x + where.width
+        const end = Number(limit.toPrecision(2)).toString(), x = where.x + where.width
         words(end, x, where.y - 5, 24, share, 'right')
         words('−' + end, x - 66, where.y - 5, 30, share, 'right')
         for (let i = 0; i < 36; i++) { pen.fillStyle = colour(i / 17.5 - 1); pen.fillRect(x - 62 + i, where.y - 13, 1, 8) }
@@ -167,7 +173,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     if (known()) {
       const values = numbersOf(card.packs[0]), most = largest(values), each = values.length / data.channels
-      const one = lane(0, data.lanes[0], out, values, most)
+      const one = lane(0, out, most)
       for (let at = 0; at < data.channels; at++) {
         const own = values.slice(at * each, (at + 1) * each), letter = data.channels === 3 ? 'RGB'[at] : ''
         const row = { x: one.x + (letter && 14), y: one.y + 13 * at, width: one.width - (letter && 14), height: 11 }
@@ -182,11 +188,12 @@ export default function ({ data, parentElement, setStateValue }) {
       }
       const embedded = numbersOf(card.packs[1]), position = card.packs[2] && numbersOf(card.packs[2])
       const token = position && embedded.map((value, i) => value + position[i])
-      const limit = largest(token ? [...embedded, ...position, ...token] : embedded)   // what is added has one scale
-      strip(embedded, lane(1, data.lanes[1], product, embedded, limit), ease(product), limit)
+      const limit = largest(token ? [...embedded, ...token] : embedded)
+      strip(embedded, lane(1, product, limit), ease(product), limit)
       if (token) {
-        strip(position, lane(2, data.lanes[2], sum, position), ease(clamp(2 * sum, 0, 1)), limit)
-        strip(token, lane(3, data.lanes[3], sum, token), ease(clamp(2 * sum - 1, 0, 1)), limit)
+        const own = largest(position)                  // often far smaller: on the others' scale they would be white
+        strip(position, lane(2, sum, own), ease(clamp(2 * sum, 0, 1)), own)
+        strip(token, lane(3, sum, limit), ease(clamp(2 * sum - 1, 0, 1)), limit)
       }
       card.values = [values, embedded, position, token]
     } else card.values = []
@@ -215,8 +222,14 @@ export default function ({ data, parentElement, setStateValue }) {
       if (of !== 'patch') return
       const along = (cell, dark) => frame(at.x, at.y + (cell + 0.5) / count * at.height - 1.5, at.width, 3, dark, 0.6)
       if (share > (cell + 0.5) / count) along(cell)
-      if (card.hovered !== null && share === 1) along(card.hovered, mark)
+      if (card.hovered !== null && share === 1) along(card.hovered, '#0b0d19')
     })
+    if (card.read) {                                   // the number under the pointer, beside it
+      const [text, right, down] = card.read, wide = pen.measureText(text).width + 14
+      const x = clamp(right + 12, 0, place.width - wide), y = Math.max(0, down - 34)
+      pen.fillStyle = '#0b0d19'; pen.fillRect(x, y, wide, 22)
+      pen.fillStyle = '#fff'; pen.fillText(text, x + 7, y + 15)
+    }
     if (out > 0 && out < 1) {                          // they fly there in reading order, and become flat
       const at = place.sheets[0]
       for (let cell = 0; cell < count; cell++) {
@@ -229,16 +242,16 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- words ---------------------------------------------------------------------------------------------------------------
   const name = cell => `patch ${cell + 1}: row ${Math.floor(cell / grid().columns) + 1}, column ${cell % grid().columns + 1}`
-  const tell = (more = '') => { said.textContent = name(card.hovered ?? chosen()) + (isOwn() ? more : ` · ${data.other}`) }
+  const tell = (more = '') => { said.textContent = name(card.hovered ?? chosen()) + (!isOwn() ? ` · ${data.other}` : more && ` · ${more}`) }
   const point = event => {                             // one number of a strip
-    const { lanes } = layout(), index = isOwn() && card.values ? lanes.findIndex((place, i) => card.values[i] && within(event, place)) : -1
+    const { lanes } = layout(), [right, down] = inside(event), index = isOwn() && card.values ? lanes.findIndex((place, i) => card.values[i] && within(event, place)) : -1
     if (index < 0) return ''
     const values = card.values[index], { x, y, width } = lanes[index], colours = index ? 1 : data.channels, lead = colours === 3 ? 14 : 0
-    const each = values.length / colours, at = Math.floor(clamp((event.offsetX - x - lead) / (width - lead), 0, 0.999) * each)
-    const band = index ? 0 : clamp(Math.floor((event.offsetY - y) / 13), 0, colours - 1), { patch } = grid()
+    const each = values.length / colours, at = Math.floor(clamp((right - x - lead) / (width - lead), 0, 0.999) * each)
+    const band = index ? 0 : clamp(Math.floor((down - y) / 13), 0, colours - 1), { patch } = grid()
     const where = index ? `number ${at + 1} of ${each}`
       : `${colours === 3 ? ['red', 'green', 'blue'][band] : 'value'} of its row ${Math.floor(at / patch) + 1}, column ${at % patch + 1}`
-    return ` · ${where}: ${number(values[band * each + at])}`
+    return `${where}: ${number(values[band * each + at])}`
   }
   const count = () => {
     Object.assign(slider, { max: data.sizes.length - 1, value: card.size })
@@ -262,10 +275,12 @@ export default function ({ data, parentElement, setStateValue }) {
   canvas.onpointermove = event => {
     card.hovered = cellOf(event)
     canvas.style.cursor = card.hovered === null ? '' : 'pointer'
+    const text = point(event)
+    card.read = text && [text, ...inside(event)]
     paint()
-    tell(point(event))
+    tell(text)
   }
-  canvas.onpointerleave = () => { card.hovered = null; tell(); paint() }
+  canvas.onpointerleave = () => { card.hovered = card.read = null; tell(); paint() }
   canvas.onclick = event => { const cell = cellOf(event); if (cell !== null) choose(cell) }
   canvas.onkeydown = event => {
     const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] || [0, 0]

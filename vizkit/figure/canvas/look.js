@@ -14,7 +14,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const legend = words.querySelector(':scope > p'), found = parentElement.querySelector('strong')
   const card = STORE.get(parentElement) || { epoch: null }
   STORE.set(parentElement, card)
-  card.data = data
+  Object.assign(card, { data, here: null })           // what the pointer reads
 
   if (card.weightsText !== data.weights) {            // decode once, not at every rerun
     card.weightsText = data.weights
@@ -98,6 +98,7 @@ export default function ({ data, parentElement, setStateValue }) {
       if (data.key_regions) drawWindow(pen, query, x0, y0, x1, y1, ratio)
       drawCell(pen, query - data.query_special.length, data.query_grid, x0, y0, x1, y1, ratio)
       for (const [r, c] of data.ringed || []) drawCell(pen, r * data.key_grid[1] + c, data.key_grid, x0, y0, x1, y1, ratio, '#38e0ff')
+      if (card.here) drawCell(pen, cellAt(card.here, data.key_grid).reduce((r, c) => r * data.key_grid[1] + c), data.key_grid, x0, y0, x1, y1, ratio)
       tell(query, row)
     } else said.textContent = ''
     pen.restore()
@@ -184,6 +185,11 @@ export default function ({ data, parentElement, setStateValue }) {
       said.textContent = `${named} · most similar: ${place(near)} (${row[near].toFixed(2)}) · least: ${place(far)} (${row[far].toFixed(2)})${special}`.replaceAll('(-', '(−')
       return
     }
+    if (card.here) {
+      const [r, c] = cellAt(card.here, data.key_grid)
+      said.textContent = `${named} ${data.verb || 'attends'} here, row ${r + 1}, column ${c + 1}: ${wordsOf(card.scale, row[data.key_special.length + r * data.key_grid[1] + c])}`
+      return
+    }
     const towards = data.verb ? 'from' : 'to', written = value => valueText(value, data.scale.unit)
     const parts = data.key_special.map((name, i) => `${written(row[i])} ${towards} [${name}]`)
     const start = Math.floor(card.place.get(query) / data.queries) * data.keys
@@ -216,9 +222,10 @@ export default function ({ data, parentElement, setStateValue }) {
     setStateValue('point', shown)
     card.dismiss?.()
   }
+  const reads = () => !data.kind && data.key_grid && (card.special || card.place.size < 2)   // one row alone: the pointer reads its places
   const listen = sheet => {
-    sheet.onpointermove = event => { if (event.pointerType === 'mouse' && !card.special) share(pointOf(event), false) }
-    sheet.onpointerleave = () => { if (!card.special) share(null, false) }
+    sheet.onpointermove = event => { if (event.pointerType === 'mouse') share(pointOf(event), false) }
+    sheet.onpointerleave = () => share(null, false)
     sheet.onclick = event => { if (card.data.key_grid) commit(pointOf(event)) }
   }
   listen(canvas)
@@ -233,7 +240,8 @@ export default function ({ data, parentElement, setStateValue }) {
   card.listener = ({ detail }) => {
     if (!canvas.isConnected) return window.removeEventListener(CURSOR, card.listener)
     if (detail.committed) { card.point = detail.point; card.special = null }
-    draw(detail.point || card.point)
+    card.here = reads() && !detail.committed ? detail.point : null
+    draw(card.here || !detail.point ? card.point : detail.point)
   }
   window.addEventListener(CURSOR, card.listener)
   if (!card.resize) {

@@ -24,7 +24,7 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
 
   const write = () => {
     slider.value = values.indexOf(state.value)
-    said.textContent = data.counts ? `${state.value} of ${values[last]}` : state.value
+    said.textContent = data.counts ? `${Math.ceil(state.value)} of ${values[last]}` : state.value
     slider.setAttribute('aria-valuetext', said.textContent)
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.setAttribute('aria-pressed', String(!!state.playing))

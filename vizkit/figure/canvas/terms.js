@@ -1,6 +1,8 @@
 // The terms of one share of a rollout: pointing at a patch lists what the query takes from a token in the last layer, times
-// what that token has of the patch; the tokens are framed and numbered on the image.
+// what that token has of the patch; the tokens are framed and numbered on the image. It follows the cursor of the maps
+// beside it (look.js), and is pale while they show the product up to another layer (scrubber.js), whose terms are not here.
 
+const CURSOR = 'vizkit-cursor', STEP = 'vizkit-step'
 const STORE = new WeakMap()
 const TARGET = '#38e0ff', DIM = 'rgba(8, 10, 24, .5)'
 
@@ -12,7 +14,8 @@ export default function ({ data, parentElement }) {
   const { key_special: special, key_grid: [rows, columns], through_special, through_grid, count, place } = data
   const through = new Uint16Array(bytes(data.through).buffer), taken = floats(data.taken), passed = floats(data.passed), shares = floats(data.shares)
   const name = (id, special, grid) => id < special.length ? `[${special[id]}]`
-    : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}`
+    : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}${
+      String(through_grid) === String(data.key_grid) ? '' : ` of ${grid.join(' × ')}`}`
   const draw = () => {
     if (!canvas.clientWidth) return
     const ratio = window.devicePixelRatio || 1, [left, up, right, down] = data.box, { naturalWidth, naturalHeight } = state.image
@@ -29,7 +32,7 @@ export default function ({ data, parentElement }) {
       return { id: through[from], taken: taken[from], passed: passed[from], share: taken[from] * passed[from] }
     }).filter(term => term.share > 0)
     frame(cell(at - special.length, [rows, columns]), TARGET)
-    pen.font = `600 ${12 * ratio}px sans-serif`; pen.textAlign = 'center'; pen.textBaseline = 'middle'
+    pen.font = `600 ${ratio * clamp(0.8 * canvas.clientWidth / through_grid[1], 8, 12)}px sans-serif`; pen.textAlign = 'center'; pen.textBaseline = 'middle'
     terms.forEach((term, i) => {
       if (term.id < through_special.length) return
       const [x, y, wide, high] = cell(term.id - through_special.length, through_grid)
@@ -52,14 +55,32 @@ export default function ({ data, parentElement }) {
     list.append(Object.assign(document.createElement('small'), { textContent: rest > 1e-5 ? `and ${percent(rest)} through all other tokens` : '\u00a0' }))
     canvas.setAttribute('aria-label', `${said.textContent} ${list.textContent} ${data.label}`)
   }
+  const [x0, y0, x1, y1] = data.box                     // of the image, in fractions
+  const share = point => window.dispatchEvent(new CustomEvent(CURSOR, { detail: { point, committed: false } }))
   const point = event => {
     const seen = canvas.getBoundingClientRect()
-    const part = (at, from, size, of) => clamp(Math.floor((at - from) / size * of), 0, of - 1)
-    state.at = special.length + part(event.clientY, seen.top, seen.height, rows) * columns + part(event.clientX, seen.left, seen.width, columns)
-    draw()
+    share([x0 + (event.clientX - seen.left) / seen.width * (x1 - x0), y0 + (event.clientY - seen.top) / seen.height * (y1 - y0)])
   }
   canvas.onpointermove = canvas.onpointerdown = point
-  canvas.onpointerleave = () => { state.at = place; draw() }
+  canvas.onpointerleave = () => share(null)
+  state.pointed = at => {
+    const part = (at, from, to, of) => clamp(Math.floor((at - from) / (to - from) * of), 0, of - 1)
+    state.at = at ? special.length + part(at[1], y0, y1, rows) * columns + part(at[0], x0, x1, columns) : place
+    draw()
+  }
+  state.turned = step => {
+    const [first, shown, last] = data.layers
+    root.toggleAttribute('data-behind', clamp(step, first, last) !== shown)
+  }
+  if (!state.heard) {
+    state.heard = ({ type, detail }) => {
+      if (!root.isConnected) [CURSOR, STEP].forEach(each => window.removeEventListener(each, state.heard))
+      else if (type === STEP) state.turned(detail.value)
+      else if (!detail.committed) state.pointed(detail.point)
+    }
+    for (const each of [CURSOR, STEP]) window.addEventListener(each, state.heard)
+  }
+  root.removeAttribute('data-behind')
   canvas.onkeydown = event => {
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key]
     if (!step) return

@@ -57,8 +57,8 @@ class Cut(View):
         cut, point = cut_of(of), asked(of)
         size, at = self.size(cut), ceil(self.step) - 1
         index = place_in(cut.own.grid, point)
-        yield Said(patches.sequence(size.grid, named(cut.tokens), cut.embedded.shape[1], size.costs))
-        yield Line(cut.told(size)[at])
+        sequence = patches.sequence(size.grid, named(cut.tokens), cut.embedded.shape[1], size.costs)
+        yield Said(cut.told(sequence)[at] if size == cut.own else sequence)
         same = of.kept(("cut for the browser", index), partial(for_browser, of, cut, index))
         data = {**same, "step": self.step, "size": cut.sizes.index(size)}
         if self.staged:  # nothing of other sizes, or of steps that are to come

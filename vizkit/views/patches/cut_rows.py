@@ -1,7 +1,7 @@
 """An image as the rows that a transformer reads: the numbers of its patches, their embeddings, positions and tokens;
 and what patches of other sizes would cost."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import gcd
@@ -13,7 +13,7 @@ from jaxtyping import Float, UInt8
 
 from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.attention.patches import Cost, cost, main_patterns, patchify
-from vizkit.analysis.remarks.remark import counted, joined
+from vizkit.analysis.remarks.remark import begun, counted
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, filter_tiles, strip
 from vizkit.geometry import id_at
@@ -57,7 +57,8 @@ class Sheet:
 
     @property
     def size(self) -> str:
-        return f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
+        size = f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
+        return f"{size}, ±{self.limit:.2g}" if self.tiles is None else f"W is {size}"
 
     def thinned(self, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "some_rows some_columns"]:
         """At most SHEET_SIDE × SHEET_SIDE of these numbers, −1 to 1."""
@@ -120,21 +121,16 @@ class CutUp:
         """Whether the embedding is what W and b give."""
         return self.linear in ("× W", "× W + b")
 
-    def told(self, size: Size) -> list[str]:
-        """What each step does."""
-        (rows, columns), side, dim = size.grid, size.patch, self.embedded.shape[1]
-        cut = f"2 · cut into {rows} × {columns} = {rows * columns:,} patches of {side} × {side} pixels"
-        height, width = rows * side, columns * side
-        if size != self.own:
-            return [cut] * 5
-        special = named(self.tokens)
-        joins = f" · {joined(special)} {'joins' if len(special) == 1 else 'join'} them" if special else ""
+    def told(self, sequence: str) -> list[str]:
+        """What each step does; with the last there is the `sequence`, of which this is said."""
+        (rows, columns), side, dim = self.own.grid, self.own.patch, self.embedded.shape[1]
+        without = f"{begun(WITHOUT)}. " if self.position is None else ""
         return [
-            f"1 · the input: {height} × {width} pixels, {self.channels} numbers each",
-            cut,
-            f"3 · each patch unrolled: a row of {side} × {side} × {self.channels} = {self.pixels.shape[1]:,} numbers",
-            f"4 · each row {self.linear}: an embedding of {dim:,} numbers",
-            f"5 · {WITHOUT if self.position is None else 'the learned position of its place added: a token'}{joins}",
+            f"1 · The input has {rows * side} × {columns * side} pixels, {self.channels} numbers each.",
+            f"2 · It is cut into {rows} × {columns} = {rows * columns:,} patches of {side} × {side} pixels.",
+            f"3 · Each patch becomes a row of {side} × {side} × {self.channels} = {self.pixels.shape[1]:,} numbers.",
+            f"4 · Each row {self.linear} is an embedding of {dim:,} numbers.",
+            f"5 · {without}{sequence}",
         ]
 
     def lanes(self) -> list[str]:
@@ -152,13 +148,17 @@ class CutUp:
         position, token = self.position[at], self.embedded[at] + self.position[at]
         return {"embedding": self.embedded[at], "position": position, "token": token}
 
+    def limit(self, name: str, rows: Mapping[str, np.ndarray]) -> float:
+        """The end of the scale of these `vectors`."""
+        return largest(*(values for other, values in rows.items() if (other == "position") == (name == "position")))
+
     def numbers(self, index: int) -> dict[str, np.ndarray]:
         arrays = {"patch": self.pixels[index], **self.vectors(index)}
         arrays |= {} if self.special is None else {"special": self.special}
         return arrays | ({} if self.weight is None else {"filters": self.weight})
 
     def sheets(self) -> Iterator[Sheet]:
-        """The matrices of eq. 1; those that are added have one scale."""
+        """The matrices of eq. 1. Embeddings and tokens have one scale; positions, often far smaller, their own."""
         yield Sheet("patches", "", self.pixels, largest(self.pixels), 3)
         if self.weight is not None:
             matrix = self.weight.reshape(len(self.weight), -1).T
@@ -168,15 +168,15 @@ class CutUp:
         signs = ("=" if self.exact else "→", "+", "=")
         for (name, values), before, step in zip(rows.items(), signs, (4, 5, 5), strict=False):
             above = self.special if name == "token" else None
-            yield Sheet(f"{name}s", before, values, largest(*rows.values()), step, above=above)
+            yield Sheet(f"{name}s", before, values, self.limit(name, rows), step, above=above)
 
     def strips(self, index: int) -> list[Block]:
-        """The numbers of one patch as strips, of which those that are added have one scale."""
-        flat, vectors = self.pixels[index], self.vectors(index).values()
+        """The numbers of one patch as strips."""
+        flat, vectors = self.pixels[index], self.vectors(index)
         bands = "red, green, blue" if self.channels == 3 else f"{self.channels} channels"
-        words, end = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]], largest(*vectors)
+        words, limits = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]], partial(self.limit, rows=vectors)
         rows = [(colour_strips(flat, self.channels), largest(flat), flat)]
-        rows += [(strip(each, limit=end), end, each) for each in vectors]
+        rows += [(strip(each, limit=limits(name)), limits(name), each) for name, each in vectors.items()]
         return [
             Picture(drawn, f"{said} in colours", f"{said} · blue −{end:.2f} to red {end:.2f}: {listed(values)}")
             for said, (drawn, end, values) in zip(words, rows, strict=False)
@@ -281,7 +281,8 @@ def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) ->
                 for zoom in (1, 2)
             )
             costs = now, half
-            words += f", {counted(now.pairs, 'pair')}"
+            inside = min(*window, *grid) if window else 0
+            words += f", {counted(now.pairs, 'pair')}{f' in windows of {inside} × {inside}' if inside else ''}"
         yield Size(patch, grid, words, costs)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from vizkit.analysis.attention.token_norms import Norms, lines_of, token_norms
 from vizkit.analysis.remarks import patches
+from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.scales import robust
-from vizkit.geometry import id_at, name_of
+from vizkit.geometry import id_at
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import number
@@ -29,11 +30,11 @@ def most_layers(of: Sequence[Subject]) -> int:
 class TokenNorms(View):
     """The norm of every token's vector after each layer."""
 
-    block: int = number("Layer", 1, most_layers, 1, "Which layer the map shows.", key="block")
+    block: int | None = number("Layer", 1, most_layers, None, "Which layer the map shows.", plays=True, key="block")
 
     alone = True
     how = How(
-        "The band holds the middle half of the patches. A line far above it is a few patches with far larger norms "
+        "The band is the middle half of the patches. A line far above it is a few patches with far larger norms "
         "than all others, mostly on plain background: the model stores global information there. In models with "
         "registers the registers have large norms and the patches do not.",
         r"\lVert x_{l,i} \rVert_2, \quad \text{outlier: above median} + 5\,\text{MAD of the logarithms, and }"
@@ -43,32 +44,33 @@ class TokenNorms(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Norms of the tokens: layer {self.block}"
+        return f"Norms of the tokens: layer {self.index(of) + 1}"
 
     def show(self, of: Subject) -> Blocks:
         norms, point = token_norms(of.seen), asked(of)
-        index = min(self.block, len(norms)) - 1
+        index, nouns = self.index(of), ("patch", "patches") if of.layers else ("place", "places")
         layer, tokens = norms[index], of.seen.features[index].tokens
         places = [id_at(each.tokens, point) for each in of.seen.features]
-        count, longest = int(layer.outliers.sum()), float(layer.patches.max())
+        count, medians = int(layer.outliers.sum()), [each.median for each in norms]
         said = first_said(
-            patches.outliers(layer.patches, count, index + 1),
-            patches.even(layer.patches, index + 1),
+            patches.outliers(layer.patches, count, index + 1, nouns),
+            patches.even(medians, index + 1, float(layer.patches.max()), nouns[0]),
         )
-        figure = token_lengths(lines_of(norms, places), index)
-        words: list[Block] = [
-            Line(
-                f"patches: median {layer.median:.2f}, longest {longest:.2f} · outliers, above "
-                f"{layer.threshold:.2f}: {count} of {len(layer.patches)}"
-            )
-        ]
+        figure = token_lengths(lines_of(norms, places, nouns[0]), index)
+        limit = Line(
+            f"outliers have a norm above {layer.threshold:.3g}: {count} of {counted(len(layer.patches), *nouns)}"
+        )
         over: Block = Said(said)
         if tokens.grid and (place := places[index]) is not None:
-            over = Map(rows(layer, tokens, place), point, "Norms of", "length of the token's vector", said=said)
-            words.append(Line(f"the chosen patch: {name_of(tokens, place)}, {float(layer.norms[place]):.2f}"))
+            over = Map(rows(layer, tokens, place), point, "Norms of", "norm of the vector", said=said)
         heading = Heading(f"Norms after layer {index + 1} of {len(norms)}")
-        yield Columns(((heading, over), (Chart(figure, "Norms of the tokens by layer"), *words)))
+        yield Columns(((heading, over), (Chart(figure, "Norms by layer"), limit)))
         yield Numbers(partial(numbers, norms))
+
+    def index(self, of: Subject) -> int:
+        """The layer from 0."""
+        depth = len(of.seen.features) or 1
+        return min(self.block or depth, depth) - 1
 
 
 def rows(layer: Norms, tokens: Tokens, chosen: int) -> Rows:

@@ -17,7 +17,7 @@ from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.positions import Answers
 from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets import samples
-from vizkit.figure.class_bars import ClassBars
+from vizkit.figure.class_bars import Axis, ClassBars
 from vizkit.figure.palette import class_colours
 from vizkit.figure.patches import beside
 from vizkit.image import data_url
@@ -39,6 +39,7 @@ from vizkit.views.blocks import (
     first_said,
     side_by_side,
 )
+from vizkit.views.compare.images import truth_of
 from vizkit.views.controls import number, text
 from vizkit.views.rules import words
 from vizkit.views.subject import Subject
@@ -125,7 +126,7 @@ class Shuffle(View):
     def answered(self, of: Subject, answers: Mapping[bool, Answers]) -> Blocks:
         """The answers with and without positions."""
         head = of.loaded.head
-        axis = f"{head.quantity}; the tick: in order"
+        axis, below = Axis(percent=head.probable), f"{head.quantity}; the tick: in order"
         shown = self.classes(of) if head.bounded else []
         for kind, name in KINDS.items():
             before, now = vars(answers[kind]).values()
@@ -133,8 +134,8 @@ class Shuffle(View):
             if shown:
                 was, values = (head.values(logits)[shown].tolist() for logits in (before, now))
                 names = [of.loaded.label(output) for output in shown]
-                bars = ClassBars(names, values, self.tints(of, shown), was, title=axis)
-                yield Bars(bars, f"Shuffled, {name}: {axis}")
+                bars = ClassBars(names, values, self.tints(of, shown), was, axis, title="" if kind else below)
+                yield Bars(bars, f"Shuffled, {name}: {below}")
             else:
                 rows = (dict(head.lines(each, of.loaded.label, 3)) for each in (before, now))
                 named = ({"order": order} | row for order, row in zip(("in order", "shuffled"), rows, strict=True))
@@ -142,17 +143,29 @@ class Shuffle(View):
                 yield Table(tuple(named), name, f"{name}: largest change of a {head.number} {change:.2g}")
 
     def remark(self, of: Subject, answers: Mapping[bool, Answers]) -> str:
-        labels, order = [of.loaded.label(output) for output in range(len(of.seen.logits))], self.order(of)
-        head, moved = of.loaded.head, int((order != torch.arange(len(order))).sum())
+        """What the order is worth with positions and without."""
+        order, head = self.order(of), of.loaded.head
+        moved = int((order != torch.arange(len(order))).sum())
+
+        def named(logits: Tensor) -> str:
+            label, value = head.lines(logits, of.loaded.label, 1)[0]
+            return f"“{label}” ({value})"
+
         if not moved:
-            named = f": the answer is “{labels[int(answers[True].in_order.argmax())]}”" if head.probable else ""
-            return f"All patches are in order{named}. Drag one onto another to exchange them."
-        how = "Shuffled" if self.share else f"With {counted(moved, 'patch', 'patches')} at other places"
+            answer = f": the answer is {named(answers[True].in_order)}" if head.probable else ""
+            return f"All patches are in order{answer}. Drag one onto another to exchange them."
+        swin = family_of(of.loaded.model) == "swin"
+        how = {"others": "windows and the merging of patches"} if swin else {}
+        if not self.share:
+            how["when"] = f"{counted(moved, 'patch', 'patches')} stand at other places"
         if not head.probable:
-            values = [head.values(each.shuffled)[0] for each in answers.values()]
-            return positions.shuffled_value(labels[0], *map(head.text, map(float, values)), moved=how)
-        others = ["windows and the merging of patches"] if family_of(of.loaded.model) == "swin" else []
-        return positions.shuffled(answers[True], answers[False], labels, *others, moved=how)
+            own, without = (
+                [head.text(float(head.values(logits)[0])) for logits in vars(answers[kind]).values()] for kind in KINDS
+            )
+            return positions.shuffled_value(of.loaded.label(0), (own[0], own[1]), (without[0], without[1]), **how)
+        truth = truth_of(of.image)
+        known = truth if truth in of.loaded.labels else ""
+        return positions.shuffled(answers[True], answers[False], named, known, **how)
 
     def classes(self, of: Subject) -> list[int]:
         """Every class that comes first somewhere, and the runner-up where that is one alone."""

@@ -14,6 +14,7 @@ from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import curves
+from vizkit.figure.palette import CLASSES
 from vizkit.figure.scales import Scale, robust
 from vizkit.figure.tiles import tiles
 from vizkit.models.probes.positions import biased_layers, kind, learned_table, relative_bias, resampled, rope_waves
@@ -31,6 +32,8 @@ WORDS = {
     "rotary": "rotary",
     "relative": "relative, of layer 1",
 }
+COLOURS = dict(zip(WORDS, CLASSES, strict=False))
+COSINES = tuple(name for name in WORDS if name != "relative")
 MOST_AT_ONCE = 400  # places whose maps can be told apart on one picture
 TIMES = {"own": 1.0, "half": 0.5, "double": 2.0}
 
@@ -47,10 +50,9 @@ class Kind:
 
     def said(self) -> str:
         """What is true of all places."""
-        if self.bias is not None:
-            return first_said(positions.bias(self.bias), positions.range_of(self.bias.flip(1, 2), 0))
         table = self.table if self.rows.query_ids is None else None  # of very many places not every pair is compared
-        return first_said(table if table is None else positions.cross(table), positions.fading(self.near))
+        fading = positions.fading(self.near, shares=self.bias is not None)
+        return first_said(table if table is None else positions.cross(table), fading)
 
 
 def offered(of: Sequence[Subject]) -> list[str]:
@@ -72,10 +74,11 @@ class PositionSimilarity(View):
     grid: Literal["own", "half", "double"] = choice(
         "Grid",
         ("own", "half", "double"),
-        "For an image of another size a learned table is resampled, as timm does it: bicubic, antialiased.",
-        words={"own": "as learned", "half": "half as many a side", "double": "twice as many"},
+        "For an image of another size a learned table is resampled, as timm does it: bicubic, antialiased; sinusoids "
+        "are computed for it. The model's own rotations and biases have their own grid.",
+        words={"own": "the model's", "half": "half as many a side", "double": "twice as many"},
         key="learned_grid",
-        when=lambda view: view.kind in ("own", "learned"),
+        when=lambda view: view.kind not in ("rotary", "relative"),
     )
 
     how = How(
@@ -154,7 +157,7 @@ def every(of: Subject, grid: str) -> Iterator[tuple[str, Kind]]:
     first = next((layer for layer in of.layers if layer.query.grid and layer.key.grid), None)
     if first is None:
         return
-    for name, table in tables(of, first, grid):
+    for name, table in tables(of, first, TIMES[grid]):
         places = Tokens("positions", (), (table.shape[0], table.shape[1]), stride=1.0)
         rows = similarity_for_browser(table.flatten(0, 1), places, of.asked)
         ids = None if rows.query_ids is None else torch.from_numpy(rows.query_ids)
@@ -167,14 +170,15 @@ def every(of: Subject, grid: str) -> Iterator[tuple[str, Kind]]:
         yield "relative", Kind(by_bias(share, first), near, bias=bias.by_offset)
 
 
-def tables(of: Subject, first: Attention, grid: str) -> Iterator[tuple[str, Tensor]]:
-    """Vectors (row, column, channel) whose cosine says how near two places are."""
-    down, right = first.query.grid or (0, 0)
+def tables(of: Subject, first: Attention, times: float) -> Iterator[tuple[str, Tensor]]:
+    """Vectors (row, column, channel) whose cosine says how near two places are, on a grid of so many `times` the
+    model's rows and columns; rotations of the model itself on its own alone."""
+    own = first.query.grid or (0, 0)
+    down, right = (max(1, int(side * times)) for side in own)
     learned = learned_table(of.loaded)
     channels = 4 * max(1, (learned.shape[-1] if learned is not None else 64 * first.heads) // 4)
-    if learned is not None and learned.shape[:2] == (down, right):
-        sides = max(1, int(down * TIMES[grid])), max(1, int(right * TIMES[grid]))
-        yield "learned", learned if grid == "own" else resampled(of.loaded, sides)
+    if learned is not None and learned.shape[:2] == own:
+        yield "learned", learned if (down, right) == own else resampled(of.loaded, (down, right))
     yield "sinusoids", sinusoidal_2d((down, right), channels)
     yield "one row", sinusoidal(down * right, channels).unflatten(0, (down, right))
     if "rotary" in kind(of.loaded):
@@ -184,10 +188,13 @@ def tables(of: Subject, first: Attention, grid: str) -> Iterator[tuple[str, Tens
 
 
 def by_bias(share: Tensor, first: Attention) -> Rows:
-    """The weights that the bias alone gives, in every window the same."""
+    """The weights that the bias alone gives, in every window the same; the window of the query is outlined."""
     groups = np.broadcast_to(share.numpy(), (len(first.query_ids), *share.shape))
-    own = first.query.special, first.key.special
-    return Rows(groups, first.key.grid, first.query.grid, first.query_ids.numpy(), first.key_ids.numpy(), *own)
+    own, ids = (first.query.special, first.key.special), (first.query_ids.numpy(), first.key_ids.numpy())
+    regions = {}
+    if len(groups) > 1:
+        regions = {"query_regions": np.zeros_like(ids[0]), "key_regions": np.zeros_like(ids[1])}
+    return Rows(groups, first.key.grid, first.query.grid, *ids, *own, **regions)
 
 
 def sentences(rows: Rows) -> dict[int, str]:
@@ -203,16 +210,20 @@ def sentences(rows: Rows) -> dict[int, str]:
 
 
 def curve(name: str, kinds: dict[str, Kind]) -> Chart:
-    """By distance the chosen kind, and of cosines those of the others too."""
+    """By distance the chosen kind, and of cosines those of the others on the same grid too, each in its own colour."""
     if name == "relative":
         near = kinds[name].near
         lines = {WORDS[name]: (near.distance.numpy(), 100 * near.mean.numpy())}
         figure = curves(lines, "distance in patches", "share of the weight, %", "By distance", mode="lines+markers")
+        figure.update_traces(line_color=COLOURS[name])
         return Chart(figure, "Weight that the relative bias gives by itself, by distance")
-    others = [each for each in kinds if each not in (name, "relative")]
-    every = {WORDS[each]: kinds[each].near for each in (name, *others)}
-    lines = {words: (near.distance.numpy(), near.mean.numpy()) for words, near in every.items()}
+    here = kinds[name].rows.query_grid
+    every = [each for each in COSINES if each in kinds and kinds[each].rows.query_grid == here]
+    means = {each: kinds[each].near for each in every}
+    lines = {WORDS[each]: (near.distance.numpy(), near.mean.numpy()) for each, near in means.items()}
     figure = curves(lines, "distance in patches", "mean cosine", "By distance", mode="lines+markers")
     figure.update_yaxes(range=[min(0.0, *(float(line.min()) for _, line in lines.values())) - 0.03, 1.03])
-    figure.update_traces(opacity=0.45, selector=lambda trace: trace.name != WORDS[name])
+    for each in every:
+        opacity = 1 if each == name else 0.45
+        figure.update_traces(line_color=COLOURS[each], opacity=opacity, selector={"name": WORDS[each]})
     return Chart(figure, "Cosine of positions by distance")
