@@ -29,11 +29,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.textBaseline = 'middle'; pen.textAlign = 'center'
     pen.fillStyle = style.getPropertyValue('--st-text-color') || '#888'
     const write = (text, x, y, px = 12) => { pen.font = `${px}px ${style.getPropertyValue('--st-font') || 'sans-serif'}`; pen.fillText(text, x, y) }
+    write('layer', SIDE / 2, TOP / 2)
     for (let h = 0; h < down; h++) write(h ? h + 1 : 'head 1', SIDE / 2, TOP + h * step + high / 2)
     state.boxes = []
     layers.forEach((layer, l) => {
       const left = SIDE + l * tile
-      write(l ? l + 1 : 'layer 1', left + tile / 2, TOP / 2)
+      write(l + 1, left + tile / 2, TOP / 2)
       if (!layer.rows) write('–', left + tile / 2, TOP + high / 2)
       for (let h = 0; h < (layer.rows ? layer.heads : 0); h++) {
         const box = [left, TOP + h * step, tile - GAP, high]
