@@ -67,11 +67,11 @@ def alike(
     at_first: tuple[int, str] | None = None,
 ) -> str | None:
     """`cosines`: of what was chosen with all `nouns`; `after`: "block 4 of 12"; `at_first`: how many were similar after
-    the first block, and its name. None where there is no other."""
-    if not len(cosines):
+    the first block, and its name. None of fewer than two."""
+    if len(cosines) < 2:
         return None
     count = int((cosines >= ALIKE).sum())
-    then = f"; after {at_first[1]}, {at_first[0] or 'none'}" if at_first and (count or at_first[0]) else ""
+    then = f"; after {at_first[1]}, {at_first[0]}" if at_first and (count or at_first[0]) else ""
     if not count:
         largest = f"the largest cosine is {float(cosines.max()):.2f}".replace("-", "−")
         return f"After {after}, none of {len(cosines):,} {nouns} is similar to {who}: {largest}{then}."
