@@ -3,7 +3,7 @@
 // and the head, counted from 1.
 
 const STORE = new WeakMap()
-const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, GAP = 3, MOST = 180   // in CSS pixels
+const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, LEAST = 28, GAP = 3, MOST = 180   // in CSS pixels
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
@@ -19,7 +19,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const draw = () => {
     if (!canvas.clientWidth) return
     const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, style = getComputedStyle(canvas)
-    const turned = state.turned = (width - SIDE) / layers.length < LEGIBLE && down < layers.length
+    const turned = state.turned = (width - SIDE) / layers.length < LEAST && down < layers.length
     const [across, below] = turned ? [down, layers.length] : [layers.length, down]
     const tile = Math.min((width - SIDE) / across, MOST), note = tile >= LEGIBLE ? NOTE : 0
     const tall = Math.max(...layers.map(layer => layer.rows ? layer.rows / layer.columns : 0)) || 1
