@@ -95,8 +95,6 @@ def test_the_object_is_where_the_last_layers_attend_to_in_a_region():
     assert found is not None
     assert divmod(int(found.argmax()), 7) == (1, 2)
     assert float(found.max()) == 1
-    words = Attention("words", torch.full((1, 1, 2, 2), 0.5), *[Tokens("words", (), None)] * 2, *[all_ids(2)] * 2)
-    assert attended(trace_of(words)) is None
 
 
 def test_windows_are_maps_of_their_own():
@@ -116,5 +114,6 @@ def test_without_places_there_is_none():
     tokens, ids = Tokens("words", ("first", "second"), None), all_ids(2)
     words = Attention("words", torch.full((1, 1, 2, 2), 0.5), tokens, tokens, ids, ids)
     assert contrast(words) is None
+    assert attended(trace_of(words)) is None
     assert clearest(trace_of(words), torch.ones(1, 2)) is None
     assert clearest(trace_of(), torch.ones(1, 2)) is None
