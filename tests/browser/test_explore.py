@@ -355,7 +355,9 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
         assert all(apart(*pair) for pair in itertools.combinations(boxes, 2)), (width, boxes)
     page.set_viewport_size(size)
     expect(notes.nth(2)).to_have_text("3Hover over another patch, or play the layers above.")
-    expect(page.get_by_text("On average this patch attends 17 pixels far in layer 1, 35 in layer 6.")).to_be_visible()
+    expect(
+        page.get_by_text("What this patch attends to lies 17 pixels away on average in layer 1, 35 in layer 6.")
+    ).to_be_visible()
     loaded, rgb = vizkit.load("bundled:insects_vit"), samples.picture("flower")
     point, recorded = point_in(loaded, rgb), layers(vizkit.trace(loaded, rgb))
     before, after = (in_percent(attention_map(recorded[at], point).places.max()) for at in (5, 4))
@@ -410,9 +412,10 @@ def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: 
     output = page.locator(f"{CARD} .words output").first
     expect(output).to_contain_text("of 18 × 18 · most similar", timeout=LONG_MS)
     expect(page.locator(HEADS)).to_be_visible()
-    before, words = pixels(page), output.inner_text()
+    before, words, finding = pixels(page), output.inner_text(), page.locator(f"{CARD} strong").first.inner_text()
     page.locator(f"{CARD} .map canvas").first.hover(position={"x": 330, "y": 200})
     expect(output).not_to_have_text(words)
+    expect(page.locator(f"{CARD} strong").first).not_to_have_text(finding)
     assert pixels(page) != before
     page.locator(".st-key-layer_play input").focus()
     page.keyboard.press("Home")

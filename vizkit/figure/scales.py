@@ -107,7 +107,9 @@ class Scale:
 
     @property
     def said(self) -> str:
-        """How far the values go, where that is not at the ends of the bar."""
+        """What values are counted in, or how far they go, where that is not at the ends of the bar."""
+        if self.kind == DOUBLINGS:
+            return "times an equal share"
         return "" if self.full is None else "all: {} to {}".format(*(number_words(end, self.unit) for end in self.full))
 
     def words(self, value: float) -> str:

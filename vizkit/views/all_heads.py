@@ -52,7 +52,7 @@ def heads_of(
             "colours": text64(colours()),
             "scale": bar.packed() | {"ticks": ends},
             "quantity": quantity,
-            "hint": "Columns are layers, rows are heads. Click a map to see it large.",
+            "hint": "Under each map its largest weight on a patch. Click a map to see it large.",
         },
         f"{alt}. Use the arrow keys to choose.",
         {"pick": (tuple_of(whole(1, len(maps)), whole(1, most), one_of(("attention",))), picks)},

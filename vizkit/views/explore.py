@@ -1,6 +1,7 @@
 """Explore: which patches are alike after a block, where one query attends in every layer and head, and the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +32,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, head, layer, query, scale
 from vizkit.views.licences import licence_words
-from vizkit.views.rows_of import layer_for_browser, similarity_for_browser, stage_for_browser
+from vizkit.views.rows_of import layer_for_browser, stage_for_browser
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -39,21 +40,35 @@ if TYPE_CHECKING:
     from vizkit.analysis.attention.attention_map import Query
     from vizkit.geometry import Box
     from vizkit.models import Loaded
-    from vizkit.traces import Attention, Features, Trace
+    from vizkit.traces import Attention, Trace
 
 TOUR_GRID, TOUR_STEPS = (56, 56), 16
+ATTENTION, FEATURES = "attention", "strength of features"
 NO_PLACES = "No layer of this model has places in the image: it gives an answer and no map."
+
+
+def maps(of: Sequence[Subject]) -> list[str]:
+    """What there is to be seen: networks without attention have features alone."""
+    return [ATTENTION if not of or any(each.layers for each in of) else FEATURES, ALIKE]
+
+
+def meant(of: Sequence[Subject], text: str) -> str:
+    """A link to the attention of one network opens the features of another."""
+    return text if text == ALIKE else maps(of)[0]
 
 
 class Explore(View):
     """Where one query attends in a layer, or which patches have vectors like its own after a block: of a network
     without attention, how strongly each place responds."""
 
-    shows: Literal["attention", "alike patches"] = choice(
+    shows: Literal["attention", "strength of features", "alike patches"] = choice(
         "Map",
-        ("attention", ALIKE),
-        "“Attention” shows what the query weighs in a layer. “Alike patches” shows which patches have similar vectors "
-        "after that layer's block: the cosine of their vectors with that of the chosen patch.",
+        maps,
+        "“Attention” shows what the query weighs in a layer; a network without attention has the “strength of "
+        "features” at each place instead. “Alike patches” shows which patches have similar vectors after that layer's "
+        "block: the cosine of their vectors with that of the query.",
+        default=ATTENTION,
+        meant=meant,
         runs=True,
         key="shows",
     )
@@ -61,7 +76,7 @@ class Explore(View):
     head: int | None = head("Head", key="head", when=lambda view: view.shows != ALIKE)
     query: str | tuple[int, int] = query(
         "Query",
-        "Whose row of the attention matrix is shown: the patch under the cursor or a special token.",
+        "Whose attention, or whose vector, is shown: that of the patch under the cursor or of a special token.",
         key="query",
     )
     scale: Literal["doublings", "linear"] = scale(key="scale")
@@ -99,7 +114,7 @@ class Explore(View):
         else:  # one model has room for all heads beside the large map
             yield Columns((tuple(self.mapped(of, trace, number)), tuple(self.every_head(of, trace, number))), (3, 4))
         yield Answered(of.loaded)
-        if layers(trace) and (grown := self.grown(of, trace)):
+        if self.shows != ALIKE and layers(trace) and (grown := self.grown(of, trace)):
             yield Said(grown)
         yield Proof(trace)
         yield Line(about(of.loaded))
@@ -121,35 +136,37 @@ class Explore(View):
         shown = layers(trace)[number - 1]
         return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
 
-    def block(self, of: Subject) -> "tuple[Features, str]":
-        """(what leaves the block of the layer that is shown, its name)."""
+    def block(self, of: Subject) -> tuple[int, str]:
+        """(the block of the layer that is shown, its name)."""
         return alike.after(of, min(self.layer or of.depth, of.depth) / of.depth)
-
-    def point(self, of: Subject) -> alike.Point:
-        """Which patch others are compared with, in fractions of what the model sees."""
-        asked = self.asked(of)
-        return of.asked if isinstance(asked, str) else asked
 
     # ---- the picture -------------------------------------------------------------------------------------------------
     def likeness(self, of: Subject, trace: "Trace") -> Blocks:
-        features, which = self.block(of)
-        point = self.point(of)
-        yield Line(f"which patches are alike after {which}")
+        (block, which), asked = self.block(of), self.asked(of)
+        rows, said_by = alike.rows_after(of, block, asked), alike.sentences(of, block, which, asked)
+        yield Line(f"which patches are alike after {which}{self.instead(of)}")
         yield Map(
-            similarity_for_browser(features.values, features.tokens, point),
-            point,
+            replace(rows, scale=alike.scale_of(of, asked)),
+            asked,
             "Patches like the chosen one in",
-            "cosine with the chosen patch",
+            "cosine with the query, one scale for all blocks",
             tuple(answers(of.loaded, trace)),
-            first_said(*alike.sentences(of, features, point, which)),
+            said_by.get(rows.query_id(asked, of.asked), ""),
             "query",
+            said_by=said_by,
         )
+
+    def instead(self, of: Subject) -> str:
+        """That another token asks than was chosen for the models beside this one."""
+        lacks = isinstance(self.query, str) and self.query not in ("patch", *of.special) and of.layers
+        return f" · no [{self.query}] here: the patch at the cursor asks" if lacks else ""
 
     def every_head(self, of: Subject, trace: "Trace", number: int) -> Blocks:
         """The attention of this query in all of them; a click shows one large."""
         if layers(trace):
             asked, index = self.asked(of), None if self.shows == ALIKE else self.index(trace, number)
-            yield Heading(f"All layers and heads: attention of {whose(trace, asked)}")
+            what = "For comparison, attention" if self.shows == ALIKE else "Attention"
+            yield Heading(f"{what} of {whose(trace, asked)} in all layers and heads")
             yield heads_of(trace, asked, number, index, of_shares(self.scale), ("layer", "head", "shows"))
 
     def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:
@@ -159,8 +176,8 @@ class Explore(View):
         recorded, bars = layers(trace), tuple(answers(of.loaded, trace))
         if not recorded:
             stage, count = trace.features[number - 1], len(trace.features)
-            why = " · its attention has no softmax" if trace.linear else ""
-            yield Line(f"stage {number} of {count} · strength of features{why}")
+            why = "its attention has no softmax" if trace.linear else "a network without attention"
+            yield Line(f"stage {number} of {count} · strength of features · {why}")
             strength = feature_strength(stage)
             covered = of.covered((strength.shape[0], strength.shape[1]))
             what = "the strength of the features"
@@ -169,8 +186,8 @@ class Explore(View):
             return
         shown, index = recorded[number - 1], self.index(trace, number)
         grid = shown.key.grid
-        size = f" · {grid[0]} × {grid[1]} places" if grid else ""
-        yield Line(f"{self.called(trace, number)}{size}")
+        size = f" · {grid[0]} × {grid[1]} patches" if grid else ""
+        yield Line(f"{self.called(trace, number)}{size}{self.instead(of)}")
         if grid is None:
             yield Line(why_no_map(shown))
         asked, among = self.asked(of), None if index is None else index - 1
@@ -218,7 +235,9 @@ class Explore(View):
         recorded = layers(trace)
         if self.shows == ALIKE:
             others = all_numbers(trace, self.asked(of), number, None) if recorded else {}
-            return others | alike.numbers(self.block(of)[0], self.point(of), with_special=bool(recorded))
+            asked = self.asked(of)
+            rows = alike.rows_after(of, self.block(of)[0], asked)
+            return others | alike.numbers(rows, asked, of.asked, with_special=bool(recorded))
         if not recorded:
             return {"places": feature_strength(trace.features[number - 1]).numpy()} if trace.features else {}
         return all_numbers(trace, self.asked(of), number, self.index(trace, number))
@@ -232,7 +251,7 @@ class Explore(View):
 def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
     """A special token, or a point in fractions of what the model sees; NotApplicable where there is no such cell."""
     if isinstance(query, str):
-        return of.asked if query == "patch" else query
+        return query if query in of.special else of.asked
     tokens = next((each.query for each in of.layers if each.query.grid), None)
     if tokens is None or tokens.grid is None:
         raise NotApplicable(f"{of.name} has no patches that ask.")

@@ -152,7 +152,7 @@ class Rollout(View):
             replace(content, scale=of_shares(self.scale)),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
-            "times an equal share" if self.scale == DOUBLINGS else "share of the row",
+            "share of the row",
             tuple(masses(row)),
             places.swallowed(row.grid, f"what {who} takes", *astuple(sunk[0]))
             if sunk

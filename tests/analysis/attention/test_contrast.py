@@ -1,10 +1,12 @@
 """The contrast of a map by hand, and the choice of the highest."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from tests.analysis.attention.test_attention_map import trace_of
-from vizkit.analysis.attention.contrast import LEAST_TIMES, MOST_TIMES, Start, contrast, highest_contrast
+from vizkit.analysis.attention.contrast import LEAST_TIMES, MOST_TIMES, Start, attended, clearest, contrast
 from vizkit.figure import scales
 from vizkit.geometry import all_ids, window_ids
 from vizkit.traces import Attention, Tokens
@@ -65,10 +67,34 @@ def test_the_highest_is_found_in_what_nobody_chose():
     first, second = layer({(0, 1, 2): 2 * halves()}), layer({(0, 0, 1): halves(), (1, 4, 6): 3 * halves()})
     trace = trace_of(first, second)
     middle = {(row, column): ((column + 0.5) / 7, (row + 0.5) / 5) for row in range(5) for column in range(7)}
-    assert highest_contrast(trace) == Start(2, 2, pytest.approx(middle[4, 6]))
-    assert highest_contrast(trace, layer=1) == Start(1, 1, pytest.approx(middle[1, 2]))
-    assert highest_contrast(trace, layer=2, head=1) == Start(2, 1, pytest.approx(middle[0, 1]))
-    assert highest_contrast(trace, head=1) == Start(1, 1, pytest.approx(middle[1, 2]))
+    everywhere = torch.ones(GRID)
+    assert clearest(trace, everywhere) == Start(2, 2, pytest.approx(middle[4, 6]))
+    assert clearest(trace, everywhere, layer=1) == Start(1, 1, pytest.approx(middle[1, 2]))
+    assert clearest(trace, everywhere, layer=2, head=1) == Start(2, 1, pytest.approx(middle[0, 1]))
+    assert clearest(trace, everywhere, head=1) == Start(1, 1, pytest.approx(middle[1, 2]))
+
+
+def test_only_patches_of_the_object_ask_and_what_lies_beside_it_does_not_count():
+    """The left half is the object. Two of its patches ask: one attends to it, the other, with as much contrast, beside
+    it; a patch that is no part of it has more."""
+    left, ground = halves(), halves().flip(1)
+    on = torch.zeros(GRID)
+    on[:, :3] = 1.0
+    trace = trace_of(layer({(0, 1, 1): ground, (1, 2, 2): left, (1, 4, 6): 3 * left}))
+    row, column = (2, 2) if left[0, 0] > left[0, 6] else (1, 1)
+    assert clearest(trace, on) == Start(1, 1 + row - 1, pytest.approx(((column + 0.5) / 7, (row + 0.5) / 5)))
+
+
+def test_the_object_is_where_the_last_layers_attend_to_in_a_region():
+    """A sink at the edge gets more than each of nine patches together."""
+    sink_and_region = torch.zeros(GRID)
+    sink_and_region[4, 6], sink_and_region[0:3, 1:4] = 3.0, 2.0
+    logits, even = torch.zeros(1, 1, 36, 36), layer({})
+    logits[0, 0, 0, 1:] = sink_and_region.flatten()  # of the class token
+    found = attended(trace_of(replace(even, weights=logits.softmax(-1), heads=1)))
+    assert found is not None
+    assert divmod(int(found.argmax()), 7) == (1, 2)
+    assert float(found.max()) == 1
 
 
 def test_windows_are_maps_of_their_own():
@@ -79,7 +105,7 @@ def test_windows_are_maps_of_their_own():
     found = contrast(attention)
     assert found is not None
     assert float(found[3, 0, 2]) == pytest.approx(by_loops(attention.weights[3, 0, 2].reshape(2, 3)), abs=1e-5)
-    start = highest_contrast(trace_of(attention))
+    start = clearest(trace_of(attention), torch.ones(4, 6))
     assert start is not None
     assert start.query == pytest.approx((5.5 / 6, 2.5 / 4))  # the third of the window's first row
 
@@ -88,5 +114,6 @@ def test_without_places_there_is_none():
     tokens, ids = Tokens("words", ("first", "second"), None), all_ids(2)
     words = Attention("words", torch.full((1, 1, 2, 2), 0.5), tokens, tokens, ids, ids)
     assert contrast(words) is None
-    assert highest_contrast(trace_of(words)) is None
-    assert highest_contrast(trace_of()) is None
+    assert attended(trace_of(words)) is None
+    assert clearest(trace_of(words), torch.ones(1, 2)) is None
+    assert clearest(trace_of(), torch.ones(1, 2)) is None

@@ -45,9 +45,9 @@ def test_on_how_many_patches_half_of_every_row_lies():
     """Three weights of 0.18 are half of 0.92 on patches, the class token's 0.08 left aside."""
     found = rules.how_widely(one_row({0: 0.08} | {place(1, column): 0.18 for column in (1, 2, 3)}), 5, None)
     assert sorted(found) == list(range(26))
-    assert found[MIDDLE] == "Layer 5: half of this patch's attention to patches lies on 3 of 25 places."
-    assert found[0] == "Layer 5: half of the class token's attention to patches lies on 13 of 25 places."
-    assert found[1] == "Layer 5: half of this patch's attention to patches lies on 13 of 25 places."
+    assert found[MIDDLE] == "Layer 5: half of this patch's attention to patches lies on 3 of 25."
+    assert found[0] == "Layer 5: half of the class token's attention to patches lies on 13 of 25."
+    assert found[1] == "Layer 5: half of this patch's attention to patches lies on 13 of 25."
     assert rules.how_widely(one_row({0: 1.0}), 5, None).keys() == set(range(26)) - {MIDDLE}  # nothing on patches
 
 
@@ -62,6 +62,14 @@ def test_on_how_many_patches_half_of_every_row_lies():
         ({place(row, 4): 0.11 for row in range(1, 6)}, "Layer 5: 55 % of this patch's attention lies in column 4."),
         ({}, "Layer 5: this patch attends almost evenly: the largest weight is 3.8 %, equal weights would be 3.8 %."),
         ({MIDDLE: 0.24, 0: 0.2}, None),
+        (
+            {MIDDLE: 0.33, 0: 0.4},
+            "Layer 5: this patch gives 40 % of its attention to the class token and 33 % to itself.",
+        ),
+        (
+            dict.fromkeys(ROW, 0.11) | {0: 0.3},
+            "Layer 5: 55 % of this patch's attention lies in row 2; most, 30 %, goes to the class token.",
+        ),
         (dict.fromkeys(AROUND, 0.054) | {0: 0.3}, None),
         (dict.fromkeys(ROW, 0.095) | {0: 0.3}, None),
     ],
@@ -110,7 +118,7 @@ def test_with_depth_attention_goes_farther():
     """To its right neighbour 8 pixels, to one two to the right 16; 11.9 would be less than 1.5 times 8."""
     near, far = one_row({place(3, 4): 1.0}), one_row({place(3, 5): 1.0})
     said = rules.with_depth(trace_of(near, far), CENTRE)
-    assert said == "On average this patch attends 8 pixels far in layer 1, 16 in layer 2."
+    assert said == "What this patch attends to lies 8 pixels away on average in layer 1, 16 in layer 2."
     between = one_row({place(3, 4): 0.52, place(3, 5): 0.48})  # 11.84
     assert rules.with_depth(trace_of(near, between), CENTRE) is None
     assert rules.with_depth(trace_of(near), CENTRE) is None
@@ -213,7 +221,7 @@ def test_exactly_at_the_thresholds():
     said = rules.with_depth(trace_of(near, far), CENTRE)
     assert said is not None
     back = rules.with_depth(trace_of(far, near), CENTRE)
-    assert back == "On average this patch attends 12 pixels far in layer 1, 8 in layer 2."
+    assert back == "What this patch attends to lies 12 pixels away on average in layer 1, 8 in layer 2."
     assert rules.with_depth(trace_of(one_row({MIDDLE: 1.0}), one_row({MIDDLE: 1.0})), CENTRE) is None
 
 
@@ -222,7 +230,7 @@ def test_special_tokens_lie_nowhere():
     out."""
     nowhere, half = one_row({0: 1.0}), one_row({0: 0.5, place(3, 4): 0.5})
     said = rules.with_depth(trace_of(nowhere, half, one_row({place(3, 5): 1.0})), CENTRE)
-    assert said == "On average this patch attends 8 pixels far in layer 2, 16 in layer 3."
+    assert said == "What this patch attends to lies 8 pixels away on average in layer 2, 16 in layer 3."
 
 
 def test_the_numbers_behind_the_words():

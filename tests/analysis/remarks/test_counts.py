@@ -35,7 +35,7 @@ def test_a_patch_is_like_the_insect_and_unlike_what_is_around_it():
     cosines = torch.tensor([1.0, 0.75, -0.5, 0.0, 0.25, 0.9])
     said = patches.beside_object(cosines, covered, 0, "block 2 of 6")
     assert said == (
-        "After block 2 of 6, the chosen place is more similar to the insect than to what is around it: mean cosine "
+        "After block 2 of 6, the chosen patch is more similar to the insect than to what is around it: mean cosine "
         "0.50 and −0.25."
     )
     assert "no more similar" in patches.beside_object(-cosines, covered, 0, "block 2 of 6")
@@ -43,13 +43,19 @@ def test_a_patch_is_like_the_insect_and_unlike_what_is_around_it():
 
 
 def test_patches_that_are_alike():
-    assert patches.alike(torch.tensor([1.0, 0.91, 0.89, 0.2]), "block 3 of 6") == (
-        "After block 3 of 6, 1 other place of 3 is similar to the chosen one: cosine 0.9 or more."
+    assert patches.alike(torch.tensor([0.91, 0.89, 0.2]), "block 3 of 6") == (
+        "After block 3 of 6, 1 of 3 other patches is similar to the chosen patch (cosine 0.9 or more)."
     )
-    assert patches.alike(torch.tensor([1.0, 0.89]), "stage 1 of 2") is None
-    assert patches.nearest(torch.tensor([1.0, 0.2, 0.89]), "stage 1 of 2") == (
-        "After stage 1 of 2, no other place reaches a cosine of 0.9 with the chosen one: the largest is 0.89."
+    said = patches.alike(torch.tensor([0.2, 0.89]), "stage 2 of 2", "the chosen place", "other places", (1, "stage 1"))
+    assert said == (
+        "After stage 2 of 2, none of 2 other places is similar to the chosen place: the largest cosine is 0.89; after "
+        "stage 1, 1."
     )
+    then = patches.alike(torch.ones(3), "block 3 of 6", "the class token", "patches", (0, "block 1"))
+    assert then == (
+        "After block 3 of 6, 3 of 3 patches are similar to the class token (cosine 0.9 or more); after block 1, 0."
+    )
+    assert patches.alike(torch.ones(1), "block 1 of 6") is None
 
 
 def test_outliers():
@@ -144,9 +150,9 @@ def test_the_strongest_place():
 
 
 def test_several_of_them_and_the_numbers_behind_the_words():
-    alike = patches.alike(torch.tensor([1.0, 0.9, 0.95, 0.2]), "stage 1 of 2")
+    alike = patches.alike(torch.tensor([0.9, 0.95, 0.2]), "stage 1 of 2")
     assert alike is not None
-    assert alike.startswith("After stage 1 of 2, 2 other places of 3 are similar to the chosen one")
+    assert alike.startswith("After stage 1 of 2, 2 of 3 other patches are similar to the chosen patch")
     outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
     assert outliers == ("After layer 1, 2 patches of 5 are outliers: the largest norm is 3.0 times the median.")
     assert outliers is not None

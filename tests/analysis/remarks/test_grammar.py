@@ -611,11 +611,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for times, layer, noun in product((1.0, 1.5, 30.0), (1, 8), ("patch", "place"))
     ),
     patches.alike: lambda: (
-        patches.alike(torch.tensor([1.0] * (1 + alike) + [0.1] * others), "block 8 of 11")
-        for alike, others in product((0, *COUNTS), (0, 1, 8))
-    ),
-    patches.nearest: lambda: (
-        patches.nearest(torch.tensor([1.0] + [p] * others), "block 8 of 11") for p, others in product(SHARES, (0, 1, 8))
+        patches.alike(torch.tensor([1.0] * alike + [0.1] * others), "block 8 of 11", at_first=first)
+        for alike, others, first in product((0, *COUNTS), (0, 1, 8), (None, (0, "block 1"), (8, "block 1")))
     ),
     patches.outliers: lambda: (
         patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))

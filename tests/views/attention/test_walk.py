@@ -13,7 +13,7 @@ import vizkit
 from tests.analysis.test_walkthrough import LOADERS
 from tests.views.contract import model, subject
 from vizkit.analysis.attention.attention_map import attention_map, find_query, layers, most_attended
-from vizkit.analysis.attention.contrast import highest_contrast
+from vizkit.analysis.attention.contrast import attended, clearest
 from vizkit.figure.saved.plate import Overlay, Words
 from vizkit.figure.saved.single import WIDTH, Captions
 from vizkit.geometry import id_at, name_of
@@ -77,7 +77,14 @@ def test_the_script_gets_the_traces_numbers(which: str):
         numbers(content, "before") + numbers(content, "branch"), numbers(content, "after"), atol=1e-5
     )
     assert row.past == ("x" if which == "swin v2" else "h")  # the only one that gets the vectors as they go past
-    assert row.between == (which in ("dinov2", "swin v2"))  # a layer scale; a norm after the layer
+    assert bool(row.between) == (which in ("dinov2", "swin v2"))  # a layer scale; a norm after the layer
+    assert parts.stream is not None
+    for name, branch in (
+        ("scaled", parts.projected * torch.linspace(0.5, 2, parts.projected.shape[-1])),
+        ("normalised", torch.nn.functional.layer_norm(parts.projected, parts.projected.shape[-1:])),
+    ):
+        other = replace(parts, stream=replace(parts.stream, branch=branch))
+        assert replace(row, parts=other).between == name
     assert largest(differences(recorded, row)) < 1e-5
 
 
@@ -132,9 +139,14 @@ def of_blocks(view: WalkThrough, of: Subject, kind: type) -> list:
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
-def test_it_opens_on_the_softmax_of_the_map_with_the_highest_contrast(name: str):
+def test_it_opens_on_the_softmax_of_the_clearest_map(name: str):
     of = subject(name)
-    start = highest_contrast(of.whole())
+    grid = of.layers[0].key.grid
+    assert grid is not None
+    on = of.covered(grid)
+    on = attended(of.whole()) if on is None else on
+    assert on is not None
+    start = clearest(of.whole(), on)
     assert start is not None
     (canvas, *_) = of_blocks(WalkThrough(), of, Canvas)
     recorded = of.layers[start.layer - 1]

@@ -69,19 +69,14 @@ def _of_rows(
 ) -> dict[int, str]:
     """`queries`: where in `rows` each of them stands."""
     tokens, whose = attention.query, named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
-    seen, found = (
-        Seen.of(attention.key, rows, covered, [*map(called, attention.key.special), "padding"]),
-        dict[int, str](),
-    )
+    seen, found = Seen.of(attention.key, rows, covered, _others(attention.key)), dict[int, str]()
     for query, at in queries.items():
-        cell = cell_of(tokens, query)
-        special = called(tokens.special[query]) if query < len(tokens.special) else "this token"
-        who = "this patch" if cell else special
+        cell, who = cell_of(tokens, query), _asks(tokens, query)
         own = cell if tokens == attention.key else None
         said = (
-            seen.one_place(at, own)
-            or seen.on_insect(at, f"{who}'s attention to patches")
-            or seen.shape(at, own)
+            seen.one_place(at, own, who)
+            or ((said := seen.on_insect(at, f"{who}'s attention to patches")) and said + seen.leads(at, who))
+            or ((said := seen.shape(at, own)) and said + seen.leads(at, who))
             or seen.even(at, attention.weights.shape[-1])
         )
         if said is not None:
@@ -97,13 +92,26 @@ def how_widely(attention: Attention, layer: int, head: int | None) -> dict[int, 
         return {}
     whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
     first, count, found = len(attention.key.special), math.prod(grid), dict[int, str]()
-    halves = half_of(_fused_rows(attention, head)[:, first : first + count])
+    rows = _fused_rows(attention, head)
+    halves, seen = half_of(rows[:, first : first + count]), Seen.of(attention.key, rows, None, _others(attention.key))
     kept: list[int] = attention.query_ids[attention.query_ids >= 0].unique().tolist()
     for query in kept:
-        who = called(tokens.special[query]) if query < len(tokens.special) else "this patch"
+        who = _asks(tokens, query)
         if half := int(halves[query]):
-            found[query] = f"{whose}: half of {who}'s attention to patches lies on {half} of {count} places."
+            most = seen.leads(query, who)
+            found[query] = f"{whose}: half of {who}'s attention to patches lies on {half} of {count}{most}."
     return found
+
+
+def _others(key: Tokens) -> list[str]:
+    """What may get attention beside the patches."""
+    return [*map(called, key.special), "padding"]
+
+
+def _asks(tokens: Tokens, query: int) -> str:
+    if query < len(tokens.special):
+        return called(tokens.special[query])
+    return "this patch" if cell_of(tokens, query) else "this token"
 
 
 def _fused_rows(attention: Attention, head: int | None) -> Float[Tensor, "query key"]:
@@ -146,8 +154,8 @@ def with_depth(trace: Trace, query: Query) -> str | None:
     if max(near, far) < FARTHER * min(near, far) or max(near, far) <= 0:
         return None
     return (
-        f"On average this patch attends {counted(round(near), 'pixel')} far in layer {first}, {far:.0f} in "
-        f"layer {last}."
+        f"What this patch attends to lies {counted(round(near), 'pixel')} away on average in layer {first}, {far:.0f} "
+        f"in layer {last}."
     )
 
 

@@ -41,43 +41,48 @@ def even(medians: Sequence[float], layer: int, largest: float, noun: str = "patc
 
 
 def beside_object(
-    cosines: Float[Tensor, " place"], covered: Float[Tensor, " place"], chosen: int, after: str, what: str = "insect"
+    cosines: Float[Tensor, " place"],
+    covered: Float[Tensor, " place"],
+    chosen: int | None,
+    after: str,
+    who: str = "the chosen patch",
+    what: str = "insect",
 ) -> str | None:
-    """The mean similarity of the chosen place to the others on an object, and to those that it does not touch; None
-    where there are none of either. `covered`: how much of every place the object covers."""
+    """The mean similarity of what was chosen to the places on an object, and to those that it does not touch; None
+    where there are none of either. `covered`: how much of every place the object covers; `chosen`: which place asks,
+    None for a special token."""
     on, around = covered >= MOSTLY, covered == 0
-    on[chosen], around[chosen] = False, False
+    if chosen is not None:
+        on[chosen], around[chosen] = False, False
     if not (on.any() and around.any()):
         return None
     near, far = float(cosines[on].mean()), float(cosines[around].mean())
     how = "more" if near > far else "no more"
     return (
-        f"After {after}, the chosen place is {how} similar to the {what} than to what is around it: mean cosine "
-        f"{near:.2f} and {far:.2f}.".replace("-", "−")
+        f"After {after}, {who} is {how} similar to the {what} than to what is around it: mean cosine {near:.2f} and "
+        f"{far:.2f}.".replace("-", "−")
     )
 
 
-def alike(cosines: Float[Tensor, " place"], after: str) -> str | None:
-    """`cosines`: of the chosen place with every place, itself too; `after`: "block 4 of 12". None where no other is
-    alike."""
-    others = int((cosines >= ALIKE).sum()) - 1
-    if others < 1:
-        return None
-    are = "is" if others == 1 else "are"
-    return (
-        f"After {after}, {counted(others, 'other place')} of {len(cosines) - 1:,} {are} similar to the "
-        f"chosen one: cosine {ALIKE} or more."
-    )
-
-
-def nearest(cosines: Float[Tensor, " place"], after: str) -> str | None:
-    """The same where no other is alike; None where there is no other."""
+def alike(
+    cosines: Float[Tensor, " other"],
+    after: str,
+    who: str = "the chosen patch",
+    nouns: str = "other patches",
+    at_first: tuple[int, str] | None = None,
+) -> str | None:
+    """`cosines`: of what was chosen with all `nouns`; `after`: "block 4 of 12"; `at_first`: how many were similar after
+    the first block, and its name. None of fewer than two."""
     if len(cosines) < 2:
         return None
-    second = float(cosines.sort(descending=True).values[1])
+    count = int((cosines >= ALIKE).sum())
+    then = f"; after {at_first[1]}, {at_first[0]}" if at_first and (count or at_first[0]) else ""
+    if not count:
+        largest = f"the largest cosine is {float(cosines.max()):.2f}".replace("-", "−")
+        return f"After {after}, none of {len(cosines):,} {nouns} is similar to {who}: {largest}{then}."
+    are = "is" if count == 1 else "are"
     return (
-        f"After {after}, no other place reaches a cosine of {ALIKE} with the chosen one: the largest is "
-        f"{second:.2f}.".replace("-", "−")
+        f"After {after}, {count:,} of {len(cosines):,} {nouns} {are} similar to {who} (cosine {ALIKE} or more){then}."
     )
 
 

@@ -178,18 +178,28 @@ class Seen:
             (-shares * np.log(np.maximum(shares, 1e-300))).sum(1).tolist(),
         )
 
-    def one_place(self, at: int, own: tuple[int, int] | None) -> str | None:
-        """Most on a special token, on padding, or much on one patch."""
-        share, which = self.rest[at]
-        if share >= MOST:
-            return f"{{who}} gives {percent(share)} of its attention to {self.names[which]}"
+    def one_place(self, at: int, own: tuple[int, int] | None, who: str) -> str | None:
+        """Most on a special token or on padding, or much on one patch: that which gets more first."""
+        (rest, which), (best, place) = self.rest[at], self.best[at]
+        other = f"{percent(rest)} {{}}to {'itself' if self.names[which] == who else self.names[which]}"
+        if rest >= MOST:
+            return f"{{who}} gives {other.format('of its attention ')}"
+        row, column = divmod(place, self.places.shape[2])
         if own is not None and (share := float(self.places[at][own])) >= OWN:
-            return f"{{who}} gives {percent(share)} of its attention to itself"
-        share, which = self.best[at]
-        if share < OWN or self.places[at].size <= 1 / OWN:
+            best, patch = share, "itself"
+        elif best >= OWN and self.places[at].size > 1 / OWN:
+            patch = f"one patch, row {row + 1}, column {column + 1}"
+        else:
             return None
-        row, column = divmod(which, self.places.shape[2])
-        return f"{{who}} gives {percent(share)} of its attention to one patch, row {row + 1}, column {column + 1}"
+        if rest > best:
+            return f"{{who}} gives {other.format('of its attention ')} and {percent(best)} to {patch}"
+        return f"{{who}} gives {percent(best)} of its attention to {patch}"
+
+    def leads(self, at: int, who: str) -> str:
+        """That a special token or padding gets more than any patch."""
+        share, which = self.rest[at]
+        name = "itself" if self.names[which] == who else self.names[which]
+        return f"; most, {percent(share)}, goes to {name}" if share > self.best[at][0] else ""
 
     def on_insect(self, at: int, subject: str) -> str | None:
         drawn = lies_on(self.drawn[at], self.area, subject) if self.total[at] >= 0.2 else None

@@ -1,8 +1,9 @@
 // The maps of one query in all layers and heads: a column for each layer, a row for each head, both with their numbers, and
-// under each map its largest weight. A click tells Python the layer and the head, counted from 1.
+// under each map its largest weight; where there is no room for that, a row for each layer. A click tells Python the layer
+// and the head, counted from 1.
 
 const STORE = new WeakMap()
-const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, GAP = 3, MOST = 180   // in CSS pixels
+const SIDE = 46, TOP = 22, NOTE = 15, LEGIBLE = 38, LEAST = 28, GAP = 3, MOST = 180   // in CSS pixels
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const canvas = parentElement.querySelector('canvas'), said = parentElement.querySelector('output')
@@ -18,25 +19,29 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const draw = () => {
     if (!canvas.clientWidth) return
     const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, style = getComputedStyle(canvas)
-    const tile = Math.min((width - SIDE) / layers.length, MOST), note = tile >= LEGIBLE ? NOTE : 0
+    const turned = state.turned = (width - SIDE) / layers.length < LEAST && down < layers.length
+    const [across, below] = turned ? [down, layers.length] : [layers.length, down]
+    const tile = Math.min((width - SIDE) / across, MOST), note = tile >= LEGIBLE ? NOTE : 0
     const tall = Math.max(...layers.map(layer => layer.rows ? layer.rows / layer.columns : 0)) || 1
     const high = (tile - GAP) * Math.min(1.6, tall), step = high + note + GAP
-    canvas.style.height = TOP + down * step + 'px'
-    canvas.width = Math.round(width * ratio); canvas.height = Math.round((TOP + down * step) * ratio)
+    canvas.style.height = TOP + below * step + 'px'
+    canvas.width = Math.round(width * ratio); canvas.height = Math.round((TOP + below * step) * ratio)
     const pen = canvas.getContext('2d')
     pen.scale(ratio, ratio)
     pen.imageSmoothingEnabled = false
     pen.textBaseline = 'middle'; pen.textAlign = 'center'
     pen.fillStyle = style.getPropertyValue('--st-text-color') || '#888'
     const write = (text, x, y, px = 12) => { pen.font = `${px}px ${style.getPropertyValue('--st-font') || 'sans-serif'}`; pen.fillText(text, x, y) }
-    for (let h = 0; h < down; h++) write(h ? h + 1 : 'head 1', SIDE / 2, TOP + h * step + high / 2)
+    const [columns, rows] = turned ? ['head', 'layer'] : ['layer', 'head']
+    write(columns, SIDE / 2, TOP / 2)
+    for (let at = 0; at < across; at++) write(at + 1, SIDE + at * tile + tile / 2, TOP / 2)
+    for (let at = 0; at < below; at++) write(at ? at + 1 : `${rows} 1`, SIDE / 2, TOP + at * step + high / 2)
     state.boxes = []
     layers.forEach((layer, l) => {
-      const left = SIDE + l * tile
-      write(l ? l + 1 : 'layer 1', left + tile / 2, TOP / 2)
-      if (!layer.rows) write('–', left + tile / 2, TOP + high / 2)
+      const corner = h => turned ? [SIDE + h * tile, TOP + l * step] : [SIDE + l * tile, TOP + h * step]
+      if (!layer.rows) write('–', corner(0)[0] + tile / 2, corner(0)[1] + high / 2)
       for (let h = 0; h < (layer.rows ? layer.heads : 0); h++) {
-        const box = [left, TOP + h * step, tile - GAP, high]
+        const box = [...corner(h), tile - GAP, high], [left] = box
         const map = new OffscreenCanvas(layer.columns, layer.rows), inside = map.getContext('2d')
         const picture = inside.createImageData(layer.columns, layer.rows), count = layer.rows * layer.columns
         for (let i = 0; i < count; i++) {
@@ -74,9 +79,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.onpointerleave = () => { hover = null; draw(); tell(null) }
   canvas.onclick = event => { const spot = at(event); if (spot) pick(spot) }
   canvas.onkeydown = event => {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key]
-    if (!step) return
+    const seen = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key]
+    if (!seen) return
     event.preventDefault()
+    const step = state.turned ? [...seen].reverse() : seen
     const l = Math.min(layers.length - 1, Math.max(0, data.layer + step[0]))
     const h = Math.min(layers[l].heads - 1, Math.max(0, (data.head ?? 0) + step[1]))
     if (layers[l].rows) pick({ l, h })

@@ -199,7 +199,7 @@ export default function ({ data, parentElement, setStateValue }) {
     let best = data.key_special.length
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
-    parts.push(`most, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    parts.push(`most of the patches, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
     if (query >= data.query_special.length) (data.elsewhere || []).forEach(([name, grid, seen]) => {   // one cursor, many grids
       if (grid[0] <= data.query_grid[0]) return
       const [down, across] = cellAt(card.drawn, grid, seen)

@@ -47,7 +47,7 @@ const showBar = ([low, bar, top], scale, table) => {   // <span></span><i></i><s
 }
 const valueText = (value, unit) => {
   if (unit === '%') return percent(value)
-  const size = Math.abs(value), text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(2)))
+  const size = Math.abs(value), text = size && (size < 0.001 || size >= 10000) ? value.toExponential(1) : String(Number(value.toPrecision(3)))
   return text.replace('-', '−') + (unit && ' ' + unit)
 }
 const wordsOf = (scale, value) => {                    // a value of a map, as it is read

@@ -45,7 +45,7 @@ class Statistics(View):
     over: str = choice(
         "Over",
         sets,
-        "Of several pictures the mean, with whiskers for the deviation.",
+        "Of several images the mean, with whiskers for the deviation; the samples are those of the image's own kind.",
         default=HERE,
         key="statistics_over",
         runs=True,
@@ -106,7 +106,8 @@ class Statistics(View):
 
     def pictures(self, of: Subject) -> dict[str, RGB]:
         if self.over == SAMPLES:
-            return {name: samples.picture(name) for name in samples.names()}
+            kind = samples.kind_of(of.image)
+            return {name: samples.picture(name) for name in samples.names() if samples.kind_of(name) == kind}
         return {of.image: of.rgb} if self.over == HERE else dict(of.uploads)
 
     def charts(self, of: Subject, counted: Counted, beside: Sequence[Counted], images: int) -> Blocks:

@@ -138,10 +138,14 @@ class Row:
         return found
 
     @property
-    def between(self) -> bool:
-        """Whether the layer's output is scaled or normalised before it is added to what went past."""
-        stream = self.after_head
-        return "branch" in stream and not alike(stream["branch"], stream["projected"])
+    def between(self) -> Literal["", "scaled", "normalised"]:
+        """What is done to the layer's output before it is added to what went past: of all tokens the same factor for
+        each channel, or something of its own for each token."""
+        stream, projected = self.parts.stream, self.parts.projected
+        if self.head.experiment or stream is None or alike(stream.branch[self.position], projected[self.position]):
+            return ""
+        factor = (stream.branch * projected).sum(0) / projected.square().sum(0).clamp(min=1e-30)
+        return "scaled" if alike(stream.branch, projected * factor) else "normalised"
 
 
 def alike(one: Tensor, other: Tensor) -> bool:

@@ -61,7 +61,7 @@ def steps(row: Row) -> tuple[Step, ...]:
     others = f" {others or 'No key is masked.'}"
     joined, out = (after.get(name, ()) for name in ("joined", "projected"))
     lengths = [number(float(after[name].norm()), 2) for name in ("before", "branch", "after") if name in after]
-    scaling = ", scaled or normalised first," if row.between else ""
+    scaling = f", {row.between} first," if row.between else ""
     went = "h, the vector before it was normalised" if row.past == "h" else "x, which went past the layer"
     missing = EXPERIMENT if head.experiment else "nothing goes past this layer: its output stands alone"
     gated = " The layer normalises or gates them before it projects." if "entering" in after else ""

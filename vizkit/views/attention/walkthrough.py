@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from vizkit.analysis.attention.attention_map import Query, find_query, layers, most_attended
-from vizkit.analysis.attention.contrast import Start, highest_contrast
+from vizkit.analysis.attention.contrast import Start, attended, clearest
 from vizkit.analysis.attention.walkthrough import saturation
 from vizkit.analysis.remarks import attention
 from vizkit.analysis.remarks.remark import counted, percent
@@ -28,17 +28,17 @@ from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-CONTRAST, MOST, STRONGEST = "highest contrast", "most attended", "strongest"
+CLEAREST, MOST, STRONGEST = "clearest map", "most attended", "strongest"
 SOFTMAX = 6  # the step that says what attention is
 EXPERIMENT = "An experiment: these are not the model's numbers."
 
 
 def heads(of: Sequence[Subject]) -> list[str]:
-    return [CONTRAST, STRONGEST, *(str(at) for at in range(1, 1 + max((each.heads for each in of), default=0)))]
+    return [CLEAREST, STRONGEST, *(str(at) for at in range(1, 1 + max((each.heads for each in of), default=0)))]
 
 
 def queries(of: Sequence[Subject]) -> list[str]:
-    return [CONTRAST, MOST, *tokens_that_ask(of)]
+    return [CLEAREST, MOST, *tokens_that_ask(of)]
 
 
 def last_key(of: Sequence[Subject]) -> int:
@@ -48,26 +48,24 @@ def last_key(of: Sequence[Subject]) -> int:
 class WalkThrough(View):
     """One query in one head: its map, its row of the matrix, all heads beside it, and every step with its numbers."""
 
-    layer: int | None = layer(
-        "Layer", "By default that of the map with the highest contrast.", key="layer", inside=True, runs=True
-    )
+    layer: int | None = layer("Layer", "By default that of the clearest map.", key="layer", inside=True, runs=True)
     head: str = choice(
         "Head",
         heads,
-        "“highest contrast”: that of the map with the most pronounced regions, at first of all layers; “strongest”: "
-        "that with the largest weight of this query on a patch.",
-        default=CONTRAST,
+        "“clearest map”: that whose map has the highest contrast and lies most on the object, at first of all layers; "
+        "“strongest”: that with the largest weight of this query on a patch.",
+        default=CLEAREST,
         key="walk_head",
         inside=True,
         runs=True,
     )
     query: str | tuple[int, int] = query(
         "Query",
-        "“highest contrast”: the patch whose map in this head has the most pronounced regions; “most attended”: the "
+        "“clearest map”: the patch on the object whose map in this head has the highest contrast; “most attended”: the "
         "patch that the last layer attends to most, from the class token where there is one.",
-        default=CONTRAST,
+        default=CLEAREST,
         options=queries,
-        words={CONTRAST: CONTRAST, MOST: MOST},
+        words={CLEAREST: CLEAREST, MOST: MOST},
         key="walk_query",
         runs=True,
     )
@@ -123,12 +121,10 @@ class WalkThrough(View):
         rows = rows_of(row, self.by_values)
         yield Said(sentence(of, recorded, row))
         framed = None if experiment == "single" else row.head.index + 1
-        among = [
-            Heading("All layers and heads"),
-            heads_of(trace, row.asked, row.layer + 1, framed, SHARES, ("layer", "head", "")),
-            *head_matrix(of, row, rows),
-        ]
-        yield Columns(((Line(called(trace, row)), self.walk(of, row)), tuple(among)), (3, 4))
+        yield Line(called(trace, row))
+        yield self.walk(of, row)
+        heads = heads_of(trace, row.asked, row.layer + 1, framed, SHARES, ("layer", "head", ""))
+        yield Columns(((Heading("All layers and heads"), heads), tuple(head_matrix(of, row, rows))), (4, 3))
         yield proof(of, trace, recorded, row) if not experiment else Line(EXPERIMENT)
         yield Line(f"{size_of(row.parts)} · {sharpness(row)}")
         yield Numbers(partial(numbers, row, rows))
@@ -166,19 +162,27 @@ class WalkThrough(View):
         return trace, Row(parts, head_of(parts, min(head, len(parts.weights) - 1), experiment), position, index)
 
     def start(self, of: Subject) -> Start:
-        """The layer and the head, and where nobody has chosen them those of the highest contrast, of whichever query;
-        the last layer where a head was chosen without one."""
+        """The layer and the head, and where nobody has chosen them those of the clearest map, of whichever query; the
+        last layer where a head was chosen without one."""
         head = int(self.head) if self.head.isdigit() else None
-        layer = self.layer if self.layer or self.head == CONTRAST else of.depth
-        if CONTRAST not in (self.head, self.query):
-            return Start(layer or of.depth, head or 1, of.asked)
-        best = of.made(highest_contrast, of.whole(), layer and min(layer, of.depth), head)
-        return best or Start(layer or of.depth, head or 1, of.asked)
+        layer = self.layer if self.layer or self.head == CLEAREST else of.depth
+        layer = layer and min(layer, of.depth)
+        usual = Start(layer or of.depth, head or 1, of.asked)
+        if CLEAREST not in (self.head, self.query):
+            return usual
+
+        def best() -> Start | None:
+            trace, grid = of.whole(), next((each.key.grid for each in of.layers if each.key.grid), None)
+            drawn = of.covered(grid) if grid else None
+            on = attended(trace) if drawn is None else drawn
+            return None if on is None else clearest(trace, on, layer, head)
+
+        return of.kept(("clearest map", layer, head), best) or usual
 
     def asked(self, of: Subject, tokens: Tokens, start: Start) -> Query:
         if isinstance(self.query, tuple):
             return middle_of(tokens, id_of(tokens, of.cell(tokens, self.query) or (0, 0)))
-        if self.query == CONTRAST:
+        if self.query == CLEAREST:
             return start.query
         if self.query == MOST:
             return of.made(most_attended, of.whole()) or of.asked
