@@ -18,7 +18,7 @@ PAGES = {
         (
             "lessons",
             "Lessons",
-            "Predict first, then see: short courses, their answers measured on your model and picture.",
+            "Predict first, then see: short courses, their answers measured on the model that you see.",
         ),
         (
             "explore",

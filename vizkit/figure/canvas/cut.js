@@ -63,7 +63,7 @@ export default function ({ data, parentElement, setStateValue }) {
       lanes.push({ x, y: y + LABEL_PX, width: width - x - 1, height })
       y += LABEL_PX + height + 6
     }
-    const top = Math.max(tall, y) + 8, across = phone ? 3 : card.sheets.length
+    const top = Math.max(tall, y) + 8, across = phone ? 3 : card.sheets.length || 1
     const each = (width + BETWEEN_PX) / across - BETWEEN_PX, high = wide ? 170 : 96, line = high + 2 * LABEL_PX + 8
     const sheets = card.sheets.map(({ special }, i) => {  // where the rows of its patches are
       const over = special * SPECIAL_PX + (special && 3), x = i % across * (each + BETWEEN_PX)
@@ -146,11 +146,11 @@ export default function ({ data, parentElement, setStateValue }) {
     if (!isOwn()) return
 
     // ---- the chosen patch: its numbers, its embedding, its position, their sum ------------------------------------------
-    const lane = (index, text, share, values, limit) => {
-      const where = place.lanes[index], scaled = limit && where.width >= 200
+    const lane = (index, text, share, limit) => {
+      const where = place.lanes[index], scaled = where.width >= 200
       words(text, where.x, where.y - 5, where.width - (scaled ? 92 : 0), share)
       if (scaled) {                                    // what its colours mean
-        const end = number(limit, limit < 10 ? 1 : 0), x = where.x + where.width
+        const end = number(limit, limit < 0.1 ? 3 : limit < 10 ? 1 : 0), x = where.x + where.width
         words(end, x, where.y - 5, 24, share, 'right')
         words('−' + end, x - 66, where.y - 5, 30, share, 'right')
         for (let i = 0; i < 36; i++) { pen.fillStyle = colour(i / 17.5 - 1); pen.fillRect(x - 62 + i, where.y - 13, 1, 8) }
@@ -167,7 +167,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     if (known()) {
       const values = numbersOf(card.packs[0]), most = largest(values), each = values.length / data.channels
-      const one = lane(0, data.lanes[0], out, values, most)
+      const one = lane(0, data.lanes[0], out, most)
       for (let at = 0; at < data.channels; at++) {
         const own = values.slice(at * each, (at + 1) * each), letter = data.channels === 3 ? 'RGB'[at] : ''
         const row = { x: one.x + (letter && 14), y: one.y + 13 * at, width: one.width - (letter && 14), height: 11 }
@@ -182,11 +182,14 @@ export default function ({ data, parentElement, setStateValue }) {
       }
       const embedded = numbersOf(card.packs[1]), position = card.packs[2] && numbersOf(card.packs[2])
       const token = position && embedded.map((value, i) => value + position[i])
-      const limit = largest(token ? [...embedded, ...position, ...token] : embedded)   // what is added has one scale
-      strip(embedded, lane(1, data.lanes[1], product, embedded, limit), ease(product), limit)
+      const row = (index, numbers, share, upto) => {   // each has a scale of its own: positions may be far smaller
+        const limit = largest(numbers)
+        strip(numbers, lane(index, data.lanes[index], share, limit), ease(clamp(upto, 0, 1)), limit)
+      }
+      row(1, embedded, product, product)
       if (token) {
-        strip(position, lane(2, data.lanes[2], sum, position), ease(clamp(2 * sum, 0, 1)), limit)
-        strip(token, lane(3, data.lanes[3], sum, token), ease(clamp(2 * sum - 1, 0, 1)), limit)
+        row(2, position, sum, 2 * sum)
+        row(3, token, sum, 2 * sum - 1)
       }
       card.values = [values, embedded, position, token]
     } else card.values = []

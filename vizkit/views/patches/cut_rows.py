@@ -57,7 +57,9 @@ class Sheet:
 
     @property
     def size(self) -> str:
-        return f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
+        rows = self.values.shape[0] + (0 if self.above is None else len(self.above))
+        scale = "" if self.tiles is not None else f" · ±{self.limit:.2g}"
+        return f"{rows} × {self.values.shape[1]}{scale}"
 
     def thinned(self, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "some_rows some_columns"]:
         """At most SHEET_SIDE × SHEET_SIDE of these numbers, −1 to 1."""
@@ -158,7 +160,7 @@ class CutUp:
         return arrays | ({} if self.weight is None else {"filters": self.weight})
 
     def sheets(self) -> Iterator[Sheet]:
-        """The matrices of eq. 1; those that are added have one scale."""
+        """The matrices of eq. 1, each with a scale of its own: positions may be far smaller than embeddings."""
         yield Sheet("patches", "", self.pixels, largest(self.pixels), 3)
         if self.weight is not None:
             matrix = self.weight.reshape(len(self.weight), -1).T
@@ -168,15 +170,16 @@ class CutUp:
         signs = ("=" if self.exact else "→", "+", "=")
         for (name, values), before, step in zip(rows.items(), signs, (4, 5, 5), strict=False):
             above = self.special if name == "token" else None
-            yield Sheet(f"{name}s", before, values, largest(*rows.values()), step, above=above)
+            limit = largest(values) if above is None else largest(values, above)
+            yield Sheet(f"{name}s", before, values, limit, step, above=above)
 
     def strips(self, index: int) -> list[Block]:
-        """The numbers of one patch as strips, of which those that are added have one scale."""
+        """The numbers of one patch as strips, each with a scale of its own."""
         flat, vectors = self.pixels[index], self.vectors(index).values()
         bands = "red, green, blue" if self.channels == 3 else f"{self.channels} channels"
-        words, end = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]], largest(*vectors)
+        words = [f"{self.lanes()[0]}: {bands}", *self.lanes()[1:]]
         rows = [(colour_strips(flat, self.channels), largest(flat), flat)]
-        rows += [(strip(each, limit=end), end, each) for each in vectors]
+        rows += [(strip(each, limit=largest(each)), largest(each), each) for each in vectors]
         return [
             Picture(drawn, f"{said} in colours", f"{said} · blue −{end:.2f} to red {end:.2f}: {listed(values)}")
             for said, (drawn, end, values) in zip(words, rows, strict=False)
