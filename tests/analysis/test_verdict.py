@@ -69,17 +69,16 @@ def test_the_most_faithful_and_those_that_fail():
         "Fails: even (no better than chance); wrong (worse than chance in deletion); fixed (nearly the same with "
         "shuffled weights)."
     )
-    ahead = (
-        "good wins on this picture: +0.40 by the mean difference to chance in deletion and insertion, then near (+0.35)"
-    )
-    assert judged.said() == f"{ahead} and middle (+0.25); one picture gives no interval. {fails}"
+    ahead = "good and near are ahead on this picture: +0.40 and +0.35 by the mean difference to chance in deletion and "
+    ahead += "insertion, no difference on one picture, then middle (+0.25)"
+    assert judged.said() == f"{ahead}. {fails}"
     also = {name: row(name, deletion=0.3, insertion=0.7) for name in ("later", "last")}
     judged = verdict([*rows[:3], also["later"]])
     assert judged is not None
-    assert judged.said() == f"{ahead}, middle (+0.25) and later (+0.20); one picture gives no interval."
+    assert judged.said() == f"{ahead} and later (+0.20)."
     judged = verdict([*rows[:3], *also.values()])
     assert judged is not None
-    assert judged.said() == f"{ahead}, middle (+0.25) and 2 more; one picture gives no interval."
+    assert judged.said() == f"{ahead}, later (+0.20) and last (+0.20)."
 
 
 def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differences():

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from vizkit.lessons import checking, expressions, lesson
-from vizkit.lessons.judging import judged
+from vizkit.lessons import checking, expressions, lesson, pictured
+from vizkit.lessons.judging import expected_of_none, judged, quantity
 from vizkit.lessons.vocabulary import VOCABULARY, maps
 from vizkit.models.probes.model_functions import randomised
 from vizkit.traces import NotApplicable
@@ -98,6 +98,40 @@ def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> Non
             return False  # no answer is no other answer
 
     assert any(is_wrong(name) for name in (*WEIGHTS, *NETWORKS))
+
+
+PHOTOGRAPHS = ("bundled:photographs_vit", "china")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("own", [True, False])
+def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
+    """Also of another model, with other layers and heads than the one that the lesson was written with."""
+    given = read(file)
+    if not own and given.model != "bundled:insects_vit":
+        pytest.skip("This lesson is about another kind of network.")
+    for _, step in given.questions:
+        on = subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
+        assert step.look is not None
+        assert step.question is not None
+        assert list(pictured.unlike(step.look, step.question, on)) == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("own", [True, False])
+def test_to_expect_no_effect_is_never_near_enough(file: Path, own: bool) -> None:
+    """But where this model shows none: then it is written as the same number."""
+    given = read(file)
+    if not own and given.model != "bundled:insects_vit":
+        pytest.skip("This lesson is about another kind of network.")
+    for _, step in given.questions:
+        on = subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
+        assert step.question is not None
+        if step.question.kind == "number" and (none := expected_of_none(step.question, on)) is not None:
+            found = judged(step.question, on, none)
+            same = quantity(none, step.question.unit) == quantity(found.answer, step.question.unit)
+            assert found.right == same
+            assert not (own and same)
 
 
 def test_every_word_is_in_use() -> None:

@@ -55,6 +55,43 @@ def test_what_speaks_against_has_no_share():
     assert "33 % of the map, rank 2 of 6; the largest, row 2, column 1, holds 67 %" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("answer", "told", "right", "score", "said"),
+    [
+        ("odds(edits='off')", 1.0, False, 0, "It is 93.3 %; you said 100.0 %, as if there were no difference."),
+        ("odds(0, 'off')", 0.98, False, 0.3, "It is 93.3 %; you said 98.0 %."),
+        ("odds(edits='off')", 0.92, True, 1, "It is 93.3 %; you said 92.0 %, near enough."),
+        ("odds(edits='off')", 0.85, False, 0, "It is 93.3 %; you said 85.0 %."),
+        (
+            "overlap(here(), here() + 1)",
+            1.0,
+            False,
+            0,
+            "It is 85.0 %; you said 100.0 %, as if there were no difference.",
+        ),
+        ("odds(model='other', edits='none')", 1.0, True, 1, "It is 100.0 %."),
+    ],
+)
+def test_a_guess_of_no_effect_is_never_near_enough(answer: str, told: float, right: bool, score: float, said: str):
+    """Of a change the effect is asked: of 100 % it takes 6.7 points, so that 98 % is right for 2 of them."""
+    words = WORDS | {
+        "odds": lambda of, at=0, edits="", model="": 0.933 if edits == "off" else 1.0,
+        "overlap": lambda of, one, other: 0.85,
+    }
+    asked = question("number", answer=parse(answer), unit="percent", within=0.15, relative=False)
+    found = judged(asked, NOBODY, told, words)
+    assert (found.right, found.sentence) == (right, said)
+    assert found.score == pytest.approx(score, abs=0.01)
+
+
+def test_a_cosine_is_at_most_one():
+    asked = question("number", unit="cosine")
+    with pytest.raises(RefusedError):
+        rule_of(asked)(100)
+    assert rule_of(asked)(-1) == -1
+    assert judged(asked, NOBODY, 0.5, WORDS).sentence == "It is 6; you said 0.5."
+
+
 def test_a_drawing_is_held_against_the_best_of_as_many():
     """3 + 10 of 20 is 65 %, the best two 10 + 4, 70 %; any two of six a third.
 

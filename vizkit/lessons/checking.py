@@ -5,8 +5,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LessonError, Words
-from vizkit.lessons.judging import Judged, judged, marked
+from vizkit.lessons.judging import Judged, expected_of_none, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
+from vizkit.lessons.pictured import unlike
 from vizkit.lessons.spoilers import spoilers
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block
@@ -83,6 +84,8 @@ def _step(step: Step, of: Subject, words: Words | None, shown: list[Block]) -> I
             yield answer
         elif step.reveal is not None:
             step.reveal.filled(of, words, **given(answer))
+        if step.look is not None and step.question is not None:
+            yield from unlike(step.look, step.question, of, words)
     except (LessonError, NotApplicable) as sentence:
         yield str(sentence)
 
@@ -99,6 +102,9 @@ def _tried(question: Question, of: Subject, words: Words | None) -> Judged | str
     values = [expression.value(of, words) for _, expression in question.parts]
     if question.kind == "choice" and values.count(True) != 1:
         return f"Line {question.line}: Of the options {values.count(True)} hold, not one."
+    none = expected_of_none(question, of, words) if question.kind == "number" else None
+    if none is not None and judged(question, of, none, words).right:
+        return f"Line {question.line}: What is asked changes nothing here: to expect no effect would be right."
     if question.kind == "order" and len(set(values)) < len(values):
         return f"Line {question.line}: Two of the items have the same number, so they have no order."
     return found

@@ -10,7 +10,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LARGEST, LessonError, Words, written
-from vizkit.lessons.lesson import SHARE, Question, Step
+from vizkit.lessons.lesson import LIMITS, SHARE, Question, Step
+from vizkit.lessons.no_effect import without_effect
+from vizkit.percent import in_percent
+from vizkit.traces import NotApplicable
 from vizkit.views.rules import RefusedError, Rule, below, number, several, tuple_of
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ def rule_of(question: Question) -> Rule[Any]:
     return {
         "point": place,
         "draw": _some(several(place, MOST_CELLS)),
-        "number": number(-LARGEST, LARGEST),
+        "number": number(*LIMITS.get(question.unit, (-LARGEST, LARGEST))),
         "choice": part,
         "order": tuple_of(*[part] * len(question.parts)),
     }[question.kind]
@@ -154,19 +157,36 @@ def _number(question: Question, of: "Subject", told: Any, words: Words | None) -
     answer, guess = question.answer.value(of, words), float(told)
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         raise LessonError("The answer of a number is a number.", question.line)
-    off = abs(guess - answer)
-    right = off <= question.within * (abs(answer) if question.relative else 1) + 1e-9 * abs(answer)
-    same = max(abs(guess), abs(answer))
-    score = 1.0 if right else max(0.0, 1 - off / same)
     said, is_ = quantity(guess, question.unit), quantity(answer, question.unit)
+    off, most = abs(guess - answer), max(abs(guess), abs(answer))
+    within = question.within * (abs(answer) if question.relative else 1) + 1e-9 * abs(answer)
+    none = expected_of_none(question, of, words)
+    if none is not None:  # what is asked is the effect: a guess that there is none is not near
+        most, within = abs(answer - none), min(within, 0.45 * abs(answer - none))
+    right = said == is_ or off <= within
+    score = 1.0 if right else max(0.0, 1 - off / most)
     if right:
         sentence = f"It is {is_}" + ("." if said == is_ else f"; you said {said}, near enough.")
+    elif none is not None and abs(guess - none) < 0.2 * abs(answer - none):
+        sentence = f"It is {is_}; you said {said}, as if there were no difference."
     else:
         times = max(abs(guess), abs(answer)) / (min(abs(guess), abs(answer)) or 1)
-        far = f", too {'high' if guess > answer else 'low'} by a factor of {written(times, '.1f')}"
-        far = far if guess * answer > 0 and times >= 1.5 and question.unit != SHARE else ""
+        factor = written(times, ",.0f" if times >= 10 else ".1f")
+        far = f", too {'high' if guess > answer else 'low'} by a factor of {factor}"
+        far = far if guess * answer > 0 and times >= 1.5 and question.unit not in (SHARE, *LIMITS) else ""
         sentence = f"It is {is_}; you said {said}{far}."
     return Judged(guess, answer, sentence, score, right)
+
+
+def expected_of_none(question: Question, of: "Subject", words: Words | None = None) -> float | None:
+    """The number of somebody who expects no effect; None where no effect is asked, or this model has no such number."""
+    assert question.answer is not None
+    if (same := without_effect(question.answer, words)) is None:
+        return None
+    try:
+        return float(same.value(of, words))
+    except (LessonError, NotApplicable):
+        return None
 
 
 def _choice(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
@@ -200,9 +220,10 @@ def options(question: Question, of: "Subject", words: Words | None = None) -> li
 
 def quantity(value: int | float, unit: str) -> str:
     if unit == SHARE:
-        return written(float(value), ".3g" if abs(value) < 0.001 else ".1%")
+        return in_percent(value) if 0 < abs(value) < 0.001 else written(float(value), ".1%")
     value = round(value) if float(value).is_integer() else value
-    return " ".join(filter(None, [written(value, ",d" if isinstance(value, int) else ""), unit]))
+    shown = "" if unit in LIMITS else unit
+    return " ".join(filter(None, [written(value, ",d" if isinstance(value, int) else ""), shown]))
 
 
 def in_words(found: Judged, question: Question | None) -> tuple[str, str]:

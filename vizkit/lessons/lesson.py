@@ -30,6 +30,8 @@ MOST_BYTES, MOST_STEPS, MOST_SETTINGS, MOST_OPTIONS = 120_000, 40, 8_000, 8
 MOST_BRACKETS = 200
 SHARE = "percent"
 """The unit of a share of one: readers see and type it as per cent."""
+LIMITS = {"cosine": (-1.0, 1.0), "rank correlation": (-1.0, 1.0)}
+"""What a number can be that is one of these, in place of a unit."""
 _SETTINGS = re.compile(rf"^({'|'.join(KEYS)}):", re.MULTILINE)
 _MODEL = re.compile(r"[A-Za-z]\w*(\.\w+)?")  # of timm; never a path
 _WITHIN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*(%|(?!\.|[eE][\d+-])[^\d\s].*)?")
@@ -130,6 +132,12 @@ class Lesson:
     able: tuple[str, ...]
     steps: tuple[Step, ...]
     name: str = ""
+
+    @property
+    def called(self) -> str:
+        """Its title, with its number where its file has one."""
+        number = re.match(r"\d+(?=_)", self.name)
+        return f"Lesson {number[0]} · {self.title}" if number else self.title
 
     @property
     def questions(self) -> list[tuple[int, Step]]:

@@ -18,7 +18,7 @@ PAGES = {
         (
             "lessons",
             "Lessons",
-            "Predict first, then see: short courses, their answers measured on your model and picture.",
+            "Predict first, then see: short courses, their answers measured on the model that you see.",
         ),
         (
             "explore",
@@ -45,7 +45,7 @@ PAGES = {
     ],
     "Why this answer?": [
         ("rollout", "Rollout", "All layers multiplied: which patches reach one token?"),
-        ("relevance", "Relevance", "What is evidence for a class, and can the maps be trusted?"),
+        ("relevance", "Relevance", "What is evidence for an answer, and can the maps be trusted?"),
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
     "How good is it?": [

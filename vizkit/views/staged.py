@@ -77,7 +77,10 @@ def _later(show: Callable[[Mapping[Any, Any]], Iterable[Block]], leads: Callable
 def _unanswered(block: Any) -> Block:
     """The same, where a click sets nothing but the cursor."""
     if isinstance(block, Canvas):
-        return replace(block, tells={}, picks="", picture=None)
+        data = block.data | {"hint": ""} if "hint" in block.data else block.data
+        return replace(block, data=data, tells={}, picks="", picture=None)
     if isinstance(block, Chart):
         return replace(block, picks="", hint="")
-    return replace(block, picks="") if isinstance(block, Map | Tiles | Grid) else block
+    if isinstance(block, Map):
+        return replace(block, picks="", guide="")
+    return replace(block, picks="") if isinstance(block, Tiles | Grid) else block

@@ -111,6 +111,16 @@ def test_the_best_map():
     assert maps.best_map({}, 0.05) is None
 
 
+def test_maps_that_one_picture_does_not_tell_apart_are_even():
+    gains = {"A": 0.45, "B": 0.44, "C": 0.35}
+    even = "A and B know best which places the model needs: +0.45 and +0.44 against a random order, no difference on "
+    assert maps.best_map(gains, 0.05) == maps.best_map(gains, 0.05, "B") == f"{even}one picture."
+    assert maps.best_map(gains, 0.05, "C") == f"{even}one picture; the large map, C, +0.35."
+    more = maps.best_map(gains | {"D": 0.43, "E": 0.41}, 0.05)
+    assert more is not None
+    assert more.startswith("A, B and 2 more know best which places the model needs: +0.45 to +0.41 against")
+
+
 def test_what_is_left_without_the_brightest():
     def words(whole: float, brightest: float, random: float, head: Head = SOFTMAX) -> str:
         return maps.without_brightest(Erased(32 / 324, whole, brightest, random), head)

@@ -4,19 +4,29 @@ from collections.abc import Mapping
 
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.analysis.trust.deletion import Erased
+from vizkit.analysis.trust.table import signed
+from vizkit.analysis.trust.verdict import few, spread, tied
 from vizkit.heads import Head
 
 
-def best_map(gains: Mapping[str, float], margin: float) -> str | None:
-    """Which map knows best which places the model needs, and which know no more than a random order. `gains`:
-    differences to chance, above 0 where better."""
+def best_map(gains: Mapping[str, float], margin: float, large: str = "") -> str | None:
+    """Which map knows best which places the model needs, or which of them are even, and which know no more than a
+    random order. `gains`: differences to chance, above 0 where better; up to `margin` they are none. `large`: the map
+    that is shown large, which is named where it is behind."""
     if not gains:
         return None
     best = max(gains, key=lambda name: gains[name])
     none = [name for name, gain in gains.items() if gain <= margin]
     if len(none) == len(gains):
         return f"Not one of the {len(gains)} maps is better than a random order on this picture."
-    ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order."
+    even = tied(gains, margin)
+    if len(even) == 1:
+        ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order"
+    else:
+        ahead = f"{few(even)} know best which places the model needs: {spread(gains, even)} against a random order"
+        ahead += ", no difference on one picture"
+    behind = f"; the large map, {large}, {signed(gains[large])}" if large in gains and large not in even else ""
+    ahead = f"{ahead}{behind}."
     if not none:
         return ahead
     verb = "is" if len(none) == 1 else "are"

@@ -64,6 +64,13 @@ def curves(
     return _along(subject, [order_of(heat, cells) for heat in heats], cells, steps, fill, progress)
 
 
+def ends_of(cells: tuple[int, int], steps: int) -> Int[Tensor, " step"]:
+    """How many cells are gone after each of so many equal steps, from none to all; fewer steps of fewer cells."""
+    count = cells[0] * cells[1]
+    steps = max(1, min(steps, count))
+    return torch.tensor([round(step * count / steps) for step in range(steps + 1)])
+
+
 def random_orders(cells: tuple[int, int], count: int, seed: int = 0) -> list[Int[Tensor, " cell"]]:
     """As many orders of the cells, the same for the same seed."""
     generator = torch.Generator().manual_seed(seed)
@@ -124,10 +131,8 @@ def _along(
     fill: Fill,
     progress: Progress | None,
 ) -> list[Curves]:
-    count = cells[0] * cells[1]
-    steps = max(1, min(steps, count))
+    count, ends = cells[0] * cells[1], ends_of(cells, steps)
     rank = torch.stack([order.argsort() for order in orders])  # order cell → when it goes
-    ends = torch.tensor([round(step * count / steps) for step in range(steps + 1)])
     between = ends[1:-1]
     gone = rank[:, None] < between[:, None]  # order step cell
     # One stack of masks (of what is there) for both curves; the whole picture and the whole fill stand at its ends.

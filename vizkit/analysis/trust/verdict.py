@@ -17,7 +17,7 @@ ERRORS = 2.0
 """Over several images, differences up to so many standard errors of their mean count as none: of a map to chance, and
 of two maps."""
 NAMED = 2
-"""Of those that follow the winner on one picture, so many are named."""
+"""Of those that are even, or follow, so many are named."""
 UNCHANGED = 0.8
 """Rank correlation with the map of shuffled weights from which a map does not depend on what was learned."""
 
@@ -45,15 +45,37 @@ class Verdict:
         winner, *others = self.best
         won = signed(self.best[winner]) + ("" if self.within is None else f" ± {self.within:.2f}")
         followed = [f"{title} ({signed(self.best[title])})" for title in others]
-        text = f"{winner} wins {where}: {won} by the mean difference to chance in {_listed(self.by)}"
-        if followed and self.images == 1:
-            rest = len(followed) - NAMED
-            more = [f"{rest} more"] if rest > 1 else followed[NAMED:]
-            text += f", then {_listed([*followed[:NAMED], *more])}; one picture gives no interval"
+        rule = f"by the mean difference to chance in {_listed(self.by)}"
+        text = f"{winner} wins {where}: {won} {rule}"
+        if self.images == 1:
+            even = tied(self.best, MARGIN)
+            if len(even) > 1:
+                text = f"{few(even)} are ahead {where}: {spread(self.best, even)} {rule}, no difference on one picture"
+            followed = followed[len(even) - 1 :]
+            if followed:
+                text += f", then {few(followed)}{'' if len(even) > 1 else '; one picture gives no interval'}"
         elif followed:
             text += f"; not told apart from {_listed(followed)}, within two standard errors"
         failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())
         return f"{text}. Fails: {failed}." if failed else f"{text}."
+
+
+def tied(gains: Mapping[str, float], margin: float) -> list[str]:
+    """The best, and those that one picture does not tell from it."""
+    most = max(gains.values())
+    return [name for name in sorted(gains, key=lambda name: -gains[name]) if gains[name] >= most - margin]
+
+
+def spread(gains: Mapping[str, float], even: Sequence[str]) -> str:
+    """What the first and the last of these have."""
+    ends = list(dict.fromkeys(signed(gains[name]) for name in (even[0], even[-1])))
+    return (" and " if len(even) == 2 else " to ").join(ends) + (" each" if len(ends) == 1 else "")
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of them by name, and how many more."""
+    rest = len(names) - NAMED
+    return _listed([*names[:NAMED], *([f"{rest} more"] if rest > 1 else names[NAMED:])])
 
 
 def _listed(titles: Sequence[str]) -> str:

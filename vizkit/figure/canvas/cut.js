@@ -65,7 +65,7 @@ export default function ({ data, parentElement, setStateValue }) {
       lanes.push({ x, y: y + LABEL_PX, width: width - x - 1, height })
       y += LABEL_PX + height + 6
     }
-    const top = Math.max(tall, y) + 8, across = phone ? 3 : card.sheets.length
+    const top = Math.max(tall, y) + 8, across = phone ? 3 : card.sheets.length || 1
     const each = (width + BETWEEN_PX) / across - BETWEEN_PX, high = wide ? 170 : 96, line = high + 2 * LABEL_PX + 8
     const sheets = card.sheets.map(({ special }, i) => {  // where the rows of its patches are
       const over = special * SPECIAL_PX + (special && 3), x = i % across * (each + BETWEEN_PX)

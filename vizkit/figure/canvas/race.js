@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.tiles.push({ figure, name: figure.querySelector('b'), canvas: figure.querySelector('canvas'), bar: figure.querySelector('u'), said: figure.querySelector('span') })
   }
   root.style.setProperty('--across', Math.ceil(data.lanes.length / Math.ceil(data.lanes.length / 9)))
-  const text = value => state.data.probable ? percent(value) : number(value)
+  const text = value => Number.isNaN(value) ? '…' : state.data.probable ? percent(value) : number(value)
   const names = data.lanes.map(lane => lane.name), litOf = () => names.indexOf(names.includes(state.hover) ? state.hover : data.lit)
   data.lanes.forEach((lane, index) => {
     const tile = state.tiles[index], keep = () => setTriggerValue('lit', lane.name === state.data.lit ? '' : lane.name)
@@ -93,8 +93,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pen.textAlign = 'center'
     pen.fillText(state.data.axis, x(0.5), HEIGHT - 8)
     line([[x(share[at]), y(1)], [x(share[at]), y(0)]], ink, 1.5, [], 0.6)
-    const order = state.curves.map((_, lane) => lane).reverse()
-    for (const lane of [...order.filter(each => each !== main), main]) {
+    const order = state.curves.map((_, lane) => lane).filter(lane => !Number.isNaN(state.curves[lane][0])).reverse()  // those that are in
+    for (const lane of [...order.filter(each => each !== main), ...order.filter(each => each === main)]) {
       const { colour, random, dotted } = state.data.lanes[lane], thick = lane === main, points = [...state.curves[lane]].map((value, i) => [x(share[i]), y(value)])
       line(points, colour, thick ? 3.5 : random ? 2.5 : 1.6, random ? [7, 5] : dotted ? [2, 4] : [], thick || random ? 1 : lit >= 0 ? 0.25 : 0.6)
       const [px, py] = points[at]
@@ -110,7 +110,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const tile = state.tiles[index], value = state.curves[index][at]
       erase(tile, state.order[index], gone)
       tile.canvas.setAttribute('aria-label', `${lane.title}: ${text(value)}. ${state.data.label}`)
-      tile.bar.style.width = 100 * value + '%'
+      tile.bar.style.width = 100 * (value || 0) + '%'
       tile.said.textContent = text(value)
       tile.figure.toggleAttribute('data-lit', index === lit)
     })

@@ -67,7 +67,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.figure.toggleAttribute('data-chosen', data.chosen === index)
     tile.canvas.ariaPressed = data.pick ? String(data.chosen === index) : null
     if (map.rows && !one) showBar(tile.legend.children, map.scale, tableOf(map.scale))
-    tile.canvas.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
+    tile.canvas.onclick = tile.title.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
     tile.canvas.onkeydown = event => {
       if (data.pick && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }
     }

@@ -87,7 +87,7 @@ def probability(of: Subject, cls: At = "top", t: Number = 1, edits: str = "") ->
 def said(of: Subject, edits: str = "") -> str:
     """What the model does with the picture, in words that follow it: its first answer and how sure it is."""
     if of.loaded.own is not None:
-        return f"gives an embedding whose likeness to that of the picture is {probability(of, edits=edits):.3f}"
+        return f"gives an embedding whose likeness to that of the picture is {100 * probability(of, edits=edits):.1f} %"
     name = predicted(of, edits=edits)
     return f"says “{name}”, with a probability of {100 * probability(of, name, edits=edits):.1f} %"
 

@@ -113,6 +113,7 @@ class Shuffle(View):
             "at": int(richest),
             "rows": rows,
             "columns": columns,
+            "alone": self.staged,
         }
         moved = beside(shuffle(pixels, patch, self.order(of)).permute(1, 2, 0).numpy(), seen)
         return Canvas(

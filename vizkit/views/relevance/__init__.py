@@ -5,7 +5,7 @@ from vizkit.views.entry import Entry, Former
 VIEWS = (
     Entry(
         "Maps",
-        "Evidence for a class, by every method that applies.",
+        "Evidence for an answer, by every method that applies.",
         "relevance.maps:Maps",
         answers=True,
         name="relevance",

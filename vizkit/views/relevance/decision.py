@@ -51,11 +51,12 @@ class Decision(View):
     """Views that explain a class, chosen by its name: models need not know the same classes."""
 
     target: str = choice(
-        "Class",
+        "Answer",
         classes,
         "Type to search. The class whose logit is explained: the maps show the evidence for it. Without classes: the "
         "length of the embedding along that of this image.",
         default=PREDICTED,
+        words={PREDICTED: "each model's own"},
         key="class_a",
         meant=meant,
         listed=True,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.datasets import photographs, samples
 from vizkit.datasets.image_set import ImageSet, Source, digest_of
+from vizkit.datasets.insects import LABELS
 from vizkit.device import cached_property
 from vizkit.image import RGB
 from vizkit.image import digest_of as digest_of_picture
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 
 DIGITS = [str(digit) for digit in range(10)]
 WORDS = {"insects": "newly drawn insects, seen by no bundled model", "digits": "digits of the test split"}
+NAMED = {"uploads": "your images", "photographs": "photographs that come with vizkit"}
+"""Sets that are pictures with names."""
 
 
 @dataclass(frozen=True, eq=False)
-class Uploaded(Source):
-    """Pictures of a visitor, by their names; their classes are not known."""
+class Named(Source):
+    """Pictures by their names; their classes are not known."""
 
     rgb: Mapping[str, RGB]
 
@@ -54,12 +58,20 @@ class Many:
     @property
     def data(self) -> str:
         if self.over == "its kind":
-            return "digits" if sorted(self.of.loaded.labels) == DIGITS else "insects"
+            known = sorted(self.of.loaded.labels)
+            return "digits" if known == DIGITS else "insects" if known == sorted(LABELS) else "photographs"
         return self.over
+
+    @cached_property
+    def named(self) -> Mapping[str, RGB]:
+        """Pictures that are here by their names: those of a visitor, or the photographs that come with vizkit."""
+        if self.data == "photographs":
+            return {name: samples.picture(name) for name in photographs.NAMES[: self.images]}
+        return self.of.uploads if self.data == "uploads" else {}
 
     @property
     def count(self) -> int:
-        return len(self.of.uploads) if self.data == "uploads" else self.images
+        return len(self.named) if self.data in NAMED else self.images
 
     @property
     def measures(self) -> "tuple[Measure, ...]":
@@ -68,8 +80,8 @@ class Many:
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
-        uploads = tuple(map(digest_of_picture, self.of.uploads.values())) if self.data == "uploads" else ()
-        key = ("many", self.data, self.images, uploads, self.methods, self.measures)
+        named = tuple(map(digest_of_picture, self.named.values()))
+        key = ("many", self.data, self.images, named, self.methods, self.measures)
         return tuple(
             Job(OfModel((*key, index)), f"Picture {index + 1} of {self.count}", partial(self._scored, index))
             for index in range(self.count)
@@ -85,12 +97,11 @@ class Many:
 
     @cached_property
     def pictures(self) -> ImageSet:
-        if self.data != "uploads":
+        if self.data not in NAMED:
             return pictures(self.of.loaded, self.data, self.images)
-        uploads = self.of.uploads
-        digest = digest_of(*map(digest_of_picture, uploads.values()))
-        targets = np.zeros(len(uploads), np.int64)
-        return ImageSet("your images", "test", ("unknown",), targets, Uploaded(uploads), digest)
+        digest = digest_of(*map(digest_of_picture, self.named.values()))
+        targets = np.zeros(len(self.named), np.int64)
+        return ImageSet(NAMED[self.data], "test", ("unknown",), targets, Named(self.named), digest)
 
     @cached_property
     def shuffled(self) -> "Loaded":
@@ -122,7 +133,7 @@ class Many:
         rows = best_first(tally.rows())
         yield Said(verdict_of([*results.values()]))
         yield scores_table(rows, self.scores, len(results))
-        over = WORDS.get(self.data, "your images")
+        over = (WORDS | NAMED)[self.data]
         yield Line(f"{len(results)} of {self.count} pictures, each for its predicted class: {over}")
         yield Folded("What each score tells", lambda: caveats(rows))
 

@@ -8,7 +8,7 @@ import numpy as np
 from vizkit.analysis.attribution.explaining import Explanation
 from vizkit.analysis.attribution.methods import METHODS, generic_relevance
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Columns, Line, Numbers, Part
+from vizkit.views.blocks import Blocks, Columns, Numbers, Part
 from vizkit.views.controls import choice
 from vizkit.views.relevance.explained import SLOW, TITLES, now
 from vizkit.views.relevance.layers import HEAD, layer_names, places_of
@@ -89,11 +89,8 @@ class Maps(Coloured):
             if not fast:
                 raise NotApplicable(next(iter(without.values())))
         parts = [OfOne(self, each, of, self.chosen(each) if each is large else "") for each in of]
-        beside = tuple(Part(part.small) for part in parts)
+        beside = tuple(Part(show) for part in parts for show in (part.small, part.more))
         yield Columns((tuple(Part(part.large) for part in parts if part.of is large), beside), (2, 3))
-        told = "Beside a name: by how much the order of the map is better than a random one, on this picture alone"
-        yield Line(f"{told}. Values of two methods cannot be compared, only where they lie.")
-        yield from (Part(part.more) for part in parts)
         yield Numbers(partial(self.numbers, of))
 
     # ---- what is computed --------------------------------------------------------------------------------------------

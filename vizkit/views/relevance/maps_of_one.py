@@ -13,7 +13,7 @@ from vizkit.analysis.trust.deletion import Erased
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import gain_of, signed
 from vizkit.analysis.trust.verdict import MARGIN
-from vizkit.figure.scales import Scale, of_evidence
+from vizkit.figure.scales import DOUBLINGS, Scale, of_evidence
 from vizkit.views.blocks import Answered, Blocks, Heading, Job, Later, Line, Proof, Said, Tile, Tiles, first_said
 from vizkit.views.controls import scale
 from vizkit.views.relevance.decision import in_words
@@ -93,7 +93,9 @@ class OfOne:
         lies = first_said(places.where(heat, covered, what, nouns), places.spread(heat, what, nouns)).removesuffix(".")
         yield Said(f"{'; '.join(filter(None, (lies, erased and without_brightest(erased, self.loaded.head))))}.")
         named = f"{self.named}{method.title}{f' at {layer}' if place else ''}"
-        yield self._drawn((named,), {self.method: found}, (method.measures(self.loaded.head.number),), LARGE_PX)
+        shares = not found.signed and self.view.scale == DOUBLINGS
+        unit = "times an equal share" if shares else method.measures(self.loaded.head.number)
+        yield self._drawn((named,), {self.method: found}, (unit,), LARGE_PX)
         yield Line(f"{' '.join((method.asks, method.caveat, *found.notes))} {method.source}.")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
@@ -119,11 +121,14 @@ class OfOne:
         order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
         names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
         notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
-        best = best_map({TITLES[name]: gains[name] for name in order if name in gains}, MARGIN)
+        ranked = {TITLES[name]: gains[name] for name in order if name in gains}
+        best = best_map(ranked, MARGIN, TITLES.get(self.method, ""))
         if race:
             yield Said(best or "")
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
+        if ranked:
+            yield Line("Beside a name: by how much the order of the map is better than a random one, on this picture.")
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))

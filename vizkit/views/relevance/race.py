@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from vizkit.analysis.attribution.explaining import on_patches
+from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.subject import cell_of_pixel, cells_of, filled
 from vizkit.analysis.remarks.remark import begun
-from vizkit.analysis.trust.deletion import order_of, random_orders
+from vizkit.analysis.trust.deletion import ends_of, order_of, random_orders
 from vizkit.analysis.trust.scores import Measure, Score, merged
 from vizkit.analysis.trust.table import CHANCE, FIGURES, Row, Tally, gain_of, signed
 from vizkit.analysis.trust.verdict import verdict
@@ -37,6 +37,7 @@ AWAY, BACK = "taken away", "put back"
 BESIDE = 5  # pictures in a row on paper
 SIDE_PX = 384
 Results = Mapping[Hashable, Any]
+Curves = Mapping[str, Score | None]  # None of what is not measured yet
 
 
 class Racing(Explained):
@@ -98,27 +99,27 @@ class Race:
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
     def show(self, results: Results) -> Blocks:
-        """Those that are in, the best first; the table when all are."""
-        rows = self.rows(results)
-        running = [
-            row.method
-            for row in rows
-            if row.method != CHANCE
-            and self.scored[row.method].key in results
-            and results[self.scored[row.method].key].curves is not None
-        ]
+        """At once what every map takes away, the curves as they come, and the winner and the table when all are in."""
+        rows, start = self.rows(results), results.get(self.start.key)
+        running = [row.method for row in rows if row.method != CHANCE and self.runs(row.method, results)]
         if not running:
             return
-        start: Score = results[self.start.key]
-        curves = {name: results[self.scored[name].key] for name in running} | {CHANCE: start}
-        yield Said(" ".join(filter(None, (self.winner(rows, start), self.more))))
-        yield self.canvas(curves, ranked=not start.undecided)
+        curves = {name: results.get(self.scored[name].key) for name in running} | {CHANCE: start}
+        complete = all(job.key in results for job in self.jobs)
+        yield Said(" ".join(filter(None, (self.winner(rows, start), self.more))) if start and complete else "")
+        yield self.canvas(curves, ranked=start is not None and not start.undecided)
         yield Line(self.at_step(curves))
         notes = [note for name in self.methods if (one := results.get(self.scored[name].key)) for note in one.notes]
         yield from map(Line, dict.fromkeys(notes))
-        if all(job.key in results for job in self.jobs):
+        if complete:
             more = [job for measure in self.further for job in measure.values()]
             yield Later(self.of, tuple(more), lambda late: self.table({**results, **late}))
+
+    def runs(self, method: str, results: Results) -> bool:
+        """Whether there is a map, and nothing that keeps it from being measured."""
+        score = results.get(self.scored[method].key)
+        has_map = isinstance(self.of.find(self.view.key(self.of, method)), Explanation)
+        return has_map if score is None else score.curves is not None
 
     def table(self, results: Results) -> Blocks:
         rows = self.rows(results)
@@ -154,15 +155,25 @@ class Race:
         """The step that is next to what is asked for: where there are few places, several have the same."""
         return int((share - self.view.removed / 100).abs().argmin())
 
-    def values(self, score: Score) -> np.ndarray:
-        both = score.curves or score.chance
-        assert both is not None, "only maps with curves run"
+    def values(self, score: Score | None) -> np.ndarray:
+        """NaN of what is not measured yet."""
+        both = score and (score.curves or score.chance)
+        if both is None:
+            return np.full(len(self.share), np.nan, np.float32)
         return (both.deletion if self.view.test == AWAY else both.insertion).numpy()
 
-    def at_step(self, curves: Mapping[str, Score]) -> str:
+    @property
+    def share(self) -> torch.Tensor:
+        """Of the places that are gone after each step."""
+        cells = cells_of(self.of.seen)
+        return ends_of(cells, STEPS) / (cells[0] * cells[1])
+
+    def at_step(self, curves: Curves) -> str:
         """What the map that stands out has come to, beside chance."""
-        share = shares(curves[CHANCE])
+        share = self.share
         at, main = self.step(share), self.view.lit if self.view.lit in curves else next(iter(curves))
+        if curves[main] is None or curves[CHANCE] is None:
+            return f"{in_percent(float(share[at]))} of the places {self.view.test}; the curves are on their way."
         left, chance = (self.text(float(self.values(curves[name])[at])) for name in (main, CHANCE))
         order = "a random order" if main == CHANCE else f"the order of {TITLES[main]}"
         beside = "" if main == CHANCE else f", in a random order {chance}"
@@ -184,8 +195,8 @@ class Race:
         whole, ground = (unprepare(each[0].numpy(), preprocessing) for each in (pixels, filled(pixels, "blur")))
         return whole, ground
 
-    def canvas(self, curves: Mapping[str, Score], *, ranked: bool) -> Canvas:
-        of, view, share, orders = self.of, self.view, shares(curves[CHANCE]), self.orders([*curves])
+    def canvas(self, curves: Curves, *, ranked: bool) -> Canvas:
+        of, view, share, orders = self.of, self.view, self.share, self.orders([*curves])
         urls = of.kept(("race pictures",), lambda: [data_url(each, SIDE_PX) for each in self.pictures()])
         lanes = [
             {
@@ -226,9 +237,9 @@ class Race:
         named = TITLES.get(name, "Random order")
         return named if gap is None else f"{named} {signed(gap)}"
 
-    def still(self, curves: Mapping[str, Score], *, ranked: bool) -> Blocks:
+    def still(self, curves: Curves, *, ranked: bool) -> Blocks:
         """On paper: the pictures of this step in rows, and the curves with a mark at it."""
-        share, orders, cells = shares(curves[CHANCE]), self.orders([*curves]), cells_of(self.of.seen)
+        share, orders, cells = self.share, self.orders([*curves]), cells_of(self.of.seen)
         at, (whole, ground) = self.step(share), self.pictures()
         index = cell_of_pixel((whole.shape[0], whole.shape[1]), cells).numpy()
         gone = round(float(share[at]) * cells[0] * cells[1])
@@ -275,11 +286,6 @@ class Race:
 
     def csv(self) -> bytes:
         return as_csv(self.rows(self.done()))
-
-
-def shares(start: Score) -> torch.Tensor:
-    assert start.chance is not None, "random orders have curves"
-    return start.chance.share
 
 
 def colour_of(method: str) -> str:

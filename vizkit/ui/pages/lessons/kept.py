@@ -5,12 +5,15 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.datasets import samples
 from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.judging import rule_of
 from vizkit.lessons.lesson import Lesson, Step
 from vizkit.lessons.shelf import opened
 from vizkit.ui.canvas import Canvas
+from vizkit.ui.session import chosen
 from vizkit.ui.session.address import drop, put
+from vizkit.views import bundled
 from vizkit.views.rules import RefusedError, words
 
 LESSON, STEP, STORE, HEARD = "_lesson", "_lesson_step", "_lesson_answers", "_lesson_heard"
@@ -61,7 +64,20 @@ def follow() -> None:
     if name := st.query_params.get("lesson", ""):
         step = st.query_params.get("step", "")
         go(name, int(step) if step.isascii() and step.isdigit() and len(step) < 4 else 1)
-        take(name, *(part for part in ("models", "image") if part not in st.query_params))
+        follow_link(name)
+
+
+def follow_link(name: str) -> None:
+    """The lesson's own model and picture; where a link names one of them, the other only if both are of one kind."""
+    named = {part for part in ("models", "image") if part in st.query_params}
+    try:
+        lesson = opened(name)
+    except LessonError:
+        return
+    kinds = {samples.kind_of(str(st.query_params.get("image", lesson.picture)))}
+    kinds |= {known.pictures for source in chosen.models_named() if (known := bundled.known(source))}
+    if not named or (len(named) == 1 and kinds == {samples.kind_of(lesson.picture)}):
+        take(name, *({"models", "image"} - named))
 
 
 def go(name: str, step: int = 1) -> None:

@@ -27,7 +27,7 @@ from vizkit.ui.sidebar.inputs import sample
 from vizkit.ui.sidebar.strip import small
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.table import show as show_table
-from vizkit.views import VIEWS
+from vizkit.views import VIEWS, bundled
 from vizkit.views.address import to_address
 from vizkit.views.blocks import Table
 
@@ -87,16 +87,28 @@ def _card(name: str) -> None:
     picture = sample(lesson.picture)
     done, of, at = answered(lesson), len(lesson.questions), kept.store().get(name)
     at = at if isinstance(at, int) and 1 <= at <= len(lesson.steps) + 1 else 1
+    mine = _mine(lesson)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.image(small(picture.digest, picture.rgb), width=72, alt=lesson.picture)
         with st.container(width="stretch", gap="small"):
-            st.markdown(f"#### {plain(lesson.title)}")
+            st.markdown(f"#### {plain(lesson.called)}")
             begun = f" · {done} of {of} answered" if done else ""
             st.caption(f":{LEVELS[lesson.level]}[{lesson.level}] · {lesson.minutes} minutes · {of} questions{begun}")
+            st.caption(f"{plain(bundled.title(lesson.model))} on {plain(lesson.picture)}")
         words = "Begin" if at == 1 else f"Go on at {at}" if at <= len(lesson.steps) else "Open again"
         kind = "primary" if at == 1 else "secondary"
         st.button(words, key=f"open_{name}", type=kind, on_click=_open, args=(name, at if words[0] == "G" else 1))
+        if mine:
+            help = f"With the model and the image that are chosen now: {plain(bundled.title(chosen.sources()[0]))}."
+            st.button(f"On {plain(mine)}", key=f"mine_{name}", on_click=go, args=(name, 1), help=help)
     st.markdown("\n".join(f"- {plain(sentence)}" for sentence in lesson.able))
+
+
+def _mine(lesson: Lesson) -> str:
+    """The chosen image, where it is another with a model that the lesson can be about."""
+    source, image = next(iter(chosen.sources()), lesson.model), str(st.session_state.get("image", lesson.picture))
+    kinds = [known.kind for each in (source, lesson.model) if (known := bundled.known(each))]
+    return image if (source, image) != (lesson.model, lesson.picture) and len(set(kinds)) < 2 else ""
 
 
 def _open(name: str, step: int) -> None:
@@ -111,7 +123,7 @@ def _line(lesson: Lesson, number: int) -> None:
     where = f"{number} of {last}" if number <= last else "The end"
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="stretch"):
-            st.progress(min(1.0, number / (last + 1)), f"**{plain(lesson.title)}** · {where}")
+            st.progress(min(1.0, number / (last + 1)), f"**{plain(lesson.called)}** · {where}")
         with st.container(horizontal=True, width="content"):
             st.button("All lessons", on_click=go, args=("",), type="tertiary", key="lesson_all")
             for words, to, kind in (("Back", number - 1, "secondary"), ("Next", number + 1, "primary")):
@@ -140,7 +152,8 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
         if place or step.mark or (step.question and found is None) or step.look is None:
-            question.picture(step, found, of, key, question.FOUND if found else of.image)
+            guessed = found is not None and found.values is not None
+            question.picture(step, found, of, key, question.FOUND if guessed else of.image)
         if step.look is not None and (found or step.question is None):
             later = asked_after(lesson, number, lambda step: asked_of(step, of, own))
             with st.container(key=f"lesson_look_{number}"):

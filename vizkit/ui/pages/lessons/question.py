@@ -13,7 +13,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.image import digest_of
 from vizkit.lessons.checking import given
 from vizkit.lessons.judging import Judged, first_grid, grid_of, marked, options, rule_of
-from vizkit.lessons.lesson import SHARE, Question, Step
+from vizkit.lessons.lesson import LIMITS, SHARE, Question, Step
 from vizkit.lessons.prose import Prose
 from vizkit.ui.canvas import picture_url, script_canvas
 from vizkit.ui.pages.lessons import kept
@@ -55,14 +55,17 @@ def ask(step: Step, question: Question, of: NamedSubject, key: str) -> None:
 def _number(question: Question, key: str, say: Callable[[Any], None]) -> None:
     share = question.unit == SHARE
     unit = "per cent" if share else plain(question.unit)
+    low, high = LIMITS.get(question.unit, (None, None))
     label = f"Your guess, in {unit}" if unit else "Your guess"
+    if low is not None:
+        label = f"Your guess, a {unit} from {low:g} to {high:g}".replace("-", "−")
 
     def take() -> None:
         if (value := st.session_state[f"{key}|typed"]) is not None:
             say(float(value) / (100 if share else 1))
 
     with st.form(f"{key}|form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input(label, value=None, step=None, format="%g", key=f"{key}|typed", width=220)
+        st.number_input(label, low, high, None, step=None, format="%g", key=f"{key}|typed", width=220)
         st.form_submit_button("This is my guess", type="primary", on_click=take)
 
 
