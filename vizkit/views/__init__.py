@@ -98,13 +98,22 @@ def class_of(name: str) -> "type[View]":
 
 def name_of(view: "View | type[View]") -> str:
     """In `VIEWS`."""
+    return next(name for name, each in VIEWS.items() if each.module == where(view))
+
+
+def where(view: "View | type[View]") -> str:
+    """Its class, as an entry names it."""
     cls = view if isinstance(view, type) else type(view)
-    where = f"{cls.__module__.removeprefix('vizkit.views.')}:{cls.__qualname__}"
-    return next(name for name, each in VIEWS.items() if each.module == where)
+    return f"{cls.__module__.removeprefix('vizkit.views.')}:{cls.__qualname__}"
 
 
 def entry(view: "View | type[View]") -> Entry:
     return VIEWS[name_of(view)]
+
+
+def answers(view: "View") -> bool:
+    """Whether it shows what models answer; one that stands nowhere does not."""
+    return any(each.answers for each in VIEWS.values() if each.module == where(view))
 
 
 def reads(view: "View") -> Reads:
