@@ -179,15 +179,15 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
 
 
 def reached(models: Mapping[str, tuple[str, int | None, int, float]]) -> str:
-    """By model: what its layers are called, after how many of them a cell can see the whole image (None: never), how
-    many there are, and the share of the image that is seen after the first."""
+    """By model: what its layers are called, after how many of them the marked cell can see the whole image (None:
+    never), how many there are, and the share of the image that is seen after the first."""
     parts = []
     for name, (noun, whole, count, first) in models.items():
         if whole == 1:
-            parts.append(f"a cell of {name} sees the whole image in its first {noun}")
+            parts.append(f"the marked cell of {name} sees the whole image in its first {noun}")
             continue
         when = f"after {noun} {whole} of {count}" if whole else f"after none of its {count} {noun}s"
-        parts.append(f"one of {name} sees {percent(first)} after its first {noun} and all {when}")
-    words = "; ".join(sorted(parts, key=lambda part: not part.startswith("a cell")))
-    words = words.replace("one of", "a cell of", 1) if words.startswith("one of") else words
+        parts.append(f"that of {name} sees {percent(first)} after its first {noun} and all {when}")
+    words = "; ".join(sorted(parts, key=lambda part: not part.startswith("the")))
+    words = words.replace("that of", "the marked cell of", 1) if words.startswith("that of") else words
     return f"{words[0].upper()}{words[1:]}."
