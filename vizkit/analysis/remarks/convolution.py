@@ -59,9 +59,10 @@ def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[
     before, after = float(pre[-1] / pre[0]), float(post[-1] / post[0])
     expected = float((depths[0] / depths[-1]) ** 0.5)
     words = f"From {depths[0]} to {depths[-1]} layers the last layer's gradient becomes {_times(before)} as large with "
-    words += f"pre-norm, where 1/√L would be {_times(expected)}, and {_times(after)} with post-norm"
-    words += ", which keeps it" if 0.8 < after < 1.25 and before < 0.6 else ""
-    return f"{words}."
+    words += f"pre-norm, where 1/√L would be {_times(expected)}; with post-norm it "
+    return words + (
+        f"stays about as large, {_times(after)}." if 0.8 < after < 1.25 else f"becomes {_times(after)} as large."
+    )
 
 
 def _times(share: float) -> str:
@@ -120,10 +121,10 @@ def moved(
     answers: Mapping[str, Sequence[str]],
     values: Mapping[str, Float[np.ndarray, " distance"]],
     chosen_px: int,
-    words: Mapping[str, Callable[[float], str]],
+    words: Mapping[str, tuple[str, Callable[[float], str]]],
 ) -> str:
-    """By model: the answer at every distance, and the value of its answer to the unmoved image there, with how such a
-    value is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most at
+    """By model: the answer at every distance, and the value of its answer to the unmoved image there, with what it is
+    and how it is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most at
     the chosen distance."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     changed = {
@@ -142,10 +143,13 @@ def moved(
         keep = f"{joined(steady)} {'keep their answers' if len(steady) > 1 else 'keeps its answer'}" if steady else ""
         return f"{said}; {keep} up to {counted(max(distance_px), 'pixel')}." if keep else f"{said}."
     most = max(values, key=lambda name: abs(float(values[name][at] - values[name][zero])))
-    before, after = (words[most](float(values[most][place])) for place in (zero, at))
-    stays = "All answers stay" if len(answers) > 1 else "The answer stays"
-    whose = f"; that of {most}" if len(answers) > 1 else ", and"
-    return f"{stays}{whose} goes from {before} to {after} when the image moves by {counted(abs(chosen_px), 'pixel')}."
+    quantity, text = words[most]
+    before, after = (text(float(values[most][place])) for place in (zero, at))
+    whose = f"All answers stay; the {quantity} of {most}’s" if len(answers) > 1 else f"The answer stays; its {quantity}"
+    whose = "The likeness to the unmoved image" if quantity == "likeness" and len(answers) == 1 else whose
+    falls = "falls" if values[most][at] < values[most][zero] else "rises"
+    goes = f"stays {after}" if before == after else f"{falls} from {before} to {after}"
+    return f"{whose} {goes} when the image moves by {counted(abs(chosen_px), 'pixel')}."
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
