@@ -14,6 +14,7 @@ from vizkit.device import import_alone
 from vizkit.views import (
     architecture,
     attention,
+    bundled,
     compare,
     convolution,
     data_set,
@@ -31,6 +32,7 @@ from vizkit.views import (
 from vizkit.views.entry import Entry, Former, Reads
 
 if TYPE_CHECKING:
+    from vizkit.views.blocks import Blocks
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
@@ -114,6 +116,17 @@ def entry(view: "View | type[View]") -> Entry:
 def answers(view: "View") -> bool:
     """Whether it shows what models answer; one that stands nowhere does not."""
     return any(each.answers for each in VIEWS.values() if each.module == where(view))
+
+
+def content(view: "View", of: Any) -> "Blocks":
+    """What a host draws of a view. Of one that shows answers the first sentence says where they mean nothing."""
+    shown = view.content(of)
+    if not answers(view):
+        return shown
+    from vizkit.views.settled import with_caveat
+
+    asked = [each for each in (of if view.together else [of]) if each.has_model]
+    return with_caveat(shown, " ".join(filter(None, (bundled.caveat(each.name, each.image) for each in asked))))
 
 
 def reads(view: "View") -> Reads:

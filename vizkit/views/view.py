@@ -75,14 +75,11 @@ class View:
 
     def content(self, of: Any) -> "Blocks":
         """What a host draws: all of it, or of a view that is `staged` its figure and its sentence."""
-        from vizkit.views import answers
+        if not self.staged:
+            return self.show(of)
         from vizkit.views.staged import staged
-        from vizkit.views.strange import with_caveat
 
-        shown = self.show(of)
-        if answers(self):
-            shown = with_caveat(shown, of if self.together else [of])
-        return staged(shown, self.leads) if self.staged else shown
+        return staged(self.show(of), self.leads)
 
     def leads(self, block: "Block") -> bool:
         """Of a figure that is shown, whether it is the one for a stage; the first is, where a view does not say."""

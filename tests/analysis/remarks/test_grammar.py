@@ -318,7 +318,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
             answers,
             {name: np.array([p, 1, p]) for name in answers},
             px,
-            dict.fromkeys(answers, "{:.2f}".format),
+            dict.fromkeys(answers, ("probability", "{:.2f}".format)),
         )
         for px, p, answers in product(
             (1, 8),

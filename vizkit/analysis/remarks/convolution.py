@@ -124,8 +124,8 @@ def moved(
     words: Mapping[str, tuple[str, Callable[[float], str]]],
 ) -> str:
     """By model: the answer at every distance, and the value of its answer to the unmoved image there, with what it is
-    and how it is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most at
-    the chosen distance."""
+    and how it is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most
+    at the chosen distance."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     changed = {
         name: min((px for px, answer in zip(distance_px, each, strict=True) if answer != each[zero]), key=abs)

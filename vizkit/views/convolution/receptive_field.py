@@ -252,7 +252,9 @@ def drawn(of: Subject, kind: str, frames: Sequence[Frame]) -> tuple[Block, ...]:
     distinct = [each for at, each in enumerate(frames) if not at or each[1] != frames[at - 1][1]]
     x0, y0, x1, y1 = map(round, of.box_xyxy)
     seen = np.ascontiguousarray(of.rgb[max(y0, 0) : y1, max(x0, 0) : x1])
-    picture = framed(seen, (0, 0, seen.shape[1], seen.shape[0]), of.loaded.preprocessing.size_hw, distinct)
+    picture = framed(
+        seen, (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])), of.loaded.preprocessing.size_hw, distinct
+    )
     cells = Map(
         grid_for_browser(cells_of(of, kind, len(frames))),
         point_of(of),

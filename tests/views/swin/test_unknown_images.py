@@ -1,11 +1,12 @@
-"""What a model answers to an image that shows none of what it knows is said to mean nothing, by every view of answers."""
+"""What a model answers to an image that shows none of what it knows means nothing: every view of answers says so."""
 
 from tests.views.contract import model
 from vizkit.datasets import samples
+from vizkit.views import content
 from vizkit.views.blocks import Later, Said
+from vizkit.views.bundled import caveat
 from vizkit.views.convolution.shift import Shift
-from vizkit.views.settled import settled
-from vizkit.views.strange import caveat, with_caveat
+from vizkit.views.settled import settled, with_caveat
 from vizkit.views.subject import Subject
 from vizkit.views.swin.switched_off import SwitchedOff
 from vizkit.views.swin.window import Window
@@ -23,24 +24,24 @@ def first_of(blocks) -> str:
 
 
 def test_whose_answers_mean_nothing():
-    strange, known = subject("insects_swin", "china"), subject("insects_swin", "mayfly nymph")
-    assert caveat([strange]) == f"{strange.name} {STRANGE}"
-    own = Subject(known.open, known.original, image="IMG_1.jpg")  # of a visitor nobody knows what it shows
-    photographs = subject("photographs_vit", "mayfly nymph")  # answers how like an image is
-    assert caveat([known, own, photographs]) == ""
-    assert caveat([strange, subject("digits_vit", "china")]).count("means nothing") == 2
+    for name in ("bundled:insects_swin", "Swin · insects"):
+        assert caveat(name, "china") == f"{name} {STRANGE}"
+        assert caveat(name, "mayfly nymph") == ""
+        assert caveat(name, "IMG_1.jpg") == ""  # nobody knows what a visitor's own shows
+    assert caveat("ViT · photographs", "mayfly nymph") == ""  # answers how like an image is
+    assert caveat("resnet18", "china") == ""
 
 
 def test_a_view_of_answers_says_so_in_its_first_sentence_and_no_other_view():
     strange = subject("insects_swin", "china")
-    assert first_of(SwitchedOff().content(strange)).endswith(STRANGE)
-    assert STRANGE not in first_of(SwitchedOff().content(subject("insects_swin", "mayfly nymph")))
-    assert first_of(Shift().content([strange])).endswith(STRANGE)  # which takes time
-    assert STRANGE not in first_of(Window().content(strange))
+    assert first_of(content(SwitchedOff(), strange)).endswith(STRANGE)
+    assert STRANGE not in first_of(content(SwitchedOff(), subject("insects_swin", "mayfly nymph")))
+    assert first_of(content(Shift(), [strange])).endswith(STRANGE)  # which takes time
+    assert STRANGE not in first_of(content(Window(), strange))
 
 
 def test_it_is_said_once():
     blocks = [Said(""), Said("One."), Later(subject("insects_swin", "china"), (), lambda found: [Said("Two.")])]
-    told = with_caveat(iter(blocks), [blocks[2].of])
+    told = with_caveat(blocks, "It means nothing.")
     texts = [block.text for block in settled(told) if isinstance(block, Said)]
     assert [text.count("means nothing") for text in texts] == [0, 1, 0]
