@@ -125,8 +125,8 @@ def described(convolved: Convolved, after: str, drawn: int) -> str:
     channels, rows, columns = convolved.shape
     kept = "" if drawn == channels else f"the {drawn} "
     return (
-        f"{channels} channels of {rows} × {columns} after the {after}, {kept}strongest first, each map on its own scale · "
-        f"in the model {convolved.path}"
+        f"{channels} channels of {rows} × {columns} after the {after}, {kept}strongest first, each map on its own "
+        f"scale · in the model {convolved.path}"
     )
 
 
