@@ -60,9 +60,8 @@ def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[
     expected = float((depths[0] / depths[-1]) ** 0.5)
     words = f"From {depths[0]} to {depths[-1]} layers the last layer's gradient becomes {_times(before)} as large with "
     words += f"pre-norm, where 1/√L would be {_times(expected)}; with post-norm it "
-    return words + (
-        f"stays about as large, {_times(after)}." if 0.8 < after < 1.25 else f"becomes {_times(after)} as large."
-    )
+    words += "stays about as large" if 0.8 < after < 1.25 else f"becomes {_times(after)} as large"
+    return f"{words}."
 
 
 def _times(share: float) -> str:

@@ -10,6 +10,7 @@ from vizkit.figure.palette import SCALE, colours
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import Box, out_of_box
 
+Frame = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels of the picture that is drawn
 USED = (96, 210, 255)
 DARK = 330  # the sum of an ink's red, green and blue below which white is read on it
 
@@ -33,7 +34,7 @@ def framed(
     x0, y0, x1, y1 = (edge * zoom for edge in box_xyxy)
     if share is not None:
         out = overlay(out, share, (x0, y0, x1, y1), scale=SHARES)
-    taken: list[Box] = []
+    taken: list[Frame] = []
     inks = colours(SCALE)[np.linspace(90, 255, max(len(frames), 1)).round().astype(int)].tolist()
     if share is not None:
         inks[-1] = USED
@@ -57,8 +58,8 @@ def framed(
 
 
 def labelled(
-    out: UInt8[np.ndarray, "height width 3"], name: str, frame: Box, ink: tuple[int, ...], taken: Sequence[Box]
-) -> Box:
+    out: UInt8[np.ndarray, "height width 3"], name: str, frame: Frame, ink: tuple[int, ...], taken: Sequence[Frame]
+) -> Frame:
     """Writes the name of a frame in the first of its corners where none stands yet, outside of one that it would cover,
     and gives the place that it takes."""
     import cv2
@@ -73,7 +74,7 @@ def labelled(
     free = [
         (x, y) for x, y in fit if not any(x < c and a < x + wide and y < d and b < y + high for a, b, c, d in taken)
     ]
-    x, y = map(int, (free or fit or places)[0])
+    x, y = (free or fit or places)[0]
     cv2.rectangle(out, (x, y), (x + wide, y + high), ink, -1)
     paper = (255, 255, 255) if sum(ink) < DARK else (0, 0, 0)
     cv2.putText(out, name, (x + 6, y + high - 8), cv2.FONT_HERSHEY_SIMPLEX, size, paper, 2, cv2.LINE_AA)
