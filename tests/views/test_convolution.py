@@ -17,7 +17,7 @@ from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.report.item import FORMER
 from vizkit.traces import NotApplicable
 from vizkit.views.address import from_address
-from vizkit.views.blocks import Canvas, Folded, Line, Metrics, Numbers, Picture, Said, Table
+from vizkit.views.blocks import Canvas, Folded, Line, Map, Metrics, Numbers, Picture, Said, Table
 from vizkit.views.convolution.feature_maps import FeatureMaps
 from vizkit.views.convolution.receptive_field import ReceptiveField
 from vizkit.views.convolution.slide import Slide
@@ -153,7 +153,7 @@ def test_what_a_cell_sees_beside_other_networks():
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
     blocks = list(everything(ReceptiveField().show([lenet])))
     words = said(blocks)
-    assert "A cell of ViT · digits sees the whole image in its first layer" in words
+    assert "The marked cell of ViT · digits sees the whole image in its first layer" in words
     assert "C3: 14 · " in words
     assert "Swin · digits and ViT · digits are not your models" in words
     assert "r = 6 + 1·(5 − 1)·2 = 14 pixels" in str([block.rows for block in blocks if isinstance(block, Table)])
@@ -162,6 +162,26 @@ def test_what_a_cell_sees_beside_other_networks():
     assert (swin[1:, 2] - swin[1:, 0] >= swin[:-1, 2] - swin[:-1, 0]).all()
     assert swin[0, 2] - swin[0, 0] < numbers["ViT · digits: pixels seen"][0, 2]
     assert sum(isinstance(block, Folded) for block in blocks) == 2
+
+
+def test_another_cell_has_other_frames_in_every_network():
+    """In the corner of the second block of a Swin the mask keeps a token within its first window; and the Swin and the
+    ViT, which are not the visitor's, follow the cursor too."""
+    loaded = vizkit.load("bundled:insects_cnn", device="cpu")
+    image = samples.picture("mayfly nymph")
+    seen = {}
+    for point in ((0.4, 0.4), (0.97, 0.97)):
+        cnn = Subject(lambda: loaded, image, image="mayfly nymph", model="CNN", point=point)
+        blocks = list(everything(ReceptiveField().show([cnn])))
+        (numbers,) = (block.make() for block in blocks if isinstance(block, Numbers))
+        seen[point] = numbers
+        assert all(block.query == point for block in blocks if isinstance(block, Map))
+    middle, corner = seen.values()
+    assert [found["Swin · insects: pixels seen"][1].tolist() for found in (middle, corner)] == [
+        [0, 0, 112, 112],
+        [56, 56, 112, 112],
+    ]
+    assert (middle["CNN: pixels seen"][0] != corner["CNN: pixels seen"][0]).all()
 
 
 def test_what_a_cell_uses_is_a_part_of_what_it_sees():

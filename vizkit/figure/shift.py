@@ -12,6 +12,7 @@ from vizkit.figure.palette import OTHERS
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+LEAST = 0.1
 X = "moved by (pixels of the model's input)"
 
 
@@ -44,9 +45,10 @@ def answers(
 
 
 def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]]) -> "go.Figure":
-    """The axis holds the values and no more: those of a steady model stay near one another."""
+    """The axis holds the values and no more, but a tenth at least: those of a steady model do not seem to fall."""
     low, high = (float(end([end(each) for each in values])) for end in (np.min, np.max))
-    room = max(high - low, 1e-3) / 20
+    low = min(low, high - LEAST)
+    room = (high - low) / 20
     return figure.update_yaxes(range=[low - room, high + room])
 
 

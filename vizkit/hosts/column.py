@@ -86,7 +86,7 @@ class Column:
             self.add(text_lines(words, size, self.y, self.inner, colour), 3)
 
     def subject(self, block: Map | Tiles) -> Subject:
-        return next(of for of in self.of if block.of in (None, of))
+        return block.of or self.of[0]
 
 
 # ---- one block each --------------------------------------------------------------------------------------------------

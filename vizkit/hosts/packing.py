@@ -100,7 +100,7 @@ def _text(kind: str, pack: Packing, block: Any, of: Sequence[Subject]) -> Iterat
 
 
 def _subject(block: Map | Tiles, of: Sequence[Subject]) -> Subject:
-    return next(each for each in of if block.of in (None, each))
+    return block.of or of[0]
 
 
 def _map(pack: Packing, block: Map, of: Sequence[Subject]) -> Iterator[Packed]:

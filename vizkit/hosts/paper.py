@@ -9,6 +9,7 @@ from vizkit.figure.saved.plate import Mark, Plate, moved
 from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
 from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.views import content
 from vizkit.views.blocks import Block, Heading, Metrics, Numbers, Table
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
@@ -42,8 +43,8 @@ def width_of(view: View) -> float:
 def shown(view: View, of: Sequence[Subject]) -> Shown:
     """What a view shows of every subject by itself, or of all at once; what takes time is computed now."""
     if view.together:
-        return [(of, settled(view.content(of)))]
-    return [([each], settled(view.content(each))) for each in of]
+        return [(of, settled(content(view, of)))]
+    return [([each], settled(content(view, each))) for each in of]
 
 
 def sheet(

@@ -18,7 +18,7 @@ from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
-from vizkit.views import entry, name_of, reads
+from vizkit.views import content, entry, name_of, reads
 from vizkit.views.blocks import Block, Heading, Map, Said
 from vizkit.views.controls import controls, options
 from vizkit.views.settled import flat
@@ -165,11 +165,11 @@ def able(view: View | type[View], of: Sequence[Subject]) -> None:
 def _columns(view: View, of: Sequence[Subject]) -> list[list[Block]]:
     """The blocks of each subject, or of all at once."""
     if view.together:
-        return [list(view.content(of))]
+        return [list(content(view, of))]
     columns: list[list[Block]] = []
     for each in of:
         with _naming(each, of):
-            columns.append(list(view.content(each)))
+            columns.append(list(content(view, each)))
     return columns
 
 

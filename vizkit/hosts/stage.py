@@ -9,6 +9,7 @@ from itertools import chain
 from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
+from vizkit.views import content
 from vizkit.views.blocks import Bars, Block, Blocks, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
@@ -93,7 +94,7 @@ class Played:
 
 
 def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
-    return view.content(of if view.together else of[0])
+    return content(view, of if view.together else of[0])
 
 
 def _leads(block: Block) -> bool:

@@ -23,7 +23,7 @@ from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
-from vizkit.views import Entry, class_of, reads
+from vizkit.views import Entry, class_of, content, reads
 from vizkit.views import entry as entry_of
 from vizkit.views.blocks import Blocks
 from vizkit.views.controls import controls, rule_of
@@ -70,7 +70,7 @@ def draw(entry: Entry, page: Any) -> None:
 def draw_staged(view: View, of: NamedSubject, key: str, through: Callable[[Blocks], Blocks]) -> None:
     """Its figure and its sentence alone, as it is set, of one model; `through`: what is left of them."""
     to = Drawing(entry_of(view), replace(view, staged=True), [of], "over image", key)
-    show(to, through(to.view.content([of] if view.together else of)))
+    show(to, through(content(to.view, [of] if view.together else of)))
 
 
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, NamedSubject]]:

@@ -14,6 +14,7 @@ from vizkit.device import import_alone
 from vizkit.views import (
     architecture,
     attention,
+    bundled,
     compare,
     convolution,
     data_set,
@@ -31,6 +32,7 @@ from vizkit.views import (
 from vizkit.views.entry import Entry, Former, Reads
 
 if TYPE_CHECKING:
+    from vizkit.views.blocks import Blocks
     from vizkit.views.rollout import Rollout as Rollout
     from vizkit.views.view import View
 
@@ -98,13 +100,33 @@ def class_of(name: str) -> "type[View]":
 
 def name_of(view: "View | type[View]") -> str:
     """In `VIEWS`."""
+    return next(name for name, each in VIEWS.items() if each.module == where(view))
+
+
+def where(view: "View | type[View]") -> str:
+    """Its class, as an entry names it."""
     cls = view if isinstance(view, type) else type(view)
-    where = f"{cls.__module__.removeprefix('vizkit.views.')}:{cls.__qualname__}"
-    return next(name for name, each in VIEWS.items() if each.module == where)
+    return f"{cls.__module__.removeprefix('vizkit.views.')}:{cls.__qualname__}"
 
 
 def entry(view: "View | type[View]") -> Entry:
     return VIEWS[name_of(view)]
+
+
+def answers(view: "View") -> bool:
+    """Whether it shows what models answer; one that stands nowhere does not."""
+    return any(each.answers for each in VIEWS.values() if each.module == where(view))
+
+
+def content(view: "View", of: Any) -> "Blocks":
+    """What a host draws of a view. Of one that shows answers the first sentence says where they mean nothing."""
+    shown = view.content(of)
+    if not answers(view):
+        return shown
+    from vizkit.views.settled import with_caveat
+
+    asked = [each for each in (of if view.together else [of]) if each.has_model]
+    return with_caveat(shown, " ".join(filter(None, (bundled.caveat(each.name, each.image) for each in asked))))
 
 
 def reads(view: "View") -> Reads:

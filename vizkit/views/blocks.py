@@ -91,7 +91,7 @@ class Map(Block):
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
-    nothing is said. `of`: the subject on whose picture it lies, where the view is given several at once. `instead`:
+    nothing is said. `of`: the subject on whose picture it lies, where the view shows several at once. `instead`:
     drawn in the place of the picture: what the model saw of it, in another form. `ringed`: places (row, column) that
     the sentence is about.
     """

@@ -38,6 +38,7 @@ MODELS = {
     "digits_lenet": Bundled("LeNet-5", "digits"),
     "digits_mlp": Bundled("MLP", "digits"),
 }
+KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 FIRST = {"photographs": 1, "insects": 2, "digits": 2}
 """How many of them are shown where nobody has chosen."""
 
@@ -63,6 +64,16 @@ def title(source: str) -> str:
     """For people: "ViT · insects" for a bundled model, of all others the name itself."""
     model = known(source)
     return model.title if model else source
+
+
+def caveat(name: str, image: str) -> str:
+    """A sentence where a model, by its name for people or `vizkit.load`, knows insects or digits alone, and the image
+    is a sample of another kind; "" of all others."""
+    models = {each: model for source in names() for each in (source, title(source)) if (model := known(source))}
+    knows = models[name].pictures if name in models else ""
+    if knows not in KNOWN or image not in samples.names() or samples.kind_of(image) == knows:
+        return ""
+    return f"{name} knows {KNOWN[knows]} alone: what it answers to “{image}” means nothing."
 
 
 @cache

@@ -1,9 +1,10 @@
 """The blocks of a view with everything made that a page makes when it draws them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Block, Columns, Later, Line, Part
+from vizkit.views.blocks import Block, Columns, Later, Line, Part, Said
 
 
 def settled(blocks: Iterable[Block]) -> list[Block]:
@@ -30,3 +31,16 @@ def flat(blocks: Iterable[Block]) -> Sequence[Block]:
     for block in settled(blocks):
         found += [inner for part in block.parts for inner in flat(part)] if isinstance(block, Columns) else [block]
     return found
+
+
+def with_caveat(blocks: Iterable[Block], words: str) -> Iterator[Block]:
+    """With these words at the end of the first sentence, also where that takes time."""
+    for block in blocks:
+        if words and isinstance(block, Said) and block.text:
+            yield Said(f"{block.text} {words}")
+            words = ""
+        elif words and isinstance(block, Later):
+            yield replace(block, show=lambda found, show=block.show, words=words: with_caveat(show(found), words))
+            words = ""
+        else:
+            yield block

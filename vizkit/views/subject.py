@@ -217,6 +217,13 @@ class Subject:
         return into_box(self.point, self.box_xyxy, (self.rgb.shape[0], self.rgb.shape[1]))
 
     @property
+    def unasked(self) -> bool:
+        """Whether nobody has set the cursor: it stands where one looks first."""
+        from vizkit.datasets import photographs
+
+        return self.point in (CENTRE, photographs.POINTS.get(self.image))
+
+    @property
     def seen_rgb(self) -> UInt8[np.ndarray, "height width 3"]:
         """What the model sees of the picture, in its own pixels."""
         from vizkit.image import prepare, unprepare

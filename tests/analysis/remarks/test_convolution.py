@@ -52,14 +52,19 @@ def test_gradients_that_vanish():
 
 @pytest.mark.parametrize(
     ("pre", "post", "end"),
-    [(0.5, 1.0, ", which keeps it"), (0.5, 1.25, ""), (0.5, 0.8, ""), (0.6, 1.0, ""), (0.59, 0.81, ", which keeps it")],
+    [
+        (0.5, 1.0, "stays about as large"),
+        (0.5, 1.25, "becomes 1.2 times as large"),
+        (0.5, 0.8, "becomes 0.8 times as large"),
+        (0.59, 0.81, "stays about as large"),
+    ],
 )
 def test_deeper_networks(pre: float, post: float, end: str):
     """From 2 to 8 layers 1 / √L halves."""
     said = rules.deeper((2, 8), np.array([1.0, pre]), np.array([1.0, post]))
     assert said == (
         f"From 2 to 8 layers the last layer's gradient becomes {pre:.2g} times as large with pre-norm, where 1/√L "
-        f"would be 0.5 times, and {post:.2g} times with post-norm{end}."
+        f"would be 0.5 times; with post-norm it {end}."
     )
     assert said is not None
     assert rules.deeper((2, 8), np.array([1.0, 0.0]), np.array([1.0, post])) is None
@@ -97,9 +102,14 @@ def test_what_a_number_is_made_of():
 
 def test_the_answers_of_a_move():
     values = {"CNN": np.array([1.0, 0.75]), "ViT": np.array([1.0, 0.5])}
-    words = dict.fromkeys(values, "{:.2f}".format)
+    words = dict.fromkeys(values, ("probability", "{:.2f}".format))
     steady = rules.moved((0, 4), {"CNN": ["ant", "ant"], "ViT": ["bee", "bee"]}, values, 4, words)
-    assert steady == "All answers stay; that of ViT goes from 1.00 to 0.50 when the image moves by 4 pixels."
+    assert (
+        steady == "All answers stay; the probability of ViT’s falls from 1.00 to 0.50 when the image moves by 4 pixels."
+    )
+    own = {"ViT": np.array([1.0, 0.995])}
+    alike = rules.moved((0, 4), {"ViT": ["", ""]}, own, 4, {"ViT": ("likeness", "{:.3f}".format)})
+    assert alike == "The likeness to the unmoved image falls from 1.000 to 0.995 when the image moves by 4 pixels."
     answers = {"CNN": ["ant", "bee", "bee", "ant"], "ViT": ["bee", "bee", "bee", "ant"]}
     flat = dict.fromkeys(answers, np.ones(4))
     said = rules.moved((-4, -2, 0, 6), answers, flat, 0, words)
@@ -112,8 +122,8 @@ def test_the_answers_of_a_move():
 def test_where_the_whole_image_is_seen():
     models = {"CNN": ("stage", 4, 4, 0.25), "LeNet": ("stage", None, 2, 0.04), "ViT": ("layer", 1, 1, 1.0)}
     assert rules.reached(models) == (
-        "A cell of ViT sees the whole image in its first layer; one of CNN sees 25 % after its first stage and all "
-        "after stage 4 of 4; one of LeNet sees 4 % after its first stage and all after none of its 2 stages."
+        "The marked cell of ViT sees the whole image in its first layer; that of CNN sees 25 % after its first stage "
+        "and all after stage 4 of 4; that of LeNet sees 4 % after its first stage and all after none of its 2 stages."
     )
 
 

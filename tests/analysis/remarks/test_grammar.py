@@ -319,7 +319,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
             answers,
             {name: np.array([p, 1, p]) for name in answers},
             px,
-            dict.fromkeys(answers, "{:.2f}".format),
+            dict.fromkeys(answers, ("probability", "{:.2f}".format)),
         )
         for px, p, answers in product(
             (1, 8),
@@ -721,14 +721,16 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     super_resolution.of_tiles: lambda: (super_resolution.of_tiles(done, 25, (896, 640)) for done in (0, 1, 24)),
     swin.pairs_saved: lambda: (
-        swin.pairs_saved(layout((side, side), (window, window)), stage)
+        swin.pairs_saved(layout((side, side), (window, window)), f"stage {stage}")
         for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))
     ),
-    swin.crossing: lambda: (swin.crossing(*in_windows(p)) for p in SHARES),
+    swin.crossing: lambda: (swin.crossing(*in_windows(p), 5) for p in SHARES),
     swin.merges: lambda: (swin.merges(1, 2, row_of(p, 4), list("abcd")) for p in SHARES),
-    swin.bias_moves: lambda: (swin.bias_moves(row_of(p, heads), 8) for p, heads in product(SHARES, (1, 2, 8))),
+    swin.bias_moves: lambda: (
+        swin.bias_moves(row_of(p, heads), p, heads, 8) for p, heads in product(SHARES, (1, 2, 8))
+    ),
     swin.without_over: lambda: (
-        swin.without_over(right, still, images, "without shift")
+        swin.without_over(list("abcde")[:right], list("edcba")[:still], images, "without shift")
         for images in (1, 5)
         for right, still in product(range(images + 1), repeat=2)
     ),

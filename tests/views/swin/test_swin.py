@@ -11,12 +11,13 @@ import torch
 import vizkit
 from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.swin.merged_colours import turned_to
-from vizkit.datasets import samples
+from vizkit.datasets import photographs, samples
 from vizkit.figure.scales import SHARES
 from vizkit.models.probes import window_parts
 from vizkit.models.probes.positions import relative_bias
 from vizkit.report.item import Item, stem_of
 from vizkit.views.blocks import Canvas, Chart, Line, Map, Numbers, Said, Table
+from vizkit.views.controls import controls
 from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin.merging import Merging
@@ -134,8 +135,39 @@ def test_padding_after_the_roll_is_told():
 # ---- stages, window, reach -------------------------------------------------------------------------------------------
 def test_stages_tell_the_golden_shapes_of_swin_t():
     (table,) = of_kind(Stages().show(subject(TINY)), Table)
-    assert [row["tokens"] for row in table.rows] == ["56 × 56 = 3,136", "28 × 28 = 784", "14 × 14 = 196", "7 × 7 = 49"]
-    assert [row["channels"] for row in table.rows] == ["96", "192", "384", "768"]
+    rows = {row[""]: [row[f"stage {number}"] for number in range(1, 5)] for row in table.rows}
+    assert rows["tokens"] == ["56 × 56 = 3,136", "28 × 28 = 784", "14 × 14 = 196", "7 × 7 = 49"]
+    assert rows["channels"] == ["96", "192", "384", "768"]
+
+
+def test_the_sentence_and_the_pictures_grow_with_the_image():
+    """Three times 112 pixels: 42 × 42 tokens in 36 windows, of whose 1,764² pairs 36 · 49² are left."""
+    of = subject(image="coffee")
+    blocks = list(Stages(times=3).show(of))
+    assert "saves 97 % of the pairs in stage 1 at 336 × 336 pixels: 86,436 instead of 3,111,696" in words(blocks)
+    first, *_ = of_kind(blocks, Map)
+    assert (first.rows.key_grid, first.said) == ((42, 42), "42 × 42 tokens of 8 pixels in 36 windows.")
+    last = of_kind(Stages("shifted", 3).show(of), Map)[-1]
+    assert "no shift" not in last.said  # of its one window alone at 112 pixels
+
+
+def test_a_visitor_who_clicked_nothing_has_one_masked_token_in_all_views():
+    for name, cursor in (("china", photographs.POINTS["china"]), ("mayfly nymph", CENTRE)):
+        of = subject(image=name, at=cursor)
+        assert 0 < numbers(Shift(), of)["allowed"].mean() < 1
+        (canvas,) = of_kind(Shift().show(of), Canvas)
+        assert divmod(canvas.data["token"], 14) == (10, 10)
+        assert "row 11, column 11" in words(Window().show(of))
+        assert "row 11, column 11" not in words(Window().show(subject(image=name, at=(0.4, 0.6))))
+
+
+def test_the_head_that_is_shown_is_the_head_that_is_named():
+    of = subject()
+    assert [controls(Window(block=block))["head"].ends([of]) for block in (2, 5)] == [(1, 2), (1, 4)]
+    for block, head in ((2, 2), (5, 3)):
+        assert f"In head {head} of block {block} the relative bias moves" in words(
+            Window(block=block, head=head).show(of)
+        )
 
 
 def test_a_layer_costs_what_the_paper_counts():
@@ -248,7 +280,7 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     assert 0 < apart[("shift",)] != apart[("relative bias",)] > 0
     assert all((each["logits_as_it_is"] == found[()]["logits_as_it_is"]).all() for each in found.values())
     said = words(SwitchedOff().show(of))
-    assert "Without shift the answer is right for 4 instead of 10 of 12 images of known class. On this image" in said
+    assert "right for 4 instead of 10 of 12 images of known class; no longer for cased caddisfly larva, " in said
     assert {each.rows.scale for each in of_kind(SwitchedOff().show(of), Map)} == {SHARES}
 
 
@@ -264,6 +296,6 @@ def test_a_file_says_what_is_off():
 
 @pytest.mark.product(first=0)
 def test_what_is_masked_is_said_to_be_hatched_and_nothing_else_is():
-    assert "hatched" not in words(SwitchedOff().show(subject()))
+    assert "hatched" not in words(SwitchedOff().show(subject(at=(0.4, 0.4))))
     said = words(SwitchedOff().show(subject(at=(0.95, 0.95))))
     assert "33 of its 49 places are masked for it, hatched" in said  # its region has 4 × 4

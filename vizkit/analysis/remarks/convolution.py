@@ -59,8 +59,8 @@ def deeper(depths: Sequence[int], pre: Float[np.ndarray, " depth"], post: Float[
     before, after = float(pre[-1] / pre[0]), float(post[-1] / post[0])
     expected = float((depths[0] / depths[-1]) ** 0.5)
     words = f"From {depths[0]} to {depths[-1]} layers the last layer's gradient becomes {_times(before)} as large with "
-    words += f"pre-norm, where 1/√L would be {_times(expected)}, and {_times(after)} with post-norm"
-    words += ", which keeps it" if 0.8 < after < 1.25 and before < 0.6 else ""
+    words += f"pre-norm, where 1/√L would be {_times(expected)}; with post-norm it "
+    words += "stays about as large" if 0.8 < after < 1.25 else f"becomes {_times(after)} as large"
     return f"{words}."
 
 
@@ -120,11 +120,11 @@ def moved(
     answers: Mapping[str, Sequence[str]],
     values: Mapping[str, Float[np.ndarray, " distance"]],
     chosen_px: int,
-    words: Mapping[str, Callable[[float], str]],
+    words: Mapping[str, tuple[str, Callable[[float], str]]],
 ) -> str:
-    """By model: the answer at every distance, and the value of its answer to the unmoved image there, with how such a
-    value is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most at
-    the chosen distance."""
+    """By model: the answer at every distance, and the value of its answer to the unmoved image there, with what it is
+    and how it is said. The nearest distance at which a model answers otherwise, and what; else whose value changes most
+    at the chosen distance."""
     zero, at = list(distance_px).index(0), list(distance_px).index(chosen_px)
     changed = {
         name: min((px for px, answer in zip(distance_px, each, strict=True) if answer != each[zero]), key=abs)
@@ -142,10 +142,13 @@ def moved(
         keep = f"{joined(steady)} {'keep their answers' if len(steady) > 1 else 'keeps its answer'}" if steady else ""
         return f"{said}; {keep} up to {counted(max(distance_px), 'pixel')}." if keep else f"{said}."
     most = max(values, key=lambda name: abs(float(values[name][at] - values[name][zero])))
-    before, after = (words[most](float(values[most][place])) for place in (zero, at))
-    stays = "All answers stay" if len(answers) > 1 else "The answer stays"
-    whose = f"; that of {most}" if len(answers) > 1 else ", and"
-    return f"{stays}{whose} goes from {before} to {after} when the image moves by {counted(abs(chosen_px), 'pixel')}."
+    quantity, text = words[most]
+    before, after = (text(float(values[most][place])) for place in (zero, at))
+    whose = f"All answers stay; the {quantity} of {most}’s" if len(answers) > 1 else f"The answer stays; its {quantity}"
+    whose = "The likeness to the unmoved image" if quantity == "likeness" and len(answers) == 1 else whose
+    falls = "falls" if values[most][at] < values[most][zero] else "rises"
+    goes = f"stays {after}" if before == after else f"{falls} from {before} to {after}"
+    return f"{whose} {goes} when the image moves by {counted(abs(chosen_px), 'pixel')}."
 
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
@@ -179,15 +182,15 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
 
 
 def reached(models: Mapping[str, tuple[str, int | None, int, float]]) -> str:
-    """By model: what its layers are called, after how many of them a cell can see the whole image (None: never), how
-    many there are, and the share of the image that is seen after the first."""
+    """By model: what its layers are called, after how many of them the marked cell can see the whole image (None:
+    never), how many there are, and the share of the image that is seen after the first."""
     parts = []
     for name, (noun, whole, count, first) in models.items():
         if whole == 1:
-            parts.append(f"a cell of {name} sees the whole image in its first {noun}")
+            parts.append(f"the marked cell of {name} sees the whole image in its first {noun}")
             continue
         when = f"after {noun} {whole} of {count}" if whole else f"after none of its {count} {noun}s"
-        parts.append(f"one of {name} sees {percent(first)} after its first {noun} and all {when}")
-    words = "; ".join(sorted(parts, key=lambda part: not part.startswith("a cell")))
-    words = words.replace("one of", "a cell of", 1) if words.startswith("one of") else words
+        parts.append(f"that of {name} sees {percent(first)} after its first {noun} and all {when}")
+    words = "; ".join(sorted(parts, key=lambda part: not part.startswith("the")))
+    words = words.replace("that of", "the marked cell of", 1) if words.startswith("that of") else words
     return f"{words[0].upper()}{words[1:]}."

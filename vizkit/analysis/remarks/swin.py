@@ -1,31 +1,35 @@
 """What windows save, what crosses them after a shift, and what one of four merged neighbours contributes."""
 
+from collections.abc import Sequence
+
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.remarks.remark import begun, counted, percent
+from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.traces import PADDING, Attention
 
-CROSSED = 0.02
+ALIKE, CROSSED = 0.04, 0.02
 
 
-def pairs_saved(windows: Layout, stage: int) -> str | None:
-    """How many pairs of tokens windows leave out, padding counted as the layer computes it; None for one window."""
+def pairs_saved(windows: Layout, where: str) -> str | None:
+    """How many pairs of tokens windows leave out `where`, "stage 1", padding counted as the layer computes it; None for
+    one window."""
     tokens = windows.grid[0] * windows.grid[1]
     compared = windows.count * (windows.window[0] * windows.window[1]) ** 2
     saved = 1 - compared / tokens**2
     if windows.count == 1:
         return None
-    words = f"Window attention saves {percent(saved)} of the pairs in stage {stage}"
+    words = f"Window attention saves {percent(saved)} of the pairs in {where}"
     if saved < 0:
-        words = f"With padding window attention takes {percent(-saved)} more pairs in stage {stage}"
+        words = f"With padding window attention takes {percent(-saved)} more pairs in {where}"
     return f"{words}: {compared:,} instead of {tokens**2:,}."
 
 
-def crossing(attention: Attention, windows: Layout) -> str | None:
-    """The share of all weight, mean over heads and queries, between tokens that the block before, whose windows lie
-    regularly, kept apart. None where it is little, as without a shift, or where only some rows were kept."""
+def crossing(attention: Attention, windows: Layout, token: int) -> str | None:
+    """The share of its weight, mean over heads, that a token gives to those that the block before, whose windows lie
+    regularly, kept apart from it, and the mean of all tokens. None where that is little, as without a shift, or where
+    only some rows were kept."""
     if attention.query_ids.shape != attention.key_ids.shape:
         return None
     regular = layout(windows.grid, windows.window)
@@ -35,10 +39,15 @@ def crossing(attention: Attention, windows: Layout) -> str | None:
     ids = attention.query_ids
     real = ids != PADDING
     apart = (before[ids][:, :, None] != before[ids][:, None]) & real[:, None]
-    share = float((attention.weights.float().mean(1) * apart).sum(-1)[real].mean())
-    if share < CROSSED:
+    shares = (attention.weights.float().mean(1) * apart).sum(-1)
+    every = float(shares[real].mean())
+    if every < CROSSED:
         return None
-    return f"After the shift {percent(share)} of the weight of all tokens crosses the windows of the block before."
+    own = float(shares[ids == token].mean())
+    return (
+        f"{percent(every)} of the weight of all tokens crosses the dashed lines, where the windows of the block before "
+        f"ended; of this token’s {percent(own) if own else 'none'}."
+    )
 
 
 def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: list[str]) -> str:
@@ -48,25 +57,25 @@ def merges(before: int, after: int, parts: Float[Tensor, " neighbour"], names: l
     total, at = float(parts.sum()), int(parts.argmax())
     if total <= 0:
         return f"{words}."
-    share = float(parts[at]) / total
-    most = f"neighbour {names[at]} contributes most: {percent(share)} of the four lengths together, of which an equal"
-    return f"{words}; {most} share is 25 %."
+    least, most = (float(each) / total for each in (parts.min(), parts.max()))
+    if most - least < ALIKE:
+        return f"{words}, and all four contribute alike, {percent(least)} to {percent(most)}."
+    return f"{words}. The {names[at]} one contributes most, {percent(most)}; an equal share is 25 %."
 
 
-def bias_moves(moved: Float[Tensor, " head"], block: int) -> str | None:
-    """By how much the relative bias changes the heads of a block; None where it moves less than 5 % of every one."""
+def bias_moves(moved: Float[Tensor, " head"], own: float, head: int, block: int) -> str:
+    """By how much the relative bias changes a head of a block, counted from 1: for one token its `own`, and the mean
+    over all tokens, of every head."""
     most = int(moved.argmax())
-    share = float(moved[most])
-    if share < 0.05:
-        return None
-    heads = f"head {most + 1}" if len(moved) > 1 else "the one head"
-    beside = f", the most of its {len(moved)} heads" if len(moved) > 1 else ""
-    return (
-        f"The relative bias moves {percent(share)} of the attention of {heads} of block {block} to other keys{beside}."
-    )
+    words = f"In head {head} of block {block} the relative bias moves {percent(own)} of this token’s attention to other"
+    words += f" keys, and {percent(float(moved[head - 1]))} as the mean of all tokens"
+    return words + (f"; most in head {most + 1}, {percent(float(moved[most]))}." if most != head - 1 else ".")
 
 
-def without_over(right: int, still: int, images: int, without: str) -> str:
-    """On how many pictures whose class is known the answer is right, and still so `without` something."""
+def without_over(right: Sequence[str], still: Sequence[str], images: int, without: str) -> str:
+    """For which of the pictures whose class is known the answer is right, and still so `without` something."""
+    lost, won = ([name for name in some if name not in others] for some, others in ((right, still), (still, right)))
     of_images = f"{counted(images, 'image')} of known class"
-    return f"{begun(without)} the answer is right for {still} instead of {right} of {of_images}."
+    words = f"{begun(without)} the answer is right for {len(still)} instead of {len(right)} of {of_images}"
+    words += f"; no longer for {joined(lost)}" if lost else ""
+    return f"{words}{f'; now for {joined(won)}' if won else ''}."

@@ -41,6 +41,12 @@ def moved(one: Weights, other: Weights, ids: Int[Tensor, "window token"]) -> Flo
     return (differs * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
 
+def moved_at(one: Weights, other: Weights, at: tuple[int, int]) -> Float[Tensor, " head"]:
+    """The same of one query: its window, and its place there."""
+    window, query = at
+    return (one - other)[window, :, query].abs().sum(-1) / 2
+
+
 def regions(masked: Bool[Tensor, "window query key"]) -> Int[Tensor, "window token"]:
     """A number for each token of a window, the same for two that may see each other: the first token that it sees."""
     return (~masked).int().argmax(-1)

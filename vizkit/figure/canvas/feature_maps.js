@@ -64,7 +64,7 @@ export default function ({ data, parentElement, setStateValue }) {
         const [, y, x] = state.unit[0] === k ? state.unit : [k, 0, 0]
         state.choose([k, clamp(y + by[0], 0, rows - 1), clamp(x + by[1], 0, columns - 1)])
       }
-      name.textContent = `${channel + 1} · ${three(data.strengths[k])}`
+      name.textContent = `channel ${channel + 1}`
       tile.append(canvas, name); drawMap(canvas, k)
       return tile
     }))

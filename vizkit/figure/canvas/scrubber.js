@@ -24,6 +24,7 @@ function scrubber(root, data, bus, tell = () => {}) {  // `data`: name, label, h
 
   const write = () => {
     slider.value = values.indexOf(state.value)
+    slider.style.setProperty('--share', last ? `${100 * values.indexOf(state.value) / last}%` : '0%')
     said.textContent = data.counts ? `${Math.ceil(state.value)} of ${values[last]}` : state.value
     slider.setAttribute('aria-valuetext', said.textContent)
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'

@@ -11,8 +11,7 @@ from vizkit.views import bundled as bundled_models
 
 BUNDLED, bundled = bundled_models.FOLDER, bundled_models.names
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
-KNOWN = {"photographs": "photographs, without classes", "insects": "12 drawn insects"}
-KNOWN |= {"digits": "10 handwritten digits"}
+KNOWN = {"photographs": "photographs, without classes", **bundled_models.KNOWN}
 CLASSLESS = KNOWN["photographs"]
 TORCHVISION_CNNS = tuple(
     f"torchvision:{name}"

@@ -82,9 +82,7 @@ class FeatureMaps(View):
         order = strength.argsort(descending=True)[:MOST_MAPS].tolist()
         drawn, strengths, unit = maps[order].numpy(), strength[order].tolist(), self.unit_of(maps.numpy(), order)
         made = origin(convolved.arguments, unit)
-        yield Line(
-            described(convolved, after, len(order)) + ("" if after == self.after else f"; no {self.after} follows")
-        )
+        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value))
         tells = {"channel": (whole(1, MOST), "channel"), "unit": (tuple_of(below(MOST), below(MOST)), "unit")}
         data = sent(f"{of.name} {of.image} {convolved.path} {after}", drawn, field_of(of, convolved))
         data |= {"channels": order, "strengths": strengths, "unit": (order.index(unit[0]), *unit[1:])}
@@ -92,7 +90,9 @@ class FeatureMaps(View):
         alt = f"The image with the pixels that a unit of {convolved.path} can see"
         still = on_paper(drawn, order, unit[0])
         yield Canvas("vizkit_feature_maps", data, alt, tells, (still,), of)
-        yield Said(convolution.made_of(made.channels.tolist(), made.shares.tolist(), made.value))
+        yield Line(
+            described(convolved, after, len(order)) + ("" if after == self.after else f"; no {self.after} follows")
+        )
         place = f"Channel {unit[0] + 1}, row {unit[1] + 1}, column {unit[2] + 1}"
         through = [
             (f"after the {stage}", f"{float(each[unit]):z.3f}".replace("-", "−"), "")
@@ -125,8 +125,8 @@ def described(convolved: Convolved, after: str, drawn: int) -> str:
     channels, rows, columns = convolved.shape
     kept = "" if drawn == channels else f"the {drawn} "
     return (
-        f"{convolved.path}, after the {after} · {channels} channels of {rows} × {columns} · {kept}strongest first "
-        "(mean size), each map on its own scale"
+        f"{channels} channels of {rows} × {columns} after the {after}, {kept}strongest first, each map on its own "
+        f"scale · in the model {convolved.path}"
     )
 
 

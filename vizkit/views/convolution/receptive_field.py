@@ -22,6 +22,7 @@ from vizkit.models.probes.convolution.receptive_field import Walk, walk
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.recording.stages import gives_features
 from vizkit.percent import in_percent
+from vizkit.traces import Tokens
 from vizkit.views.blocks import (
     Block,
     Blocks,
@@ -31,6 +32,7 @@ from vizkit.views.blocks import (
     Job,
     Later,
     Line,
+    Map,
     Numbers,
     Picture,
     Said,
@@ -40,6 +42,7 @@ from vizkit.views.blocks import (
 from vizkit.views.bundled import title as titled
 from vizkit.views.controls import choice, layer
 from vizkit.views.convolution.known import data_of
+from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
@@ -75,7 +78,8 @@ class ReceptiveField(View):
     together = True
     overlays = False
     how = How(
-        "Each frame is all that can change one cell of a layer, the first dark and the last bright: whatever the "
+        "Click a cell to mark it. Each frame is all that can change this cell of a layer, the first dark and the last "
+        "bright: whatever the "
         "weights are, nothing outside it can. A convolution adds a few pixels in every layer, a Swin one "
         "window and then the shifted ones, and a token of a ViT sees the whole image in its first layer. “What it "
         "uses” shows how much each pixel of this image changes the cell; the blue frame is the smallest square "
@@ -103,7 +107,7 @@ class ReceptiveField(View):
                 f"{' and '.join(others)} {are} beside them on the same image: what a cell can see depends on how a "
                 "network is built, not on what it has learned."
             )
-        pictures = Columns(tuple(drawn(each, every[each][: upto[each]]) for each, _ in shown))
+        pictures = Columns(tuple(drawn(each, kind, every[each][: upto[each]]) for each, kind in shown))
         if self.shows == USES:
             yield self.used(of[0], [*every], share)
         else:
@@ -142,7 +146,7 @@ def of_kind(of: Sequence[Subject], kind: str) -> list[Subject]:
 
 def bundled(beside: Subject, source: str) -> Subject:
     """On the same image."""
-    return beside.kept(("beside", source), partial(opened, beside, source))
+    return beside.kept(("beside", source, beside.point), partial(opened, beside, source))
 
 
 def opened(beside: Subject, source: str) -> Subject:
@@ -216,6 +220,12 @@ def point_of(of: Subject) -> tuple[float, float]:
     return START if of.point == CENTRE else of.asked
 
 
+def cells_of(of: Subject, kind: str, layer: int) -> Tokens:
+    """The cells of a layer, from 1; of the last one that has a grid."""
+    layers = [each.tokens for each in of.seen.features] if kind == "cnn" else [each.query for each in of.layers]
+    return next(tokens for tokens in reversed(layers[:layer]) if tokens.grid)
+
+
 def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, int | None, int, float]:
     """(what is counted, the first after which the whole image is seen, how many there are, the share of the image that
     is seen after the first)."""
@@ -238,12 +248,25 @@ def effect(of: Subject, share: float, progress: object = None) -> tuple[Effectiv
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-def drawn(of: Subject, frames: Sequence[Frame]) -> tuple[Block, ...]:
+def drawn(of: Subject, kind: str, frames: Sequence[Frame]) -> tuple[Block, ...]:
     distinct = [each for at, each in enumerate(frames) if not at or each[1] != frames[at - 1][1]]
-    picture = framed(of.rgb, of.box_xyxy, of.loaded.preprocessing.size_hw, distinct)
+    x0, y0, x1, y1 = map(round, of.box_xyxy)
+    seen = np.ascontiguousarray(of.rgb[max(y0, 0) : y1, max(x0, 0) : x1])
+    picture = framed(
+        seen, (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])), of.loaded.preprocessing.size_hw, distinct
+    )
+    cells = Map(
+        grid_for_browser(cells_of(of, kind, len(frames))),
+        point_of(of),
+        "Click a cell to see how far it reaches, in",
+        "",
+        of=of,
+        room=False,
+        instead=picture,
+    )
     sides = [f"{name}: {box[2] - box[0]:.0f}" for name, box in distinct]
     words = f"Width of what a cell can see, of {whole_of(of)[2]:.0f} pixels · {' · '.join(sides)}"
-    return Heading(of.name), Picture(picture, f"What a cell of each layer of {of.name} can see"), Line(words)
+    return Heading(of.name), cells, Line(words)
 
 
 def coloured(of: Subject, field: EffectiveField, name: str, side: float) -> Blocks:

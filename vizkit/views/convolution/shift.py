@@ -35,6 +35,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 MOST_PX = 16
+WIDTHS = (2, 3)  # of the image, and of the chart beside it
 DISTANCES_PX = tuple(range(-MOST_PX, MOST_PX + 1))
 RECORD = "shift/digits.json"
 WHY = (
@@ -83,19 +84,19 @@ class Shift(View):
     def answers(self, of: Sequence[Subject], picture: Picture, found: Mapping[Hashable, Moved]) -> Blocks:
         """When all models have answered; the image until then."""
         if len(found) < len(of):
-            yield picture
+            yield Columns(((picture,), ()), WIDTHS)
             return
         answers = dict(zip((each.name for each in of), found.values(), strict=True))
         values = {each.name: values_of(each, answers[each.name]) for each in of}
         named = {each.name: answered(each, answers[each.name]) for each in of}
         heads = {each.name: each.loaded.head for each in of}
-        texts = {name: head.text for name, head in heads.items()}
+        texts = {name: (head.quantity, head.text) for name, head in heads.items()}
         yield Said(convolution.moved(DISTANCES_PX, named, values, self.distance, texts))
         lines = [Line(words(each, answers[each.name], self.distance)) for each in of]
         quantity = joined(list(dict.fromkeys(head.quantity for head in heads.values())))
         figure = shift.answers(DISTANCES_PX, values, named, self.distance, quantity)
         chart = Chart(figure, "Value of the answer to the unmoved image, by distance")
-        yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), (2, 3))
+        yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), WIDTHS)
         cosines = np.array([each.cosine[:, 0].double().numpy() for each in answers.values()])
         arrays = {"cosine": cosines, "value": np.array([*values.values()])}
         yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), **arrays}))

@@ -152,7 +152,7 @@ class Slide(View):
         }
         yield Said(first_said(strongest, convolution.contrast(made.image, made.output)))
         if chosen.others is not None:
-            yield Line(f"Shown is {chosen.name}: one channel of what its next layer reads, here on few pixels.")
+            yield Line(f"Shown is {chosen.name} on few pixels, whose values are normalised as the model gets them.")
         yield Canvas("vizkit_slide", data, walk.name, tells, tuple(on_paper(walk, made)))
         yield Numbers(partial(as_arrays, walk, made))
 

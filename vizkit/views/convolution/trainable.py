@@ -162,6 +162,7 @@ class Trainable(View):
         settings = self.kind, self.depth, self.residual, self.norm, self.place == PLACES[0]
         norms = {name: measured(name, *settings) for name in self.activations}
         yield Said(first_said(convolution.vanished(norms)))
+        yield Line("Networks built for this view, with random weights: none of your models.")
         yield by_layer(norms, self.depth)
         first = "ReLU" if "ReLU" in norms or not norms else next(iter(norms))
         pre, post = (by_depth(self.kind, first, pre) for pre in (True, False))

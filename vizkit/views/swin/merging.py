@@ -15,6 +15,7 @@ from vizkit.analysis.swin.merged_colours import turned_to
 from vizkit.figure.charts import bars
 from vizkit.figure.feature_map import feature_map, neighbours
 from vizkit.figure.patches import strip
+from vizkit.geometry import cell_of
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.percent import in_percent
@@ -22,11 +23,12 @@ from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Ma
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import part_seen, stages, within
+from vizkit.views.swin.place import part_seen, point, stages, token_at, within
 from vizkit.views.view import How, View
 
-CORNERS = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
-NAMES = [f"{n + 1} {CORNERS[at]}" for n, at in enumerate(NEIGHBOURS)]
+SIDES = {(0, 0): "top left", (1, 0): "bottom left", (0, 1): "top right", (1, 1): "bottom right"}
+CORNERS = [SIDES[at] for at in NEIGHBOURS]
+NAMES = [f"{n} {corner}" for n, corner in enumerate(CORNERS, 1)]
 EXACT = 1e-4
 Cell = tuple[int, int]
 
@@ -50,13 +52,13 @@ class Merging(View):
     alone = True
     overlays = False
     how = How(
-        "Four neighbours stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
+        "Four tokens stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
         "of the tokens, each twice as wide and standing for four times the pixels. Within a picture places of one "
         "colour have similar vectors; the colours of the second are turned to match the first as well as they can, but "
         "an equal colour in both is no equal token.",
         r"\begin{gathered} y = W\,\mathrm{LN}\big([x_{00};\, x_{10};\, x_{01};\, x_{11}]\big), \quad "
         r"W \in \mathbb{R}^{2C \times 4C} \\ \text{v2: } y = \mathrm{LN}(W [x_{00}; \dots]) \end{gathered}",
-        "which of the numbers matter later. A long part of one neighbour may be undone by another's.",
+        "which of the numbers matter later. A long part of one of the four may be undone by another's.",
         "Liu et al. 2021, § 3.1; Liu et al. 2022",
     )
 
@@ -73,9 +75,9 @@ class Merging(View):
         merging_layer(of.loaded, number)  # says so where there is none
         made: Merged = of.kept(("merged", number), partial(made_of, of, number))
         tokens = hierarchy(of.loaded)[number + 1].tokens
-        cell = of.cell(tokens)
+        cell = cell_of(tokens, token_at(of, tokens))
         assert cell is not None
-        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], NAMES))
+        yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], CORNERS))
         colours, words = self.coloured(made)
         pictures = {
             "The picture": part_seen(of),
@@ -84,7 +86,7 @@ class Merging(View):
         }
         lines = [f"Click a token of stage {number + 2} in any of them.", *words]
         maps = [
-            Map(grid_for_browser(tokens), of.asked, f"{title}. Click a token of", "", room=False, instead=rgb)
+            Map(grid_for_browser(tokens), point(of), f"{title}. Click a token of", "", room=False, instead=rgb)
             for title, rgb in pictures.items()
         ]
         yield side_by_side(
@@ -95,7 +97,7 @@ class Merging(View):
                 "The colours of the second are turned to match the first: an equal colour in both is no equal token."
             )
         row, column = cell
-        yield Heading(f"The token of row {row + 1}, column {column + 1}: its four neighbours in the order of the model")
+        yield Heading(f"The token of row {row + 1}, column {column + 1}: its four tokens in the order of the model")
         yield vectors(of, made, cell)
         steps = ("beside", "normalised", "mapped", "parts")
         own = {name: getattr(made, name)[cell] for name in steps}
@@ -132,11 +134,11 @@ def made_of(of: Subject, number: int) -> Merged:
 
 
 def vectors(of: Subject, made: Merged, cell: Cell) -> Columns:
-    """The chosen token's four neighbours, and what becomes of them."""
+    """The chosen token's four parts, and what becomes of them."""
     large = neighbours(pixels(of, made, cell), list(NEIGHBOURS))
     figure = bars(NAMES, made.parts[cell].tolist(), "length", "Contribution of each")
-    four = Picture(large, "The pixels of the four neighbours, numbered in their order")
-    each = Chart(figure, "What each of four neighbours contributes to the merged token")
+    four = Picture(large, "The pixels of the four tokens, numbered in their order")
+    each = Chart(figure, "What each of four tokens contributes to the merged token")
     channels, normalised = made.before.shape[-1], f"after LayerNorm: {made.normalised.shape[-1]} numbers"
     mapped = {f"after the linear map: {made.mapped.shape[-1]} numbers": made.mapped}
     steps = {f"1 2 3 4 side by side: 4 × {channels} numbers": made.beside}

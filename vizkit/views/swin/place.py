@@ -9,13 +9,14 @@ from torch import Tensor
 from vizkit.analysis.swin.receptive_field import Field, receptive_fields
 from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
 from vizkit.figure.canvas.rows import Rows
-from vizkit.geometry import id_at
+from vizkit.geometry import id_at, middle_of
 from vizkit.image import RGB
 from vizkit.models.families.swin import Block
+from vizkit.models.probes.budget import weights_bytes
 from vizkit.models.probes.swin_stages import Stage, hierarchy, is_swin
-from vizkit.traces import Attention, Tokens
+from vizkit.traces import PADDING, Attention, Tokens
 from vizkit.views.rows_of import layer_for_browser
-from vizkit.views.subject import Subject
+from vizkit.views.subject import FULL_TRACE_BYTES, Subject
 
 Size = tuple[int, int]
 SHIFTS = 2  # the first block that shifts, where any does
@@ -88,9 +89,19 @@ def within(error: float) -> str:
     return "exactly" if error == 0 else f"to within {error:.0e}"
 
 
+def point(of: Subject) -> tuple[float, float]:
+    """The cursor, in fractions of what the model sees. Before anybody has set it a token of the last window of the
+    first block that shifts, where regions meet; of a model so large that only the rows at the cursor are kept, that."""
+    shifted = next((each.windows() for each in places(of) if any(each.block.shift)), None)
+    if not of.unasked or shifted is None or weights_bytes(of.loaded) > FULL_TRACE_BYTES:
+        return of.asked
+    last = cut(shifted.ids, shifted.window)[-1]
+    return middle_of(Tokens("tokens", grid=shifted.grid), int(last[last != PADDING][0]))
+
+
 def token_at(of: Subject, tokens: Tokens) -> int:
-    """The token under the cursor."""
-    token = id_at(tokens, of.asked)
+    """The token that is asked."""
+    token = id_at(tokens, point(of))
     assert token is not None
     return token
 
@@ -98,7 +109,7 @@ def token_at(of: Subject, tokens: Tokens) -> int:
 def in_windows(of: Subject, layer: Attention, head: int | None, regions: Int[Tensor, "window token"]) -> Rows:
     """The weights of a layer in all its windows, or one row of them, with what its mask keeps apart: places of another
     of its `regions`."""
-    rows = layer_for_browser(layer, head, of.asked)
+    rows = layer_for_browser(layer, head, point(of))
     query, key = regions.numpy(), regions.numpy()
     if rows.values.shape[-2] < rows.values.shape[-1] and rows.query_ids is not None:  # of a very large layer
         window, position = (layer.query_ids == int(rows.query_ids)).nonzero()[0].tolist()

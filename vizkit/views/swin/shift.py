@@ -42,7 +42,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.rules import whole
-from vizkit.views.subject import CENTRE, Subject
+from vizkit.views.subject import Subject
 from vizkit.views.swin.place import SHIFTS, Place, place, token_at
 from vizkit.views.view import How, View
 
@@ -93,7 +93,7 @@ class Shift(View):
             here, windows = None, layout(*SMALL_GRID)
         else:
             windows = here.windows()
-        token = asked(of, windows)
+        token = token_at(of, on(windows))
         window, position = window_of(windows, token)
         may_meet = allowed(windows, window)
         attention = None if here is None else of.layers[here.index]
@@ -108,7 +108,9 @@ class Shift(View):
             line = "An example of our own, with no model: windows of 4 × 4 tokens, shifted by 2."
         else:
             yield Said(
-                first_said(swin.crossing(attention, windows), swin.pairs_saved(windows, here.stage + 1))
+                first_said(
+                    swin.crossing(attention, windows, token), swin.pairs_saved(windows, f"stage {here.stage + 1}")
+                )
                 or "1 window holds the whole grid: nothing is cut, so nothing has to shift."
             )
             line = here.words()
@@ -147,13 +149,6 @@ class Shift(View):
                 "then, so its mask, which is cut for the padded grid, misses the line where the edges meet; the "
                 "published code for detection pads first."
             )
-
-
-def asked(of: Subject, windows: Layout) -> int:
-    """The token under the cursor. Before anybody clicked: the first of the last window, where regions meet."""
-    corner = int(cut(windows.ids, windows.window)[-1, 0])
-    moved = any(windows.shift) and corner != PADDING
-    return corner if moved and of.point == CENTRE else token_at(of, on(windows))
 
 
 def on(windows: Layout) -> Tokens:
@@ -223,7 +218,7 @@ def sentences(windows: Layout, window: int, position: int, weights: Tensor, head
     grid = f"{rows} × {columns} tokens; tokens between thick lines may see each other. "
     if shifted:
         grid += f"They are windows of {tall} × {wide}, moved {down} down and {right} right from where the block before "
-        grid += "had them, so that at the edges pieces are left that fill no window."
+        grid += "had them (dashed), so that at the edges pieces are left that fill no window."
         roll = f"The grid is rolled {down} up and {right} to the left; what leaves on one side comes in on the other "
         roll += f"(coloured).{padding}"
         mask = f"{int(may_meet.sum()):,} of {area**2:,} pairs are of one region. All others, hatched, get −100 added "

@@ -1,5 +1,6 @@
 """Stages: what a token and a window cover in every stage, and what windows save as the image grows."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from vizkit.views.blocks import Block, Blocks, Chart, Heading, Line, Map, Number
 from vizkit.views.controls import choice, number
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import token_at
+from vizkit.views.swin.place import point, token_at
 from vizkit.views.view import How, View
 
 MOST_TIMES = 8
@@ -32,9 +33,7 @@ class Stages(View):
         "Blocks take turns: the first has regular windows, the second shifted ones, and so on.",
         key="swin_lie",
     )
-    times: int = number(
-        "Image side ×", 1, MOST_TIMES, 1, "How many times the model's own, for the curves below.", key="cost_times"
-    )
+    times: int = number("Image side ×", 1, MOST_TIMES, 1, "How many times the model's own.", key="cost_times")
 
     alone = True
     overlays = False
@@ -55,31 +54,37 @@ class Stages(View):
         return f"Stages of a Swin, {self.lie} windows"
 
     def show(self, of: Subject) -> Blocks:
-        stages = hierarchy(of.loaded)
-        saved = swin.pairs_saved(self.placed(stages[0]), 1)
+        own = hierarchy(of.loaded)
+        stages = [self.grown(stage) for stage in own]
+        height, width = of.loaded.preprocessing.size_hw
+        size, side = self.times * max(height, width), own[0].blocks[0].window[0]
+        at = f"stage 1 at {self.times * width} × {self.times * height} pixels"
+        saved = swin.pairs_saved(self.placed(stages[0]), at)
         yield Said(first_said(saved) or "In every stage 1 window holds the whole grid.")
         yield side_by_side(
             *((Heading(f"Stage {n}"), self.over_image(of, n, stage)) for n, stage in enumerate(stages, 1))
         )
-        height, width = of.loaded.preprocessing.size_hw
-        whole, cut, figure = self.growth(stages[0], max(height, width))
-        size, side = self.times * max(height, width), stages[0].blocks[0].window[0]
+        whole, cut, figure = self.growth(own[0], max(height, width))
         yield Line(
             f"At {size} × {size} pixels a layer of stage 1 takes {whole.layer / cut.layer:.1f} times as many "
             f"multiply–adds with global attention as in windows of {side} × {side}, its MLP included."
         )
         yield Chart(figure, "Multiply–adds of one layer against the side of the image")
-        rows = tuple({"stage": str(number), **row_of(stage)} for number, stage in enumerate(stages, 1))
+        columns = [row_of(stage) for stage in own]
+        rows = tuple(
+            {"": what, **{f"stage {number}": each[what] for number, each in enumerate(columns, 1)}}
+            for what in columns[0]
+        )
         yield Table(rows, "The stages", f"Pixels are those of the model's input, {width} × {height}.")
         yield Numbers(
             lambda: {
-                "grid": [stage.grid for stage in stages],
-                "channels": [stage.channels for stage in stages],
-                "heads": [stage.heads for stage in stages],
-                "blocks": [len(stage.blocks) for stage in stages],
-                "token_px": [stage.tokens.stride for stage in stages],
-                "window": [stage.blocks[0].window for stage in stages],
-                "shift": [max(block.shift for block in stage.blocks) for stage in stages],
+                "grid": [stage.grid for stage in own],
+                "channels": [stage.channels for stage in own],
+                "heads": [stage.heads for stage in own],
+                "blocks": [len(stage.blocks) for stage in own],
+                "token_px": [stage.tokens.stride for stage in own],
+                "window": [stage.blocks[0].window for stage in own],
+                "shift": [max(block.shift for block in stage.blocks) for stage in own],
                 "layer_multiply_adds_global_and_windows": [whole.layer, cut.layer],
             }
         )
@@ -106,7 +111,7 @@ class Stages(View):
         alone = ", so no shift" if self.lie == "shifted" and not any(placed.shift) else ""
         return Map(
             grid_for_browser(stage.tokens),
-            of.asked,
+            point(of),
             f"Click a token of stage {number} to see what is in its window, in",
             "",
             said=f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels in "
@@ -114,10 +119,19 @@ class Stages(View):
             instead=windows(of.seen_rgb, pieces(placed).numpy(), cell_of(stage.tokens, token_at(of, stage.tokens))),
         )
 
+    def grown(self, stage: Stage) -> Stage:
+        """On an image of so many times the side, where tokens and windows are what they were."""
+        rows, columns = stage.grid
+        return replace(stage, tokens=replace(stage.tokens, grid=(self.times * rows, self.times * columns)))
+
     def placed(self, stage: Stage) -> Layout:
-        """The windows: where they are to be shifted, those of the first block that shifts, if any does."""
-        shifts = [block.shift for block in stage.blocks if any(block.shift)] if self.lie == "shifted" else []
-        return layout(stage.grid, stage.blocks[0].window, *shifts[:1], pad_first=stage.pad_first)
+        """The windows: where they are to be shifted, as the stage shifts them; on a larger image, which has more than
+        one, by half of their side where there is a second block."""
+        (tall, wide), shift = stage.blocks[0].window, (0, 0)
+        if self.lie == "shifted":
+            shift = max(block.shift for block in stage.blocks)
+            shift = (tall // 2, wide // 2) if self.times > 1 and len(stage.blocks) > 1 else shift
+        return layout(stage.grid, (tall, wide), shift, pad_first=stage.pad_first)
 
 
 def row_of(stage: Stage) -> dict[str, str]:

@@ -36,7 +36,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import layer, several
 from vizkit.views.subject import Subject
-from vizkit.views.swin.place import SHIFTS, Place, in_windows, place, token_at
+from vizkit.views.swin.place import SHIFTS, Place, in_windows, place, point, token_at
 from vizkit.views.view import How, View
 
 OFF = ("shift", "relative bias")
@@ -153,15 +153,15 @@ def changed_trace(of: Subject, off: Sequence[str]) -> Trace:
     return traced(changed_model(of, off), of.rgb)
 
 
-def right(of: Subject, off: Sequence[str], pictures: Mapping[str, str]) -> int:
-    """How many of these samples the model without what is off calls by their labels."""
+def right(of: Subject, off: Sequence[str], pictures: Mapping[str, str]) -> list[str]:
+    """Which of these samples the model without what is off calls by their labels."""
     import torch
 
     loaded = changed_model(of, off)
     pixels = torch.cat([pixels_of(loaded, samples.picture(name)) for name in pictures])
     with torch.no_grad():
         first = loaded.model(pixels.to(loaded.device)).argmax(-1).tolist()
-    return sum(loaded.label(i) == label for i, label in zip(first, pictures.values(), strict=True))
+    return [name for i, (name, label) in zip(first, pictures.items(), strict=True) if loaded.label(i) == label]
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def attention(of: Subject, here: Place, rows: Rows, windows: Layout, name: str) 
     hidden = f"{int((~may_meet).sum())} of its {len(may_meet)} places are masked for it, hatched"
     return (
         Heading(f"Attention in block {here.index + 1}, {name}"),
-        Map(rows, of.asked, f"Attention, {name}, of", "attention", room=False),
+        Map(rows, point(of), f"Attention, {name}, of", "attention", room=False),
         Line(f"Blue: the token's window; {'nothing in it is masked' if bool(may_meet.all()) else hidden}."),
     )
 

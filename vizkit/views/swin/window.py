@@ -1,5 +1,6 @@
 """Window: what a token attends to in its window, with and without the relative position bias, and the bias itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -9,10 +10,10 @@ from torch import Tensor
 
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
-from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, regions, sides
+from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, moved_at, regions, sides
 from vizkit.figure.scales import SHARES, between
 from vizkit.figure.swin.window_map import window_map
-from vizkit.geometry import name_of
+from vizkit.geometry import id_at, name_of
 from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.window_parts import WindowParts, window_parts
 from vizkit.percent import in_percent
@@ -27,18 +28,22 @@ from vizkit.views.blocks import (
     Said,
     Tile,
     Tiles,
-    first_said,
     side_by_side,
 )
-from vizkit.views.controls import choice, layer, most_heads, number
+from vizkit.views.controls import choice, layer, number
 from vizkit.views.subject import Subject
 from vizkit.views.swin.bias import bias_table
-from vizkit.views.swin.place import SHIFTS, in_windows, place, token_at, within
+from vizkit.views.swin.place import SHIFTS, in_windows, place, point, within
 from vizkit.views.view import How, View
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
 NUMBERS_UP_TO = 8  # tokens on a side of the window for which every cell has room for its number
 EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
+
+
+def heads_of_block(of: Sequence[Subject], view: "Window") -> int:
+    """Stages have different numbers of heads."""
+    return max((place(each, view.block).of.heads for each in of), default=1)
 
 
 class Window(View):
@@ -52,7 +57,7 @@ class Window(View):
         "Block", "Counted through all stages.", default=SHIFTS, plays=True, runs=True, key="swin_block"
     )
     # Not their mean: the mean of each head's softmax is not the softmax of the mean scores.
-    head: int = number("Head", 1, most_heads, 1, key="window_head")
+    head: int = number("Head", 1, heads_of_block, 1, key="window_head", follows=True)
 
     alone = True
     how = How(
@@ -73,17 +78,20 @@ class Window(View):
     def show(self, of: Subject) -> Blocks:
         here = place(of, self.block)
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
-        count, token = len(parts.relative), token_at(of, parts.tokens)
-        row = Row(parts, each, token, min(self.head, count) - 1)
+        at = of.asked if self.staged else point(of)  # a lesson marks the patch under the cursor
+        token = id_at(parts.tokens, at)
+        assert token is not None
+        row = Row(parts, each, token, min(self.head, len(parts.relative)) - 1)
         if self.part == "table of the bias":
             ids = parts.ids[row.at[0]]
             yield from bias_table(of, here.index, row.head, row.at[1], ids, here.of.grid)
             yield Line(f"{here.words()} · the query is {name_of(parts.tokens, token)}")
             yield Numbers(lambda: {"bias": relative_bias(of.loaded, here.index).by_offset})
             return
-        yield Said(first_said(swin.bias_moves(moved(each.both, each.content, parts.ids), here.index + 1)))
-        yield side_by_side(*((Heading(words), mapped(of, row, name)) for name, words in NAMES.items()))
-        yield Line(here.words() + (f" · the last is shown for head {self.head}" if self.head > count else ""))
+        every, own = moved(each.both, each.content, parts.ids), moved_at(each.both, each.content, row.at)
+        yield Said(swin.bias_moves(every, float(own[row.head]), row.head + 1, here.index + 1))
+        yield side_by_side(*((Heading(words), mapped(of, row, name, at)) for name, words in NAMES.items()))
+        yield Line(here.words())
         masked = int(parts.masked[row.at].sum())
         hatched = f"{masked} of {parts.ids.shape[1]} keys masked, hatched" if masked else "nothing masked for it"
         yield Line(f"{name_of(parts.tokens, token)} · window {row.at[0] + 1} of {len(parts.ids)} · {hatched}")
@@ -110,7 +118,7 @@ class Window(View):
             "Every head's weights. Click to see it large.",
             picks="head",
             values=tuple(weights),
-            chosen=self.head,
+            chosen=row.head + 1,
             tile_px=100,
         )
 
@@ -152,11 +160,11 @@ def taken_apart(of: Subject, index: int) -> tuple[WindowParts, Sides]:
     return parts, sides(parts.content, parts.relative, parts.masked)
 
 
-def mapped(of: Subject, row: Row, name: str) -> Map:
+def mapped(of: Subject, row: Row, name: str, at: tuple[float, float]) -> Map:
     parts = row.parts
     weights = Attention(parts.name, getattr(row.sides, name), parts.tokens, parts.tokens, parts.ids, parts.ids)
     rows = in_windows(of, weights, row.head, regions(parts.masked))
-    return Map(rows, of.asked, f"Weights of {NAMES[name]}, of", "attention", room=False)
+    return Map(rows, at, f"Weights of {NAMES[name]}, of", "attention", room=False)
 
 
 def tile(row: Row, name: str, weights: Tensor) -> Tile:

@@ -77,6 +77,14 @@ const picturesOf = (block, data, image, width, ratio, style) => {
     }
     for (const [ink, line] of [['rgb(10 12 28 / .75)', 4], ['#fff', 2]]) { pen.strokeStyle = ink; pen.lineWidth = line * ratio; pen.stroke(path) }
   })
+  const before = layer(C * cw, R * ch, pen => {     // where the windows of the block before ended
+    if (!shifted) return
+    const path = new Path2D()
+    for (let r = wr; r < rows; r += wr) { path.moveTo(0, r * ch); path.lineTo(columns * cw, r * ch) }
+    for (let c = wc; c < columns; c += wc) { path.moveTo(c * cw, 0); path.lineTo(c * cw, rows * ch) }
+    pen.setLineDash([7 * ratio, 6 * ratio])
+    for (const [ink, line] of [['rgb(10 12 28 / .75)', 4], ['#fbbf24', 2]]) { pen.strokeStyle = ink; pen.lineWidth = line * ratio; pen.stroke(path) }
+  })
   const tinted = (pen, place, x, y, alpha) => {
     pen.globalAlpha = alpha; pen.fillStyle = data.region_colours[regions[place]]; pen.fillRect(x, y, cw + 0.5, ch + 0.5); pen.globalAlpha = 1
   }
@@ -125,5 +133,5 @@ const picturesOf = (block, data, image, width, ratio, style) => {
     pen.drawImage(forbidden, 0, 0)
     numbers(pen, at => allowed[at] ? '1/' + Math.round(1 / (weights[at] * data.unit)) : '0')
   })
-  return { ratio, width, height, cw, ch, gap, grid, lines, edge, digits, rolled, round, tint, names, mask, heat, axis, cell, left, top, pad, write }
+  return { ratio, width, height, cw, ch, gap, grid, lines, before, edge, digits, rolled, round, tint, names, mask, heat, axis, cell, left, top, pad, write }
 }

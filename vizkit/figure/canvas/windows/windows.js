@@ -87,6 +87,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
     wrapped(pen, made.edge, made, where, t, 0.35 + 0.65 * t)
     wrapped(pen, made.digits, made, where, t, 1)
     wrapped(pen, made.lines, made, where, t, 1)
+    if (t === 0) pen.drawImage(made.before, ...where.plain)
     if (t === 0) outline(pen, where.home(inside[token]), ratio)
     if (t === 1) outline(pen, where.parted(token, 0), ratio)
   }
@@ -160,7 +161,9 @@ export default function ({ data: given, parentElement, setStateValue }) {
       }
       pen.globalAlpha = 1
     })
-    pen.globalAlpha = t; pen.drawImage(made.lines, ...where.plain); pen.globalAlpha = 1
+    pen.globalAlpha = t
+    for (const picture of [made.lines, made.before]) pen.drawImage(picture, ...where.plain)
+    pen.globalAlpha = 1
     if (t === 1) outline(pen, where.home(inside[token]), ratio)
   }
   const outline = (pen, box, ratio, ink = '#fff', line = 2.2) => {
@@ -237,7 +240,21 @@ export default function ({ data: given, parentElement, setStateValue }) {
     }
     return -1
   }
-  const describe = place => {
+  const pairAt = event => {                             // [query, key] of a cell of the matrix, by their place in the window
+    if (state.step !== 3 && state.step !== 4 || !state.made) return null
+    const frame = canvas.getBoundingClientRect(), { cell } = state.made, [left, top] = spots(state.made).matrix
+    const k = Math.floor(((event.clientY - frame.top) * canvas.height / frame.height - top) / cell)
+    const j = Math.floor(((event.clientX - frame.left) * canvas.width / frame.width - left) / cell)
+    return k >= 0 && k < n && j >= 0 && j < n ? [k, j] : null
+  }
+  const called = k => ids[inside[k]] < 0 ? 'padding' : name(ids[inside[k]])
+  const describe = (place, pair) => {
+    if (pair) {
+      const [k, j] = pair, at = k * n + j
+      const said = !allowed[at] ? 'masked, −100' : state.step === 3 ? 'may see each other' : percent(weights[at] * data.unit)
+      hint.textContent = `${called(k)} → ${called(j)}: ${said}`
+      return
+    }
     if (place < 0) { hint.textContent = data.alone ? '' : data.hint; return }
     const w = windowOf(place)
     hint.textContent = `${ids[place] < 0 ? 'padding' : name(ids[place])} · window ${w + 1}` + (shifted ? ` · region ${regions[place]}` : '')
@@ -249,7 +266,7 @@ export default function ({ data: given, parentElement, setStateValue }) {
     const [x0, y0, x1, y1] = given.box, share = at => clamp(Math.round(at * 10000) / 10000, 0, 0.9999)
     setStateValue('point', [share(x0 + (id % columns + 0.5) / columns * (x1 - x0)), share(y0 + (Math.floor(id / columns) + 0.5) / rows * (y1 - y0))])
   }
-  canvas.onpointermove = event => describe(placeAt(event))
+  canvas.onpointermove = event => describe(placeAt(event), pairAt(event))
   canvas.onpointerleave = () => describe(-1)
   canvas.onclick = event => { const place = placeAt(event); if (!data.alone && place >= 0 && ids[place] >= 0) pick(ids[place]) }
   canvas.onkeydown = event => {
