@@ -127,9 +127,9 @@ def test_a_layer_with_its_fields_and_the_origin_of_a_number():
     first = canvas(FeatureMaps(1), of)
     assert first["strengths"] == sorted(first["strengths"], reverse=True)
     assert first["rows"][1] == 3  # the field of a unit after a 3 × 3 convolution: start, size, jump
-    assert first["two_sided"]
+    assert all(scale["signed"] for scale in first["scales"])
     later = canvas(FeatureMaps(1, "activation"), of)
-    assert (later["two_sided"], later["low"]) == (False, 0)
+    assert (any(scale["signed"] for scale in later["scales"]), later["low"]) == (False, 0)
     channel = later["channels"][1]
     blocks = list(everything(FeatureMaps(1, "activation", channel + 1, (3, 4)).show(of)))
     assert next(block for block in blocks if isinstance(block, Canvas)).data["unit"] == (1, 3, 4)

@@ -43,7 +43,9 @@ EXACT, REBUILT = 1e-5, 1e-4  # of the scores, and of what the layer hands on
 
 def heads_of_block(of: Sequence[Subject], view: "Window") -> int:
     """Stages have different numbers of heads."""
-    return max((place(each, view.block).of.heads for each in of), default=1)
+    return max(
+        (each.layers[min(view.block or each.depth, each.depth) - 1].heads for each in of if each.layers), default=1
+    )
 
 
 class Window(View):
