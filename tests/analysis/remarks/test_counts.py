@@ -87,6 +87,15 @@ def test_who_takes_most():
     assert said == "b takes 4.0 times the multiply–adds of a."
     assert compute.most_and_least({"a": 100, "b": 109}, "multiply–adds") is None
     assert compute.most_and_least({"a": 100}, "multiply–adds") is None
+    assert compute.most_and_least({"a": 2339, "b": 20}, "tokens") == "a takes 117 times the tokens of b."
+
+
+def test_networks_keep_their_places_or_lose_them():
+    said = compute.narrows({"a": ((14, 14), (14, 14)), "b": ((14, 14), (7, 7)), "c": ((28, 14), (7, 7))})
+    assert said == (
+        "From the first block to the last a keeps 14 × 14, b goes from 14 × 14 to 7 × 7 and c goes from 28 × 14 to "
+        "7 × 7 places."
+    )
 
 
 def test_what_is_worth_its_cost():

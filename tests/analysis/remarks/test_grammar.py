@@ -282,6 +282,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
         for models, cost, p, q in product((1, 2, 3), COUNTS, SHARES, SHARES)
     ),
+    compute.narrows: lambda: (
+        compute.narrows({"ViT": ((7, 7), last), "Swin": ((14, 14), (7, 7))}) for last in ((7, 7), (1, 1))
+    ),
     compute.most_and_least: lambda: (
         compute.most_and_least(dict(zip(LABELS, counts, strict=True)), "multiply–adds")
         for counts in ((1, 2, 3), (10, 1000, 80), (5, 5, 5))

@@ -63,7 +63,7 @@ def _boxes(of: Subject, quantity: Quantity) -> list[Box]:
     lengths = of.kept("strengths", lambda: strengths(of.loaded, of.pixels))
     main = {features.tokens.name for features in trace.features}
     learned = [layer for layer in trace.attention if layer.learned]
-    quantity = quantity if learned else "strength"
+    kind: Quantity = quantity if learned else "strength"
     found, numbered = list[Box](), 0
     for step in steps:
         idle = not step.multiply_adds and step.shapes_in == step.shapes_out
@@ -72,11 +72,11 @@ def _boxes(of: Subject, quantity: Quantity) -> list[Box]:
         inside = [at for at, each in enumerate(learned) if f"{each.name}.".startswith(f"{step.path}.")]
         layer = next((at for at in reversed(inside) if learned[at].query.name in main), next(iter(inside), None))
         strength = on_grid(lengths.get(step.path), trace)
-        attended = received(learned[layer]) if layer is not None and quantity == "attention" else None
-        places = attended.numpy() if attended is not None else strength if quantity == "strength" else None
+        attended = received(learned[layer]) if layer is not None and kind == "attention" else None
+        places = attended.numpy() if attended is not None else strength if kind == "strength" else None
         on = places if places is not None else strength
         windows = windows_of(learned[layer]) if layer is not None else None
-        box = Box(step, step.path, quantity, places, None if on is None else on.shape, layer, windows)
+        box = Box(step, step.path, kind, places, None if on is None else on.shape, layer, windows)
         counts = layer is not None or (not box.merges and NUMBERED.search(step.path) is not None)
         numbered += counts
         title = f"block {numbered}" if counts else "merging" if box.merges else "patches"

@@ -165,7 +165,7 @@ def drawn(
     """`most`: multiply–adds of the longest bar; `model`: its number from 0; `beside`: there are other models, whose
     maps are as large."""
     floor, ceiling = OPACITIES["over image"]
-    quantity = next((box.quantity for box in boxes if box.places is not None), None)
+    quantity: Quantity | None = next((box.quantity for box in boxes if box.places is not None), None)
     data = {
         "boxes": [packed(box, scales[box.quantity], most) for box in boxes],
         "model": model + 1,
