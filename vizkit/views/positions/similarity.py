@@ -191,10 +191,10 @@ def by_bias(share: Tensor, first: Attention) -> Rows:
     """The weights that the bias alone gives, in every window the same; the window of the query is outlined."""
     groups = np.broadcast_to(share.numpy(), (len(first.query_ids), *share.shape))
     own, ids = (first.query.special, first.key.special), (first.query_ids.numpy(), first.key_ids.numpy())
-    regions = {}
-    if len(groups) > 1:
-        regions = {"query_regions": np.zeros_like(ids[0]), "key_regions": np.zeros_like(ids[1])}
-    return Rows(groups, first.key.grid, first.query.grid, *ids, *own, **regions)
+    rows = Rows(groups, first.key.grid, first.query.grid, *ids, *own)
+    if len(groups) == 1:
+        return rows
+    return replace(rows, query_regions=np.zeros_like(ids[0]), key_regions=np.zeros_like(ids[1]))
 
 
 def sentences(rows: Rows) -> dict[int, str]:

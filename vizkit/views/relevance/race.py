@@ -164,7 +164,9 @@ class Race:
 
     @property
     def share(self) -> torch.Tensor:
-        """Of the places that are gone after each step."""
+        """Of the places that are gone after each step: as it was measured, or will be."""
+        if (start := self.of.find(self.start.key)) is not None and start.chance:
+            return start.chance.share
         cells = cells_of(self.of.seen)
         return ends_of(cells, STEPS) / (cells[0] * cells[1])
 
