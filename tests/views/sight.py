@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -345,7 +346,7 @@ def kept(one: Seen, name: str, value: Any) -> bool:
     cls = type(one.view)
     of = given(one.view, one.of)
     try:
-        view = cls(**{name: setting(cls, name, value, of if isinstance(of, list) else [of])})
+        view = replace(one.view, **{name: setting(one.view, name, value, of if isinstance(of, list) else [of])})
     except ControlError:
         return False
     return from_address(cls, to_address(view)) == view

@@ -7,7 +7,7 @@ __all__ = ["LOOK", "LOOK_CSS", "LOOK_HTML", "LOOK_JS", "SHORT"]
 _HERE = Path(__file__).parent
 
 LOOK_HTML = (
-    "<section><strong></strong><div class='map'><canvas tabindex='0' role='application'></canvas>"
+    "<section><strong><span></span></strong><div class='map'><canvas tabindex='0' role='application'></canvas>"
     "<button type='button' aria-label='Enlarge' title='Enlarge'>⤢</button></div>"
     "<div class='words'><p><span>0</span><i></i><span></span></p>"
     "<output aria-live='polite'></output><ol></ol></div></section>"

@@ -165,7 +165,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   }
   const tell = (query, row) => {
-    if (card.sentences.size) found.textContent = card.sentences.get(query) ?? ''
+    if (card.sentences.size) found.firstChild.textContent = card.sentences.get(query) ?? ''
     if (data.kind === 'features') {
       const places = row.slice(data.key_special.length), best = places.indexOf(Math.max(...places))   // specials have none
       const columns = data.key_grid[1], [r, c] = cellAt(card.drawn, data.key_grid)
@@ -254,8 +254,9 @@ export default function ({ data, parentElement, setStateValue }) {
   enlarging(card, parentElement.querySelector('button'), data.size, (...given) => card.paint(...given), listen)
   canvas.setAttribute('aria-label', data.label)
   found.hidden = data.sentence === undefined           // else its place is kept where nothing stands out: no page jumps
-  found.textContent = data.sentence
+  found.firstChild.textContent = data.sentence
   card.sentences = new Map((data.sentences || []).flatMap(([words, queries]) => queries.map(query => [query, words])))
+  found.dataset.room = [...card.sentences.values()].reduce((most, words) => words.length > most.length ? words : most, '')
   const guide = () => {                                // of the query that is drawn, also while it is hovered over
     const map = canvas.parentElement, point = card.drawn || card.point
     card.guided_to = null

@@ -206,7 +206,7 @@ def step_by_step(row: Row) -> Blocks:
         ("content: q · k, scaled", content, scores),
         ("+ relative position bias", bias, scores),
         ("= scores", content + bias, scores),
-        ("weights, %", np.where(hidden, np.nan, 100 * row.weights("both")), shares),
+        ("weights, %, own scale", np.where(hidden, np.nan, 100 * row.weights("both")), shares),
     )
     yield Heading("The chosen token's row, step by step")
     charts = []
