@@ -180,7 +180,7 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
         target_position={"x": 3.5 * cell, "y": 2.5 * cell},
     )
     expect(canvas).to_have_attribute("data-swaps", "1-20")
-    expect(page.get_by_text("With 2 patches at other places").first).to_be_visible()
+    expect(page.get_by_text("when 2 patches stand at other places").first).to_be_visible()
     expect(page.get_by_text("Without positions both orders give the same outputs").first).to_be_visible()
     assert "shuffle_swaps=1-20" in page.url
     page.get_by_role("button", name="Undo").first.click()

@@ -186,7 +186,8 @@ class Detectors(View):
         try:
             rgb = of.made(sharp, self.name(of), place)
             strip = [
-                {"scene": each + 1, "picture": of.made(small, self.name(of), each)} for each in worst[:WORST].tolist()
+                {"scene": each + 1, "picture": of.made(small, self.name(of), each), "mistakes": int(counts[each])}
+                for each in worst[:WORST].tolist()
             ]
         except DatasetError as sentence:
             yield Line(str(sentence))
