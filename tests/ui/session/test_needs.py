@@ -52,9 +52,11 @@ def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
         if fits(chosen, need):
             assert given == [chosen]
             continue
-        (source,) = given
+        source, *rest = given
+        assert len(rest) == bool(view.beside)
         able = [name for name in model_names.bundled() if name.startswith(f"bundled:{shows}") and fits(name, need)]
         assert source in able or not able
         (said,) = (each.value for each in test.caption if "None of your models" in each.value)
         assert "\n" not in said
-        assert f"{NEEDS[need].words}; shown: {model_names.title(source).removeprefix('random:')}" in said
+        assert said.startswith(f":material/info: None of your models {NEEDS[need].words}")
+        assert f"; shown: {model_names.title(source).removeprefix('random:')}" in said
