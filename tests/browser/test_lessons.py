@@ -20,6 +20,7 @@ FOCUSED = """() => {
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
   return [at?.tagName, at?.getAttribute('aria-label') || at?.innerText || at?.value || ''].join(' ')
 }"""
+FIGURES = "canvas, img, svg.main-svg, table, .class-bars"
 
 
 def tab_to(page: Page, words: str) -> None:
