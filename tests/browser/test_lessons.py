@@ -113,9 +113,10 @@ def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(pa
             shown.get_by_label(re.compile("^Your guess")).fill("1")
             shown.get_by_label(re.compile("^Your guess")).press("Enter")
             expect(shown.get_by_role("button", name="Guess again")).to_be_visible()
-            figure = shown.locator(f".st-key-lesson_look_{number}").locator(FIGURES).first
-            expect(figure).to_be_visible(timeout=LONG_MS)
-            page.wait_for_function("element => element.clientHeight > 60", arg=figure.element_handle())
+            figures = shown.locator(f".st-key-lesson_look_{number}").locator(FIGURES)
+            expect(figures.first).to_be_visible(timeout=LONG_MS)
+            still(page)
+            assert figures.evaluate_all("all => Math.max(...all.map(each => each.clientHeight))") > 60
             follows()
         still(page)
         page.locator(".st-key-lesson_next button").click()
