@@ -90,7 +90,7 @@ def cost(n: int, c: int, m: int) -> int:
 
 
 def looks(of: Subject, row: int, column: int) -> Tensor:
-    """Of a token whose shifted window lies at the top left: mean weights of block 2 over heads, from q, k and bias."""
+    """Of a token whose shifted window lies at the top left: weights of head 1 of block 2, from q, k and bias."""
     block: Any = of.open().model.layers[0].blocks[1]  # pyright: ignore
     attention, kept = block.attn, []
     handle = attention.register_forward_pre_hook(lambda _, given: kept.append(given[0]))
@@ -99,7 +99,7 @@ def looks(of: Subject, row: int, column: int) -> Tensor:
     with torch.no_grad():
         q, k, _ = attention.qkv(kept[0][0]).reshape(WINDOW**2, 3, attention.num_heads, -1).permute(1, 2, 0, 3)
         scores = q @ k.mT / math.sqrt(q.shape[-1]) + attention._get_rel_pos_bias()[0]
-        weights = scores.softmax(-1).mean(0)[(row - SHIFT) * WINDOW + column - SHIFT]
+        weights = scores.softmax(-1)[0][(row - SHIFT) * WINDOW + column - SHIFT]
     found = torch.zeros(SIDE, SIDE)
     found[SHIFT : SHIFT + WINDOW, SHIFT : SHIFT + WINDOW] = weights.reshape(WINDOW, WINDOW)
     return found
