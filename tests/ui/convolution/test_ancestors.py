@@ -4,6 +4,7 @@ them."""
 from collections.abc import Callable, Iterator
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import fine, opened, texts
 from vizkit.device import DEVICE
@@ -86,12 +87,17 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "start", start)
 
 
+def said(test: AppTest) -> str:
+    """In its texts and in its canvases."""
+    return " ".join([texts(test), *(each.proto.json for each in test.main.get("bidi_component"))])
+
+
 @pytest.mark.product
 @pytest.mark.parametrize(("page", "query", "words"), OWN_SIZE, ids=str)
 def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
     test = opened(page, models=RESNET, image="china", **query)
     fine(test)
-    assert words in texts(test)
+    assert words in said(test)
     if page == "relevance":
         assert test.selectbox(key="cam_layer").value == query["cam_layer"]
 
@@ -103,4 +109,4 @@ def test_alexnet_and_vgg_too(model: str, page: str, query: dict[str, str], words
     test = opened(page, models=model, image="china", **query)
     test.run()
     fine(test)
-    assert words in texts(test)
+    assert words in said(test)
