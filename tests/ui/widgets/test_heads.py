@@ -87,7 +87,7 @@ def test_relevance_says_what_is_explained(models):
     for index in range(3):
         assert {"Rollout", "Generic relevance", "Grad-CAM"} <= set(names(small(test, index)))
     labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
-    assert labels == ["Class"]  # none of them has rivals
+    assert labels == ["Answer"]  # none of them has rivals
 
 
 def test_a_class_that_a_label_does_not_exclude_is_no_rival(models):
