@@ -1,6 +1,7 @@
 """The lessons that come with vizkit: they hold, they read well, and their right answers are those of the live model."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -103,15 +104,20 @@ def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> Non
 PHOTOGRAPHS = ("bundled:photographs_vit", "china")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-@pytest.mark.parametrize("own", [True, False])
-def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
-    """Also of another model, with other layers and heads than the one that the lesson was written with."""
+def asked(file: Path, own: bool) -> Iterator[tuple[lesson.Step, Subject]]:
+    """The steps that ask, each of its own model, or of that of photographs."""
     given = read(file)
     if not own and given.model != "bundled:insects_vit":
         pytest.skip("This lesson is about another kind of network.")
     for _, step in given.questions:
-        on = subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
+        yield step, subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("own", [True, False])
+def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
+    """Also of another model, with other layers and heads than the one that the lesson was written with."""
+    for step, on in asked(file, own):
         assert step.look is not None
         assert step.question is not None
         assert list(pictured.unlike(step.look, step.question, on)) == []
@@ -121,11 +127,7 @@ def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
 @pytest.mark.parametrize("own", [True, False])
 def test_to_expect_no_effect_is_never_near_enough(file: Path, own: bool) -> None:
     """But where this model shows none: then it is written as the same number."""
-    given = read(file)
-    if not own and given.model != "bundled:insects_vit":
-        pytest.skip("This lesson is about another kind of network.")
-    for _, step in given.questions:
-        on = subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
+    for step, on in asked(file, own):
         assert step.question is not None
         if step.question.kind == "number" and (none := expected_of_none(step.question, on)) is not None:
             found = judged(step.question, on, none)

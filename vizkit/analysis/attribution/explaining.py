@@ -20,7 +20,6 @@ from vizkit.traces import NotApplicable, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
-PIXEL_QUANTILE = 0.99
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,6 @@ def on_patches(explanation: Explanation) -> Float[Tensor, "row column"]:
     """The map on the model's patches where it is finer than they are, else as it is."""
     finer = explanation.heat.numel() > explanation.cells[0] * explanation.cells[1]
     return on_cells(explanation.heat, explanation.cells) if finer else explanation.heat
-
-
-def quantile_of(explanation: Explanation) -> float:
-    """The share of the values below the last colour. Maps of single pixels are grainy: a few pixels would take all the
-    colours."""
-    return PIXEL_QUANTILE if explanation.heat.numel() > 4 * explanation.cells[0] * explanation.cells[1] else 1.0
 
 
 def explain(

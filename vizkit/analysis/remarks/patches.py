@@ -10,7 +10,6 @@ from vizkit.analysis.attention.patches import Cost
 from vizkit.analysis.remarks.remark import counted, joined, percent
 
 ALIKE = 0.9  # cosine
-GROWN = 1.5  # times as long, or as short
 MOSTLY = 0.5  # of a place, from which it belongs to an object
 
 

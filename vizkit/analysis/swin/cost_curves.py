@@ -6,14 +6,6 @@ import numpy as np
 
 from vizkit.analysis.attention.patches import Cost, cost
 
-SIZES_PX = tuple(range(224, 1025, 32))
-
-
-def sizes_px(stride_px: int) -> tuple[int, ...]:
-    """Image sides from 224 to 1,024 pixels that tokens of `stride_px` divide, in steps of at least 32."""
-    step = stride_px * -(-32 // stride_px)
-    return tuple(range(-(-SIZES_PX[0] // step) * step, SIZES_PX[-1] + 1, step))
-
 
 def beside(size_px: int, stride_px: int, dim: int, heads: int, window: int) -> tuple[Cost, Cost]:
     """One layer on a square image: what global attention costs, and windows, at most as large as the grid."""

@@ -38,12 +38,6 @@ def things_of(
     return Things(torch.from_numpy(labels), box_convert(shares, "xyxy", "cxcywh"))
 
 
-def boxes_px(things: Things, size_hw: tuple[int, int]) -> Float[np.ndarray, "thing 4"]:
-    """Left, top, right, bottom in pixels of a picture of `size_hw`: what `things_of` takes."""
-    height, width = size_hw
-    return box_convert(things.boxes_cxcywh, "cxcywh", "xyxy").double().numpy() * [width, height, width, height]
-
-
 def costs_of(answers: Answers, things: Things) -> Costs:
     """Of one picture, from what a decoder layer answers."""
     return costs(answers.logits[0].float(), answers.boxes_cxcywh[0].float(), things)
