@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -133,7 +134,10 @@ NO_FILE = "it is a pipe or a device, no file"
 
 def is_regular(path: str | os.PathLike) -> bool:
     """Whether a path leads to a file, or to nothing yet; False of pipes, devices, sockets and folders."""
-    return os.path.isfile(path) or not os.path.exists(path)
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)  # asked once: between two questions a folder can vanish
+    except (OSError, ValueError):
+        return True
 
 
 def open_file(path: str | os.PathLike) -> BinaryIO:

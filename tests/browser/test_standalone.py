@@ -180,7 +180,7 @@ def test_a_cell_of_the_scores_tells_its_products_without_a_server(page: Page, sa
 
 
 LINE = "article p"  # what is shown, above the map
-STEPS = """async () => {  // milliseconds of every step, and in how many ways everything stands
+STEPS = """async () => {  // milliseconds of the slowest step, each at its best, and in how many ways everything stands
   const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)
   const within = root => hosts(root).flatMap(({ shadowRoot }) => [shadowRoot, ...within(shadowRoot)])
   const roots = within(document), slider = roots.map(root => root.querySelector('.scrubber input')).find(Boolean)
@@ -193,13 +193,12 @@ STEPS = """async () => {  // milliseconds of every step, and in how many ways ev
     const from = performance.now()
     slider.value = at
     slider.dispatchEvent(new Event('input'))
-    took.push(performance.now() - from)
+    took[at] = Math.min(took[at] ?? Infinity, performance.now() - from)  // others on the machine only add
     lines.add(roots.map(root => root.querySelector('article p')).find(Boolean).textContent)
     await new Promise(requestAnimationFrame)
     places.add(JSON.stringify(roots.flatMap(root => [...root.querySelectorAll('canvas, h4, figure, li')]).map(place)))
   }
-  took.sort((one, other) => one - other)
-  return { median: took[took.length >> 1], places: places.size, lines: lines.size }
+  return { slowest: Math.max(...took), places: places.size, lines: lines.size }
 }"""
 
 
@@ -243,7 +242,7 @@ def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
         quiet.set_viewport_size({"width": width, "height": 900})
         measured = quiet.evaluate(STEPS)
         assert (measured["lines"], measured["places"]) == (6, 1), width
-        assert measured["median"] < 30, measured
+        assert measured["slowest"] < 30, measured
 
 
 def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):

@@ -106,7 +106,7 @@ class Folder(Listed):
 
     def read(self, where: str) -> bytes:
         path = os.path.join(self.root, where)
-        if os.path.exists(path) and not os.path.isfile(path):  # nor a pipe or device, which could keep us waiting
+        if not is_regular(path):  # a pipe or device could keep us waiting
             raise ImageError("This is no file.")
         return self.bytes_of(path)
 
