@@ -34,9 +34,10 @@ from vizkit.image import prepare
 from vizkit.models import ModelError, OfflineError
 from vizkit.models.sources import hub
 from vizkit.models.sources.checkpoint import read_checkpoint
-from vizkit.models.sources.creating import known
+from vizkit.models.sources.creating import create, known
 from vizkit.models.sources.loaded import imagenet_labels
 from vizkit.models.sources.loading import TORCHVISION, bundled_names
+from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.views.bundled import MODELS
 
 SMALL = "test_vit"  # 6 layers, 371,240 parameters, 160×160
@@ -804,3 +805,21 @@ def test_reading_leaves_the_file_alone(tmp_path):
     read_checkpoint(tmp_path / "w.pt")
     assert (tmp_path / "w.pt").read_bytes() == before
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "resnet18", "beit_base_patch16_224"]
+)
+def test_what_a_file_replaces_is_not_drawn_at_random_and_what_it_leaves_out_is_refused(name):
+    drawn = create(name, None, name, pretrained=False)
+    bare = create(name, None, name, replaced=True, pretrained=False)
+    with pytest.raises(ModelError, match="no numbers"):
+        refuse_missing_numbers(name, bare)
+    bare.load_state_dict(drawn.state_dict())
+    refuse_missing_numbers(name, bare)
+    plain, filled = dict(drawn.named_buffers()), dict(bare.named_buffers())
+    assert plain.keys() == filled.keys()
+    assert all(torch.equal(plain[key], filled[key]) for key in plain)
+    images = torch.randn(1, 3, 224, 224)
+    with torch.inference_mode():
+        assert torch.equal(drawn.eval()(images), bare.eval()(images))

@@ -7,7 +7,9 @@ from functools import lru_cache, partial
 from threading import RLock
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from vizkit.image import MAX_INPUT_SIDE
 from vizkit.models.sources.hub import ModelError
@@ -15,6 +17,7 @@ from vizkit.models.sources.sizing import Holding, bytes_of, measured, refuse_ove
 from vizkit.settings import settings
 
 Size = tuple[int, int]
+_SCALING = {"erfinv_", "mul_", "add_", "clamp_"}  # what makes a truncated normal of uniform numbers
 _BUILDING = RLock()  # one model at a time, for all sessions together: while it is made it takes its memory twice
 
 
@@ -60,15 +63,37 @@ def published_as(file: str, name: str) -> list[str]:
     return [tag for tag, config in configs.items() if str(config.url).endswith(f"/{file}")]
 
 
+class _NoRandomWeights(TorchFunctionMode):
+    """Parameters that a constructor would draw at random are NaN: for weights that a file is about to replace, drawing
+    takes most of the time of opening a model. One that no file replaces is refused with all that are no numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = set[int]()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        tensor, name = kwargs.get("tensor", args[0] if args else None), getattr(func, "__name__", "")
+        if isinstance(tensor, nn.Parameter) and tensor.is_floating_point():
+            if name.endswith(("uniform_", "normal_")):
+                self.left.add(id(tensor))
+                return nn.init.constant_(tensor, torch.nan)
+            if name in _SCALING and id(tensor) in self.left:
+                return tensor
+        return func(*args, **kwargs)
+
+
 def create(
     name: str,
     size_hw: Size | None,
     title: str,
     holds: Holding | None = None,
     ours: bool = False,
+    replaced: bool = False,
     **options: Any,
 ) -> nn.Module:
-    """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence.
+    """A timm model that takes images of `size_hw` (None: its own size); `title` is what to call it in a sentence;
+    `replaced`: a file's weights take the place of all that it would draw at random.
 
     Nothing is made before it is known that it stays within the budget, and fits the file of its weights, `holds`; but
     what is `ours`, bundled and small, is measured while it is made, for a plan makes torch import its compiler.
@@ -77,7 +102,8 @@ def create(
     if drawn is not None and holds is not None:
         refuse_unfit(title, holds, drawn)
     try:
-        with _BUILDING, measured(title, settings().model_bytes) if drawn is None else nullcontext():
+        counted = measured(title, settings().model_bytes) if drawn is None else nullcontext()
+        with _BUILDING, counted, _NoRandomWeights() if replaced else nullcontext():
             model = _made(name, size_hw, **options)
     except ModelError:
         raise

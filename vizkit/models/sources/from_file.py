@@ -62,7 +62,7 @@ def from_checkpoint(
     given = {**model_args, **({"img_size": size_hw} if size_hw else {})}
     args, size = planned(path.name, name, weights, {**apart, **built, **given})
     size = size or _size_told(pictures)
-    model: Any = create(name, size, path.name, file.holds, **args)
+    model: Any = create(name, size, path.name, file.holds, replaced=True, **args)
     try:
         state, stretched = translated(path.name, name, weights, model, stretch=False, size_hw=size), False
     except ModelError:

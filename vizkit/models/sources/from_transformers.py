@@ -159,7 +159,7 @@ def _in_timm(
     args = dict(found.args)
     size = size_hw or args.pop("img_size", None)
     args.pop("img_size", None)
-    model: Any = create(found.architecture, size, title, holds, **args)
+    model: Any = create(found.architecture, size, title, holds, replaced=pretrained, **args)
     if pretrained:
         own = translation(config, weights_of(folder, title))
         assert own is not None

@@ -170,7 +170,8 @@ def _from_timm(name: str, pretrained: bool, size_hw: Size | None, options: dict[
     if pretrained:
         plan(name, size_hw, name, **options)
         file, source = published_weights(name)
-        model = create(name, size_hw, name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **options)
+        options |= {"pretrained_cfg_overlay": {"file": str(file)}, "replaced": "num_classes" not in options}
+        model = create(name, size_hw, name, pretrained=True, **options)
     else:
         model, source = create(name, size_hw, name, pretrained=False, **options), "timm, random weights"
     loaded = described(name, model, size_hw, source, trained=pretrained, channels=channels)
@@ -210,7 +211,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     refuse_adapters(title, holds.shapes)
-    options = {"pretrained": pretrained, **norm_of(config)}
+    options = {"pretrained": pretrained, "replaced": pretrained, **norm_of(config)}
     size_hw = size_hw or opens_at(config, title)
     made = partial(create, f"local-dir:{folder}", title=title, holds=holds, ours=kind == "bundled", **options)
     try:
