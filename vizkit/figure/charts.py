@@ -86,9 +86,12 @@ def colour_axis(scale: Scale, ceiling: float = 1.0, floor: float = 1.0) -> dict[
     return ends | {"colorbar_tickvals": marks, "colorbar_ticktext": [text for _, text in scale.ticks]}
 
 
-def cells(values: Float[np.ndarray, "row column"], scale: Scale) -> dict[str, Any]:
+def cells(values: Float[np.ndarray, "row column"], scale: Scale, digits: int | None = None) -> dict[str, Any]:
     """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
-    and the values themselves stand beside them."""
+    and the values themselves stand beside them. `digits`: of numbers in the cells."""
+    if digits is not None:  # a heat map writes no customdata into its cells
+        written = np.where(np.isfinite(values), values, None)
+        return cells(values, scale) | {"text": written, "texttemplate": f"%{{text:.{digits}f}}"}
     if scale.kind == LINEAR:
         return colour_axis(scale) | {"z": values}
     scale = scale.of(values[np.isfinite(values)])
@@ -129,11 +132,11 @@ def heat_map(
 
     known = between(-limit if signed else 0.0, limit, signed=signed) if limit else None
     scale = scale or known or robust([values], signed=signed)
-    text = {"texttemplate": f"%{{z:.{digits}f}}"} if digits is not None else {}
     words = " · ".join(filter(None, (quantity, scale.said)))
     named = {"title": {"text": words, "side": "right"}} if words else {}
-    shown = cells(values, scale) | text
-    heat = go.Heatmap(x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **shown)
+    heat = go.Heatmap(
+        x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **cells(values, scale, digits)
+    )
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure

@@ -29,6 +29,15 @@ def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
         expect(said).to_contain_text("row 1, column")
 
 
+def test_numbers_stand_in_the_cells_of_the_weights(page: Page, server: str):
+    """A heat map writes no customdata into its cells, only a dash: and the weights are coloured by doublings."""
+    page.goto(f"{server}/{HERE}&swin_view=Window")
+    weights = page.locator(".heatmap-label", has_text=re.compile(r"^\d+\.\d$"))
+    expect(weights.first).to_be_attached()
+    written = page.locator(".heatmap-label").all_text_contents()
+    assert not {"-", "–", "NaN"} & {*map(str.strip, written)}
+
+
 @pytest.mark.product(first=0)
 def test_the_table_of_the_bias_follows_the_pointer_and_a_click(page: Page, server: str):
     """Pointing chooses the key, a click the query, a small table the head."""

@@ -187,8 +187,8 @@ def _words(line: Any) -> tuple[str, ...]:
 
 
 def _digits(template: str | None) -> int | None:
-    """Of the numbers in cells, written as "%{z:.3f}" or "%{customdata:.3f}"."""
-    found = re.fullmatch(r"%\{(?:z|customdata):\.(\d)f\}", template or "")
+    """Of the numbers in cells, written as "%{text:.3f}"."""
+    found = re.fullmatch(r"%\{text:\.(\d)f\}", template or "")
     return int(found[1]) if found else None
 
 

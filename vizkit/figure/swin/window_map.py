@@ -42,10 +42,9 @@ def window_map(
     rows, columns = values.shape
     shown = np.where(padded, np.nan, values)
     value = "z" if scale.kind == LINEAR else "customdata"
-    text = {"texttemplate": f"%{{{value}:.{digits}f}}", "textfont": {"size": 11}} if digits is not None else {}
     bar = {"showscale": digits is None, "colorbar": {"thickness": 8}}
     hover = f"row %{{y}}, column %{{x}} of the picture: %{{{value}:.3g}}<extra></extra>"
-    heat = go.Heatmap(hovertemplate=hover, xgap=1, ygap=1, **bar, **cells(shown, scale), **text)
+    heat = go.Heatmap(hovertemplate=hover, xgap=1, ygap=1, **bar, **cells(shown, scale, digits), textfont_size=11)
     drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
     if query is not None:
         row, column = query
