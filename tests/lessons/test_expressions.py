@@ -125,6 +125,8 @@ def test_functions_are_proven_where_no_value_comes_that_way(text: str):
         ("a word", "", "a word"),
         ((3, 4), "", "row 4, column 5"),
         (("b", "a"), "", "b, a"),
+        (-0.001, ".2f", "0.00"),
+        (-4.53e-05, "", "−0.000045"),
     ],
 )
 def test_values_are_written_as_people_read_them(given: object, form: str, expected: str):

@@ -9,7 +9,7 @@ import torch
 from tests.lessons.stubs import FRONT, MAP, STEPS, WORDS
 from vizkit.lessons.expressions import LessonError, parse
 from vizkit.lessons.judging import Judged, calibration, judged, marked, quantity, rule_of
-from vizkit.lessons.lesson import Question, Step, read
+from vizkit.lessons.lesson import SHARE, Question, Step, read
 from vizkit.views.rules import RefusedError
 
 NOBODY: Any = None
@@ -46,6 +46,22 @@ def test_the_best_point_is_right():
     found = judge("point", centre(1, 1))
     assert (found.score, found.right) == (1.0, True)
     assert found.sentence == "Your patch is the model’s: it holds 50 % of the map, the most of all 6."
+
+
+def test_a_map_that_is_no_share_is_told_in_its_own_unit():
+    """Of 1 − map, all cosines: 3 and 10 of here() on a tenth."""
+    found = judge("point", centre(0, 2), answer=parse("here() / 10"), unit="1 − cosine")
+    assert found.sentence == "1 − cosine of your patch: 0.30, rank 3 of 6; the largest, row 2, column 2: 1.00."
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "right"),
+    [("0.002", 0.1, False), ("0.002", 0.01, True), ("0.05", 0.09, True), ("0.05", 0.12, False), ("0.4", 0.3, True)]
+    + [("0.998", 0.9, False), ("0.998", 0.99, True)],
+)
+def test_ten_points_are_much_beside_a_share_of_next_to_nothing_or_all(answer: str, told: float, right: bool):
+    asked = {"answer": parse(answer), "unit": SHARE, "within": 0.1, "relative": False}
+    assert judge("number", told, **asked).right is right
 
 
 def test_what_speaks_against_has_no_share():

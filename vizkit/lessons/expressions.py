@@ -145,6 +145,10 @@ def written(value: Any, form: str = "") -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         text = format(round(value) if form.endswith("d") else value, form or ("d" if isinstance(value, int) else ".3g"))
+        if "e-" in text:  # as people write it
+            text = format(value, "f")
+        if not any(digit in "123456789" for digit in text):
+            text = text.removeprefix("-")
         return text.replace("%", " %").replace("-", "−")
     if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, int) for part in value):
         return f"row {value[0] + 1}, column {value[1] + 1}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Cell = tuple[int, int]
 MOST_CELLS = 4096  # of a drawing
+LEAST = 0.01  # off, of a share, is near enough
 NEAR = 0.06  # of the picture's side: closer means the same place
 
 
@@ -116,15 +117,23 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
     flat, total, columns = values.flatten(), float(values.sum()), values.shape[1]
     order = flat.argsort(descending=True, stable=True)
     best = tuple(divmod(int(index), columns) for index in order[: len(cells)])
-    held, most = (sum(float(values[cell]) for cell in group) / total for group in (cells, best))
-    chance = len(cells) / flat.numel()
+    whole = 1.0 if question.answer is not None and question.answer.says("attention") else total  # other tokens get some
+    held, most = (sum(float(values[cell]) for cell in group) / whole for group in (cells, best))
+    chance = len(cells) / flat.numel() * total / whole
+    what = "map" if whole == total else "attention"
     score = min(1.0, max(0.0, (held - chance) / (most - chance))) if most > chance else 1.0
     if question.kind == "point":
         cell, rank = cells[0], 1 + int((flat > values[cells[0]]).sum())
-        if rank == 1:
-            sentence = f"Your patch is the model’s: it holds {_share(held)} of the map, the most of all {flat.numel()}."
+        if question.unit:
+            yours, largest = (written(float(values[each]), ".2f") for each in (cell, best[0]))
+            sentence = f"{question.unit} of your patch: {yours}, rank {rank} of {flat.numel()}"
+            sentence += "." if rank == 1 else f"; the largest, {written(best[0])}: {largest}."
+        elif rank == 1:
+            sentence = (
+                f"Your patch is the model’s: it holds {_share(held)} of the {what}, the most of all {flat.numel()}."
+            )
         else:
-            sentence = f"Your patch holds {_share(held)} of the map, rank {rank} of {flat.numel()}; the largest, "
+            sentence = f"Your patch holds {_share(held)} of the {what}, rank {rank} of {flat.numel()}; the largest, "
             sentence += f"{written(best[0])}, holds {_share(most)}."
         return Judged(cell, best[0], sentence, score, rank == 1, values, cells, best)
     painted, wanted = torch.zeros_like(flat, dtype=torch.bool), torch.zeros_like(flat, dtype=torch.bool)
@@ -136,8 +145,8 @@ def _place(question: Question, of: "Subject", told: Any, words: Words | None) ->
     else:
         which = "Your patch holds" if len(cells) == 1 else f"Your {len(cells)} patches hold"
         sentence = (
-            f"{which} {_share(held)} of the map; the best that as many can hold is {_share(most)}, and any would hold "
-            f"{_share(chance)}."
+            f"{which} {_share(held)} of the {what}; the best that as many can hold is {_share(most)}, and any would "
+            f"hold {_share(chance)}."
         )
     return Judged(painted.view_as(values), wanted.view_as(values), sentence, score, score > 0.8, values, cells, best)
 
@@ -160,6 +169,8 @@ def _number(question: Question, of: "Subject", told: Any, words: Words | None) -
     said, is_ = quantity(guess, question.unit), quantity(answer, question.unit)
     off, most = abs(guess - answer), max(abs(guess), abs(answer))
     within = question.within * (abs(answer) if question.relative else 1) + 1e-9 * abs(answer)
+    if question.unit == SHARE and 0 <= answer <= 1:  # beside a share of next to nothing, or all, 10 % is much
+        within = min(within, max(answer, LEAST)) if answer < 0.5 else min(within, max(1 - answer, LEAST))
     none = expected_of_none(question, of, words)
     if none is not None:  # what is asked is the effect: a guess that there is none is not near
         most, within = abs(answer - none), min(within, 0.45 * abs(answer - none))

@@ -246,7 +246,8 @@ def _question(given: Mapping[Any, Any]) -> Question | None:
         return None
     kind, text = kinds[0], _text(given, kinds[0])
     needs = {"choice": "options", "order": "items"}.get(kind, "answer")
-    unlike = [name for name in ("within", "unit") if kind != "number" and name in given]
+    fit = {"number": ("within", "unit"), "point": ("unit",)}.get(kind, ())
+    unlike = [name for name in ("within", "unit") if name in given and name not in fit]
     if len(kinds) > 1 or unlike:
         raise LessonError(f"A question of kind {kind} has no {(kinds[1:] or unlike)[0]}.", text.line)
     if [name for name in ("answer", "options", "items") if name in given] != [needs]:

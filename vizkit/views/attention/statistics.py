@@ -19,7 +19,7 @@ from vizkit.models import Keep
 from vizkit.models import trace as traced
 from vizkit.models.probes.budget import weights_bytes
 from vizkit.traces import NotApplicable, Trace
-from vizkit.views.blocks import Blocks, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import choice, head, layer
 from vizkit.views.explore import sentences
 from vizkit.views.rows_of import entropy_for_browser, layer_for_browser
@@ -77,6 +77,9 @@ class Statistics(View):
 
     def title(self, of: Subject) -> str:
         return f"Every head by layer, over {self.over}"
+
+    def leads(self, block: Block) -> bool:
+        return getattr(block, "alt", "").startswith("Entropy" if self.shows == "entropy" else "Mean attention distance")
 
     def show(self, of: Subject) -> Blocks:
         if weights_bytes(of.loaded) > FULL_TRACE_BYTES:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import OPACITIES, colours
-from vizkit.figure.scales import SHARES
+from vizkit.figure.scales import SHARES, robust
 from vizkit.image import digest_of
 from vizkit.lessons.checking import given
 from vizkit.lessons.judging import Judged, first_grid, grid_of, marked, options, rule_of
@@ -110,7 +110,9 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
     grid = first_grid(of) if values is None else tuple(values.shape)
     shown = np.zeros(0, np.uint8)
     if found is not None and found.values is not None:
-        shown = SHARES.levels(found.values.numpy()).ravel()
+        values_shown = found.values.numpy()
+        scale = robust([values_shown]) if question and question.unit else SHARES
+        shown = scale.of(values_shown).levels(values_shown).ravel()
     seen = of.seen_rgb
     data = {
         "image": picture_url(digest_of(seen), seen),
@@ -126,7 +128,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
         "marked": tuple(filter(None, [marked(step, of, grid)])),
         "label": f"The picture as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
         "hint": HINTS.get(mode, ""),
-        "words": words,
+        "words": f"{words} Bright: large {question.unit}." if found and question and question.unit else words,
     }
     asks = question if question and question.kind in HINTS else None
     rule = several(_nothing, 0)
