@@ -12,8 +12,9 @@ from PIL import Image
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.outcome import read
+from vizkit.evaluation.outcome import Outcome
 from vizkit.explanations.job import StoppedError
+from vizkit.writing import read_record
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 DIGITS = ["evaluate", "digits", "--device", "cpu", "--quiet", "--model", "bundled:digits_swin"]
@@ -128,7 +129,7 @@ def test_a_page_s_folder_holds_status_outcome_and_report(tmp_path):
     given = ["evaluate", "digits", "--images", "20", "--model", "bundled:digits_cnn", "--device", "cpu"]
     assert main([*given, "--folder", str(job.path), "--end-with", str(os.getppid())]) == 0
     assert job.done
-    assert read(job.result).models[0].name == "digits_cnn"
+    assert read_record(job.result, Outcome).models[0].name == "digits_cnn"
     page = (job.path / "report.html").read_text(encoding="utf-8")
     assert "python -m vizkit evaluate digits --images 20 --model bundled:digits_cnn" in page
     assert str(job.path) not in page

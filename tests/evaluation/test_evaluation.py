@@ -18,6 +18,7 @@ from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
+from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import EVERY, open_pictures
 from vizkit.explanations import reading
 from vizkit.explanations.job import StoppedError
@@ -30,6 +31,7 @@ from vizkit.views.blocks import Folded
 from vizkit.views.evaluate.recorded import PICTURES
 from vizkit.views.evaluate.results import Results
 from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.writing import read_record, write_record
 
 HALF = (0.5, 0.5, 0.5)
 CPU = torch.device("cpu")
@@ -297,17 +299,17 @@ def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
 
     def keep(outcome):
         seen.append([row.name for row in outcome.models])
-        outcomes.save(outcome, job.first(len(outcome.models)))
+        write_record(job.first(len(outcome.models)), outcome)
 
     models = [eye("a"), eye("stranger", labels=("cat", "dog")), eye("b", sharp=-1.0), eye("c")]
     assert job.outcome is None
     whole = outcomes.evaluate_all(models, painted(9), {}, so_far=keep)
     assert seen == [["a"], ["a", "b"]]  # the last one is the whole outcome
     assert job.outcome == job.first(2)
-    first = outcomes.read(job.outcome)
+    first = read_record(job.outcome, Outcome)
     assert first.models == whole.models[:2]
     assert first.pairs[0].pairs == 1
-    outcomes.save(whole, job.result)
+    write_record(job.result, whole)
     job.say(state="done")
     assert job.outcome == job.result
 
@@ -343,8 +345,8 @@ def test_two_models_of_one_name_stay_two():
 # ---- on disk ---------------------------------------------------------------------------------------------------------
 def test_an_outcome_survives_the_disk(tmp_path):
     found = outcomes.evaluate_all([eye("a"), eye("b", sharp=-1.0)], painted(30, broken=[4]), {"data": "painted"})
-    outcomes.save(found, tmp_path / "x.npz")
-    again = outcomes.read(tmp_path / "x.npz")
+    write_record(tmp_path / "x.npz", found)
+    again = read_record(tmp_path / "x.npz", Outcome)
     assert again.models == found.models
     assert again.pairs == found.pairs
     assert (again.labels, again.notes, again.places) == (found.labels, found.notes, found.places)

@@ -1,14 +1,13 @@
 """Everything that came of judging some models on some pictures: what a page, a table and a report are made of.
 
-Kept as one file, so that a page reads it without torch and at once.
+Kept as one file (`vizkit.writing.write_record`), so that a page reads it without torch and at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,16 +15,14 @@ from jaxtyping import Int
 
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError, known
-from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
+from vizkit.evaluation.measures import Judged, Measures
 from vizkit.evaluation.paired import Pair, among, compare
-from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
     from vizkit.evaluation.answers import Answers
     from vizkit.models import Loaded
 
 
-ARRAYS = ("answer", "label", "probability", "loss", "rank")
 Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name, pictures, of how many, a second
 
 
@@ -234,61 +231,3 @@ def _device_of(loaded: "Loaded") -> str:
 
 def versions() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "timm", "scikit-learn", "scipy", "numpy")}
-
-
-# ---- on disk ---------------------------------------------------------------------------------------------------------
-def save(outcome: Outcome, path: Path) -> None:
-    """Whole or not at all."""
-    facts = {
-        name: getattr(outcome, name)
-        for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes", "command")
-    }
-    facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
-    facts["outputs"] = [judged.outputs for judged in outcome.judged]
-    arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
-    arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
-    write_record(path, facts, arrays)
-
-
-def read(path: Path) -> Outcome:
-    """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
-    facts, arrays = read_record(path)
-    judged = tuple(
-        Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
-        for i, outputs in enumerate(facts["outputs"])
-    )
-    rows, places = arrays["rows"], tuple(arrays["places"].tolist())
-    return Outcome(
-        facts["opened"],
-        facts["name"],
-        facts["part"],
-        facts["digest"],
-        tuple(facts["labels"]),
-        tuple(map(_row_of, facts["models"])),
-        tuple(map(_pair_of, facts["pairs"])),
-        tuple(facts["notes"]),
-        facts["broken"],
-        facts["versions"],
-        tuple(map(tuple, facts["classes"])),
-        rows,
-        places,
-        judged,
-        facts.get("command", ""),
-    )
-
-
-def _row_of(facts: dict[str, Any]) -> Row:
-    measured = facts["measures"]
-    measures = Measures(
-        **{
-            **measured,
-            "accuracy": Interval(**measured["accuracy"]),
-            "bins": tuple(Bin(**each) for each in measured["bins"]),
-            "classes": tuple(ClassRow(**each) for each in measured["classes"]),
-        }
-    )
-    return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
-
-
-def _pair_of(facts: dict[str, Any]) -> Pair:
-    return Pair(**{**facts, "difference": Interval(**facts["difference"])})

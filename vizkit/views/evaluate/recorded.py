@@ -11,14 +11,14 @@ from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.outcome import Outcome, read
+from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import open_pictures
-from vizkit.evaluation.scenes import outcome
 from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.measured_with import EXPERIMENTS, refuse_others
 from vizkit.views.subject import Subject
+from vizkit.writing import read_record
 
 RECORDED = EXPERIMENTS / "evaluation"
 CALLED = {"scenes_detr": "DETR"}
@@ -49,7 +49,7 @@ class Shelf(dict[str, str], Generic[T]):
             path = JobFolder.of(name).outcome
         try:
             return self.read(path, path.stat().st_mtime_ns) if path else None
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def shown(self, name: str) -> T:
@@ -74,7 +74,7 @@ class Shelf(dict[str, str], Generic[T]):
 # ---- of classifiers --------------------------------------------------------------------------------------------------
 @cache
 def _read(path: Path, written_ns: int) -> Outcome:
-    return titled(read(path))
+    return titled(read_record(path, Outcome))
 
 
 def titled(found: Outcome) -> Outcome:
@@ -113,7 +113,7 @@ PICTURES = Shelf(
 # ---- of detectors ----------------------------------------------------------------------------------------------------
 @cache
 def _read_scenes(path: Path, written_ns: int) -> SceneOutcome:
-    return called(outcome.read(path))
+    return called(read_record(path, SceneOutcome))
 
 
 def called(found: SceneOutcome) -> SceneOutcome:
