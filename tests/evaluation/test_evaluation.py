@@ -218,12 +218,12 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     (path / "empty").mkdir()
     found = open_pictures(path)
     assert (len(found), found.split) == (13, EVERY)
-    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder."
+    assert found.notes[0] == "All images of мои жуки و پروانه: it has no test folder."
     assert any("folders without pictures" in note for note in found.notes)
     assert len(open_pictures(path, "test")) < 13
     some = open_pictures(path, images=6)
     assert np.bincount(some.targets).tolist() == [2, 2, 2]
-    assert "6 of the 13 pictures" in some.notes[0]
+    assert "6 of the 13 images" in some.notes[0]
     assert "not 99" in open_pictures(path, images=99).notes[1]
     loaded = eye(labels=("Красный_жук", "سبز", "Blue <b>&"))
     answers = evaluate(loaded, found)
@@ -264,7 +264,7 @@ def test_one_class_and_no_pictures_are_refused_in_a_sentence(tmp_path):
 
 
 def test_only_broken_pictures_are_refused_in_a_sentence():
-    with pytest.raises(EvaluationError, match=r"None of the 6 pictures of painted can be read; picture 0"):
+    with pytest.raises(EvaluationError, match=r"None of the 6 images of painted can be read; picture 0"):
         evaluate(eye(), painted(6, broken=range(6)))
 
 
@@ -274,7 +274,7 @@ def test_only_pictures_whose_label_the_model_knows():
     found = known("eye", ("blue", "green", "red"), images)
     assert found.classes.tolist() == [2, -1, 0]
     assert found.rows.tolist() == [row for row in range(30) if row % 3 != 1]
-    assert found.note == "eye does not know 1 of 3 labels (grün): 10 of 30 pictures are left out."
+    assert found.note == "eye does not know 1 of 3 labels (grün): 10 of 30 images are left out."
     answers = evaluate(eye(labels=("blue", "green", "red")), images)
     assert answers.targets.tolist() == [2, 0] * 10
 
@@ -290,7 +290,7 @@ def test_models_are_compared_on_pictures_that_all_know():
     assert {row.measures.images for row in found.models} == {19}
     assert {row.measures.accuracy.value for row in found.models} == {1.0}  # each answer stands with its own picture
     assert any("stranger knows no label of painted" in note for note in found.notes)
-    assert any("19 pictures whose label every one of them knows" in note for note in found.notes)
+    assert any("19 images whose label every one of them knows" in note for note in found.notes)
     assert found.pairs[0].images == 19
 
 

@@ -71,17 +71,17 @@ def sound(test):
 # ---- the page --------------------------------------------------------------------------------------------------------
 def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     test = sound(evaluating(THREE))
-    assert "60 pictures" in texts(test)
+    assert "60 images" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
     test = sound(test.button(key="eval_start").click().run())
-    assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 pictures"
+    assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 images"
     table = test.dataframe[0].value
     assert table["Model"].tolist() == ["ViT", "Swin", "CNN"]
     assert table["Parameters, M"].tolist() == [0.68, 0.53, 0.18]
     assert (table["Accuracy, %"] > 90).all()
     assert "right most often" in texts(test)
     assert len(test.get("plotly_chart")) == 2  # wrong answers and a matrix
-    assert "60 of 60 pictures" in texts(test)
+    assert "60 of 60 images" in texts(test)
     browser = sent_to(test, "vizkit_evaluated")[0]
     assert len(browser["tiles"]) == 12
     assert [answer["model"] for answer in browser["tiles"][0]["answers"]] == table["Model"].tolist()
@@ -92,14 +92,14 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert tiles
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
-    assert f"{len(tiles)} of 60 pictures" in texts(test)
+    assert f"{len(tiles)} of 60 images" in texts(test)
     test.slider(key="eval_high").set_value(0).run()
-    assert "No picture passes" in texts(sound(test))
+    assert "No image passes" in texts(sound(test))
     assert {"eval_label", "eval_answer", "eval_high"} <= set(test.query_params)
     given = {name: test.query_params[name] for name in test.query_params if name[:4] == "eval"}
     again = sound(evaluating(THREE, **given))
     assert again.slider(key="eval_high").value == 0
-    assert "No picture passes" in texts(again)
+    assert "No image passes" in texts(again)
     test.selectbox(key="eval_model").set_value("CNN")
     sound(test.run())
 
@@ -107,7 +107,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
 def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_ones_pictures():
     test = sound(opened("evaluate", models="bundled:digits_swin", image="digit 3"))
     assert test.selectbox(key="evaluated").value == "digits"
-    assert "Swin and CNN are right most often, each on 358 of 359 pictures" in texts(test)
+    assert "Swin and CNN are right most often, each on 358 of 359 images" in texts(test)
     assert test.selectbox(key="eval_model").value == "Swin"
     assert len(test.dataframe[0].value) == 7
     assert len(sent_to(test, "vizkit_evaluated")[0]["tiles"]) == 12
@@ -273,7 +273,7 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
 
 def test_progress_in_words():
     status = {"state": "running", "model": 1, "models": 2, "name": "b", "done": 50, "total": 100, "images_per_s": 12.3}
-    assert data.progress(status, "running") == (0.75, "b: 50 of 100 pictures · 12 pictures a second")
+    assert data.progress(status, "running") == (0.75, "b: 50 of 100 images · 12 images a second")
     assert data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
     assert data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
     assert data.progress(status, "stopping")[1].startswith("Stopping")
@@ -282,7 +282,7 @@ def test_progress_in_words():
 # ---- detectors -------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_detectors_from_the_button_to_their_scenes():
-    test = sound(opened("evaluate", evaluate_view="Detectors", eval_scenes_data="scenes", eval_scenes_images="6"))
+    test = sound(opened("detection", detection_view="Many scenes", eval_scenes_data="scenes", eval_scenes_images="6"))
     assert "6 scenes" in texts(test)
     assert "vizkit evaluate scenes --model=bundled:scenes_detr --images=6" in test.code[0].value
     test = sound(test.button(key="eval_scenes_start").click().run())
@@ -296,8 +296,8 @@ def test_detectors_from_the_button_to_their_scenes():
 
 @pytest.mark.product(first=0)
 def test_a_model_of_texts_is_measured_anew_by_a_click():
-    test = sound(opened("evaluate", evaluate_view="Sequences", eval_sequence="RNN, repeats letters"))
-    assert "RNN, repeats letters answers 81 of 2,000 texts wholly right" in texts(test)
+    test = sound(opened("sequences", sequences_view="Memory", memory_task="texts", eval_sequence="RNN"))
+    assert "RNN answers 21 of 2,000 texts wholly right" in texts(test)
     assert "Recorded" in texts(test)
     (button,) = [each for each in test.button if each.label == "Measure anew"]
     button.click().run()
@@ -307,7 +307,7 @@ def test_a_model_of_texts_is_measured_anew_by_a_click():
         time.sleep(0.1)
         test.run()
     assert "Measured here" in texts(sound(test))
-    assert "answers 81 of 2,000 texts wholly right" in texts(test)
+    assert "answers 21 of 2,000 texts wholly right" in texts(test)
 
 
 @pytest.mark.product(first=0)

@@ -8,8 +8,7 @@ from tests.views.contract import subject
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
 from vizkit.views.blocks import Line, Table
-from vizkit.views.evaluate import worth
-from vizkit.views.evaluate.worth import IsItWorthIt
+from vizkit.views.compare import worth
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model
 

@@ -77,7 +77,7 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
 
 def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     tell = Teller(job, request.quiet or job is not None)
-    tell.prepare("Opening the pictures and the models.")
+    tell.prepare("Opening the images and the models.")
     opening = opening.own()
     from vizkit.evaluation.outcome import evaluate_all
     from vizkit.explanations.reading import workers_for
@@ -200,7 +200,7 @@ def finish(request: Request, outcome: "Outcome", job: Any) -> None:
     from vizkit.views.evaluate.recorded import PICTURES, titled
     from vizkit.views.evaluate.results import Results
 
-    said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes, "", told(map(row_of, outcome.models))]
+    said = [f"{len(outcome.rows):,} images of {outcome.name}.", *outcome.notes, "", told(map(row_of, outcome.models))]
     said += ["", *(pair.sentence for pair in outcome.pairs)]
     kinds = {".npz": partial(write_record, record=outcome), ".csv": tables.models_csv(outcome)}
     deliver(request, job, said, Results(PICTURES.lend(titled(outcome))), kinds)

@@ -70,8 +70,8 @@ class Measures:
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Each picture's answer, reduced to what all measures need. `answer`: the model's class; `label`: the label of the
-    set that this class is, `others` if none; `rank`: how many classes the model names before the right one, the likelier
-    ones and of equal ones the first."""
+    set that this class is, `others` if none; `rank`: how many classes the model names before the right one: the
+    likelier ones, and of equal ones the first."""
 
     target: Int[np.ndarray, " image"]  # label of the set
     answer: Int[np.ndarray, " image"]

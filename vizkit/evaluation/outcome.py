@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int
 
+from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.measures import Judged, Measures
@@ -81,6 +82,25 @@ class Outcome:
 
         pairs = among(self.pairs, [row.name for row in of(self.models)])
         return replace(self, models=of(self.models), classes=of(self.classes), judged=of(self.judged), pairs=pairs)
+
+    def beside(self, other: "Outcome") -> "Outcome":
+        """With the models of another outcome too, each tested against all; as it is where that is of other images."""
+        here = {row.weights for row in self.models}
+        new = [place for place, row in enumerate(other.models) if row.weights not in here]
+        alike = (self.digest, self.labels) == (other.digest, other.labels) and np.array_equal(self.rows, other.rows)
+        if not new or not alike:
+            return self
+        names = titles([row.name for row in (*self.models, *(other.models[place] for place in new))])
+        added = zip(names[len(self.models) :], (other.models[place] for place in new), strict=True)
+        judged = *self.judged, *(other.judged[place] for place in new)
+        right = {name: each.right for name, each in zip(names, judged, strict=True)}
+        return replace(
+            self,
+            models=(*self.models, *(replace(row, name=name) for name, row in added)),
+            pairs=compare(right, known=self.pairs),
+            classes=(*self.classes, *(other.classes[place] for place in new)),
+            judged=judged,
+        )
 
     def renamed(self, called: Callable[[str], str]) -> "Outcome":
         """With other names of its models."""
@@ -167,7 +187,7 @@ def _joined(
     rows = reduce(np.intersect1d, [answer.rows for answer in answers])
     shared = np.flatnonzero(np.all([answer.classes >= 0 for answer in answers], axis=0))
     if not len(rows):
-        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(evaluated)} know.")
+        raise EvaluationError(f"No image of {images.name} has a label that all of {', '.join(evaluated)} know.")
     place = np.full(len(images.labels), -1)
     place[shared] = np.arange(len(shared))
     labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
@@ -198,11 +218,11 @@ def _joined(
     ]
     notes += [note for loaded, _ in evaluated.values() for note in loaded.notes]
     if any(len(answer.rows) > len(rows) for answer in answers):
-        notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
+        notes.append(f"All models are judged on the {len(rows):,} images whose label every one of them knows.")
     broken = {where: why for answer in answers for where, why in answer.broken.items()}
     if broken:
         few = " ".join(f"{why}" for why in list(broken.values())[:3])
-        notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
+        notes.append(f"{counted(len(broken), 'broken file')} left out: {few}")
     return Outcome(
         dict(opened),
         images.name,
@@ -226,7 +246,7 @@ def _device_of(loaded: "Loaded") -> str:
 
     if loaded.device.type == "cuda":
         return torch.cuda.get_device_name(loaded.device)
-    return f"CPU, {torch.get_num_threads()} threads" if loaded.device.type == "cpu" else str(loaded.device)
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}" if loaded.device.type == "cpu" else str(loaded.device)
 
 
 def versions() -> dict[str, str]:

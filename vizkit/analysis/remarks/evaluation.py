@@ -81,11 +81,21 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
+def placed(name: str, right: int, images: int, better: Collection[str], worse: Collection[str]) -> str:
+    """Of one model on how many of the `images` it is right, and the models that a paired test finds `better` than it
+    and `worse`."""
+    words = f"{name} is right on {of_all(right, images, 'image')} ({in_percent(right / images, 1)})"
+    found = [f"{what} than {joined([*names])}" for what, names in (("better", worse), ("worse", better)) if names]
+    return f"{words}; the paired test finds it {joined(found) if found else 'neither better nor worse than others'}."
+
+
 def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> str:
     """Average precision, NaN where there is nothing to find; in how many scenes everything is found and nothing else
     said; and the mistakes by kind, of which "missed" are things, all others boxes."""
     known = "" if ap != ap else f"an AP of {ap:.3f} and "
-    words = f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({in_percent(faultless / scenes, 1)})"
+    words = (
+        f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({in_percent(faultless / scenes, 1)})"
+    )
     most = max(mistakes.values(), default=0)
     if not most:
         return f"{words}."

@@ -1,4 +1,4 @@
-"""Models judged on labelled pictures, the results of papers, and accuracy against training-set size."""
+"""Models judged on labelled images, the results of papers, and accuracy against training-set size."""
 
 from vizkit.views.entry import Entry, Former
 
@@ -7,7 +7,7 @@ __all__ = ["VIEWS"]
 VIEWS = (
     Entry(
         "Results",
-        "How good models are on a set of pictures, and where they are wrong.",
+        "How good models are on a set of images, and where they are wrong.",
         "evaluate.results:Results",
         "",
         fragment=False,
