@@ -76,9 +76,9 @@ def write_record(path: Path, record: object) -> None:
     write(path, lambda file: np.savez_compressed(file, **arrays))
 
 
-def read_record(path: Path, kind: type[T]) -> T:
-    """What `write_record` wrote of this class. Raises OSError, ValueError, KeyError or TypeError where there is none,
-    or it cannot be read."""
+def read_record(path: Path, kind: Callable[..., T]) -> T:
+    """What `write_record` wrote of this class, or of a mapping of such. Raises OSError, ValueError, KeyError or
+    TypeError where there is none, or it cannot be read."""
     import numpy as np
 
     with np.load(path, allow_pickle=False) as file:

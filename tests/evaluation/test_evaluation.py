@@ -294,6 +294,20 @@ def test_models_are_compared_on_pictures_that_all_know():
     assert found.pairs[0].images == 19
 
 
+def test_one_more_model_is_tested_against_all_as_if_they_had_been_judged_together():
+    images, models = painted(30), [eye("a"), eye("b", sharp=-1.0), eye("c", sharp=0.2)]
+    together = outcomes.evaluate_all(models, images, {})
+    first, last = outcomes.evaluate_all(models[:2], images, {}), outcomes.evaluate_all(models[2:], images, {})
+    joined = first.beside(last)
+    assert joined.models == together.models
+    assert joined.pairs == together.pairs
+    assert joined.beside(last) is joined  # nobody stands there twice
+    assert first.beside(outcomes.evaluate_all(models[2:], painted(29), {})) is first  # other images
+    named = first.beside(last.renamed(lambda name: "a"))
+    assert [row.name for row in named.models] == ["a", "b", "a (2)"]
+    assert {name for pair in named.pairs for name in (pair.a, pair.b)} == {"a", "b", "a (2)"}
+
+
 def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
     job, seen = JobFolder(tmp_path / "job"), []
 

@@ -1,10 +1,12 @@
 """The evaluations that come with vizkit are of its own models, on pictures as they are drawn today."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import vizkit
 from vizkit.datasets.scenes.opening import open_boxes
@@ -19,12 +21,12 @@ from vizkit.models.sequences import open_sequence
 from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
 from vizkit.traces import NotApplicable
 from vizkit.training.sequences.answers import TextAnswers, answered
-from vizkit.views import bundled
-from vizkit.views.blocks import Chart, Said
+from vizkit.views import bundled, class_of, replaced
+from vizkit.views.blocks import Chart, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
-from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, scene_set
-from vizkit.views.evaluate.results import Results
+from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
+from vizkit.views.evaluate.results import Results, models, outcome
 from vizkit.views.sequences import texts
 from vizkit.views.sequences.memory import Memory
 from vizkit.views.sequences.texts import both
@@ -82,9 +84,12 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     for row, judged in zip(found.models, found.judged, strict=True):
         assert weights_digest(vizkit.load(f"bundled:{row.name}", device="cpu").model) == row.weights
         assert row.measures.accuracy.value == pytest.approx(judged.right.mean())
-        if name == "digits":
+        if name != "insects_hard" and row.size_hw == (found.opened["size_px"],) * 2:  # as its own test drew them
             result = json.loads((bundled.FOLDER / row.name / "result.json").read_text())
-            assert (result["test_accuracy"], result["test_images"]) == (pytest.approx(judged.right.mean()), 359)
+            assert (result["test_accuracy"], result["test_images"]) == (
+                pytest.approx(judged.right.mean()),
+                len(found.rows),
+            )
 
 
 @pytest.mark.product(first=0)
@@ -129,6 +134,54 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
         list(Memory(task="texts", model="yours").show(Subject(no_model, no_picture())))
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "now", "settings"),
+    [
+        ("texts", {"model": "LSTM"}, "memory", {"part": "Right by length", "task": "texts", "model": "LSTM"}),
+        ("detectors", {"score": 0.7}, "detectors", {"score": 0.7}),
+        ("published-detectors", {}, "published", {"table": "Detection"}),
+    ],
+)
+def test_what_stood_on_evaluate_opens_where_it_stands_now(name, given, now, settings):
+    assert replaced(name, given) == (now, settings)
+    class_of(now)(**settings)
+
+
+def test_a_run_stands_among_the_models_of_its_test_images(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+    trained(tmp_path / "mine", "digits_cnn")
+    trained(tmp_path / "other seed", "digits_cnn", data_seed=1)
+    of = Subject(no_model, no_picture())
+    of.chosen = ["run:mine"]
+    view = Results()
+    blocks = [*flat(view.show(of))]
+    assert view.title(of) == "8 models on 359 images of digits"
+    table = next(block for block in blocks if isinstance(block, Table))
+    assert [row["Model"] for row in table.rows][-1] == "mine"
+    said = next(block.text for block in blocks if isinstance(block, Said))
+    right = round(359 * outcome([of], view).models[-1].measures.accuracy.value)
+    assert said.startswith(f"mine is right on {right} of 359 images")
+    assert "the paired test finds it" in said
+    assert models([of], view)[0] == "mine"
+    assert len(outcome([of], view).pairs) == 28
+    of.chosen = ["run:other seed"]  # other test images: those of this set may be its training images
+    assert not [*judging(outcome([of], view), of.chosen)]
+
+
+def trained(folder, name, **changed):
+    """A run whose weights are a little off those of a bundled model."""
+    folder.mkdir()
+    for file in ("config.json", "recipe.json"):
+        shutil.copy(bundled.FOLDER / name / file, folder / file)
+    recipe = json.loads((folder / "recipe.json").read_text()) | changed
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    weights = load_file(bundled.FOLDER / name / "model.safetensors")
+    save_file(
+        {key: each * 1.001 if each.is_floating_point() else each for key, each in weights.items()},
+        folder / "model.safetensors",
+    )
+
+
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
     whole = PICTURES.find("digits")
     two = whole.among([0, 3])
@@ -143,10 +196,12 @@ def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
 
 def test_the_models_of_the_sidebar_decide_what_is_shown_first():
     of = Subject(no_model, no_picture())
-    assert Results().title(of) == "6 models on 1,000 images of insects"
+    assert Results().title(of) == "6 models on 2,000 images of insects"
     of.chosen = ["bundled:digits_cnn", "run:mine"]
     assert Results().title(of) == "7 models on 359 images of digits"
     of.chosen = ["bundled:digits_cnn", "bundled:digits_mlp"]
     assert Results().title(of) == "2 models on 359 images of digits"
+    of.chosen = ["bundled:insects_vit"]
+    assert Results().title(of) == "6 models on 2,000 images of insects"
     assert PICTURES.find("../digits") is None
     assert PICTURES.find("0" * 64) is None

@@ -89,8 +89,8 @@ def smaller(found: Outcome) -> str:
     if not few:
         return ""
     return (
-        f"Drawn {drawn} × {drawn} pixels large for all, and made smaller for {joined(few)}. The test at the end of their "
-        "own training drew them as small as they are seen, so its accuracy is another one."
+        f"Drawn {drawn} × {drawn} pixels large for all, and made smaller for {joined(few)}: the test of that training, "
+        "whose accuracy other pages name, drew them as small as they are seen."
     )
 
 
