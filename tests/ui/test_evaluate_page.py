@@ -296,7 +296,7 @@ def test_detectors_from_the_button_to_their_scenes():
 
 @pytest.mark.product(first=0)
 def test_a_model_of_texts_is_measured_anew_by_a_click():
-    test = sound(opened("sequences", sequences_view="Memory", memory_task="texts", eval_sequence="RNN"))
+    test = sound(opened("sequences", sequences_view="Memory", memory_task="answer unseen texts", eval_sequence="RNN"))
     assert "RNN answers 21 of 2,000 texts wholly right" in texts(test)
     assert "Recorded" in texts(test)
     (button,) = [each for each in test.button if each.label == "Measure anew"]

@@ -30,7 +30,7 @@ def most_frequent_mistake(
             f"The most frequent mistake: it takes {taken[0]}, on {of_all(times, of_label, 'image')} "
             f"({percent(times / of_label)})."
         )
-    more = f", and {len(places) - MOST_TIED} other pairs" if len(places) > MOST_TIED else ""
+    more = f", and {counted(len(places) - MOST_TIED, 'other pair')}" if len(places) > MOST_TIED else ""
     return f"The most frequent mistakes, on {times:,} images each: it takes {joined(taken)}{more}."
 
 

@@ -8,14 +8,13 @@ from jaxtyping import Int
 
 from vizkit.figure.charts import laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
-from vizkit.figure.palette import MARKS, OTHERS, faint
+from vizkit.figure.palette import DARK, OTHERS, SIGNED, ramp
 from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CELL_PX = 28
-PALE = faint(OTHERS, 0.3)
 MOST_NUMBERED = 16  # with more labels the cells are too narrow for numbers
 
 
@@ -30,7 +29,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     right = np.eye(*counts.shape, dtype=bool)
     top = float(shares[~right].max(initial=0)) or 1.0
-    zero = 1 / (1 + top)  # of the scale from −1
+    zero, reds = 1 / (1 + top), ramp(SIGNED, 0.6, 0.8)  # the scale begins at −1
     rows, columns = ([literal(name) for name in distinct(names)] for names in (labels, answers))
     figure = laid_out([], "answer", "label", height=110 + CELL_PX * len(rows)).add_heatmap(
         x=columns,
@@ -38,7 +37,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
         z=np.where(counts > 0, np.where(right, -shares, shares), np.nan),
         zmin=-1,
         zmax=top,
-        colorscale=[[0, PALE], [zero, PALE], [zero, faint(MARKS["fails"], 0.3)], [1, MARKS["fails"]]],
+        colorscale=[[0, OTHERS], [zero, OTHERS], [zero, reds[0]], [1, reds[-1]]],
         showscale=False,
         hoverinfo="skip",
         xgap=1,
@@ -51,6 +50,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             x=[columns[column] for _, column in at],
             y=[rows[row] for row, _ in at],
             mode="markers+text" if numbered else "markers",
+            textfont={"color": DARK},
             text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
             marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
             selected={"marker": {"opacity": 0}},
