@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
-from tests.ui.conftest import forged, opened, sent_to, texts
+from tests.ui.conftest import at_rest, forged, opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -20,6 +21,7 @@ from vizkit.ui.session import jobs, model_names, models, runner
 from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.widgets.processes import evaluation as data
+from vizkit.views import bundled
 
 SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
@@ -115,6 +117,62 @@ def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_on
     both = sound(opened("evaluate", models=["bundled:digits_vit", "bundled:digits_gradual"], image="digit 3"))
     assert both.dataframe[0].value["Model"].tolist() == ["ViT", "Gradual"]
     assert "the paired test finds ViT better than the other model" in texts(both)
+
+
+@pytest.mark.product(first=1)
+@pytest.mark.parametrize(
+    ("query", "page", "said"),
+    [
+        ({"evaluate_view": "Detectors", "eval_mistake": "missed"}, "detection_view", "the mistake “missed”"),
+        ({"evaluate_view": "Sequences", "eval_sequence": "LSTM"}, "sequences_view", "LSTM answers 1,967 of 2,000"),
+        ({"evaluate_view": "Is it worth it?"}, "compare_view", "takes 53 % more multiply–adds"),
+    ],
+)
+def test_what_has_moved_is_found_by_its_old_address(query, page, said):
+    test = sound(opened("evaluate", image="digit 3", **query))
+    assert page in test.query_params
+    assert said in texts(test)
+
+
+def run_in(home, name, **changed):
+    """A finished run of digits, its weights a little off those of the bundled CNN."""
+    folder = home / "runs" / name
+    folder.mkdir(parents=True)
+    recipe = json.loads((bundled.FOLDER / "digits_cnn" / "recipe.json").read_text()) | changed
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    shutil.copy(bundled.FOLDER / "digits_cnn" / "config.json", folder)
+    weights = load_file(bundled.FOLDER / "digits_cnn" / "model.safetensors")
+    nearly = {key: each * 1.001 if each.is_floating_point() else each for key, each in weights.items()}
+    save_file(nearly, folder / "model.safetensors")
+    RunFolder(folder).write("status.json", {"state": "done"})
+
+
+def test_a_link_with_a_run_opens_the_results_of_its_data_with_the_run(home):
+    run_in(home, "mine")
+    test = sound(at_rest(opened("evaluate", models="run:mine")))
+    assert test.selectbox(key="evaluated").value == "digits"
+    assert test.selectbox(key="eval_model").value == "mine"
+    assert test.dataframe[0].value["Model"].tolist()[-1] == "mine"
+    assert len(test.dataframe[0].value) == 8
+    assert "mine is right on" in texts(test)
+    assert "the paired test finds it" in texts(test)
+    assert test.selectbox(key="evaluated").options == ["handwritten digits", "drawn insects", "hard insects"]
+
+
+def test_the_form_begins_with_the_data_of_a_run(home):
+    for name in "01":
+        (home / "mine" / name).mkdir(parents=True)
+        for number in range(6):
+            Image.new("RGB", (40, 40), (40 * number,) * 3).save(home / "mine" / name / f"{number}.png")
+    run_in(home, "of a folder", data=str(home / "mine"))
+    test = sound(opened("evaluate", models="run:of a folder"))
+    assert test.selectbox(key="eval_data").value == data.FOLDER
+    assert test.selectbox(key="eval_folder").value == f"{home.name}/mine"
+    assert (test.selectbox(key="eval_split").value, test.number_input(key="eval_images").value) == ("test", 0)
+    assert "eval_start" in [button.key for button in test.button]
+    run_in(home, "of hard insects", data="insects:easy")
+    test = sound(opened("evaluate", models="run:of hard insects"))
+    assert test.selectbox(key="eval_data").value == "insects:easy"
 
 
 @pytest.mark.product(first=0)
