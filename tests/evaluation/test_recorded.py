@@ -77,7 +77,7 @@ def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
 @pytest.mark.product(first=0)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
-    """If this fails: `python -m vizkit evaluate insects --images 1000 --model … -o insects.npz` records it anew."""
+    """If this fails: `python -m vizkit evaluate insects --model … -o insects.npz` records it anew."""
     found = read_record(RECORDED / f"{name}.npz", Outcome)
     assert open_pictures(**found.opened).digest == found.digest
     assert (RECORDED / f"{name}.npz").stat().st_size < 200_000

@@ -170,6 +170,7 @@ def test_the_form_begins_with_the_data_of_a_run(home):
     assert test.selectbox(key="eval_folder").value == f"{home.name}/mine"
     assert (test.selectbox(key="eval_split").value, test.number_input(key="eval_images").value) == ("test", 0)
     assert "eval_start" in [button.key for button in test.button]
+    assert "of a folder learned other images than these" in texts(test)
     run_in(home, "of hard insects", data="insects:easy")
     test = sound(opened("evaluate", models="run:of hard insects"))
     assert test.selectbox(key="eval_data").value == "insects:easy"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation import browsing, tables
@@ -14,6 +15,7 @@ from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
 from vizkit.percent import in_percent
+from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -170,6 +172,9 @@ class Results(View):
         names = [row.name for row in found.models]
         model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
         yield Said(finding(found, of.chosen))
+        runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
+        if runs:
+            yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
         yield side_by_side(
             (*accuracies(found), *matrix(found, model, ("label", "answer"))),
             self.pictures(of, found, model),
