@@ -1,6 +1,7 @@
 """What the bundled detector says of a thousand unseen scenes, box by box.
 
-`python -m benchmarks scenes` writes scenes.npz beside the other recorded evaluations; Many scenes on the page Detection opens on it.
+`python -m benchmarks scenes` writes scenes.npz beside the other recorded evaluations;
+Many scenes on the page Detection opens on it.
 """
 
 from vizkit.commands.detection.evaluating import opened

@@ -1,6 +1,7 @@
 """What the bundled models of texts answer to two thousand unseen texts.
 
-`python -m benchmarks texts` writes texts.npz beside the other recorded evaluations; Memory on the page Sequences shows it.
+`python -m benchmarks texts` writes texts.npz beside the other recorded evaluations;
+Memory on the page Sequences shows it.
 """
 
 from vizkit.views.bundled import FOLDER

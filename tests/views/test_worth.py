@@ -63,4 +63,4 @@ def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_pa
 
 def test_cost_is_that_of_the_trained_models():
     of = subject("digits_gradual")
-    assert worth.multiply_adds("digits_gradual", 32, 10) == counted(of.loaded)
+    assert worth.cost_of("digits_gradual", 32, 10) == (of.loaded.parameters, counted(of.loaded))

@@ -46,7 +46,8 @@ def shown(title: str) -> Iterator[Block]:
     tables, wrong = studies()
     size, rows = tables[title]
     images = rows[0].runs[0].read("result.json").get("test_images", 1)
-    costs = {row.variant: multiply_adds(size.model(row.variant), size.side_px, size.classes) for row in rows}
+    taken = {row.variant: cost_of(size.model(row.variant), size.side_px, size.classes) for row in rows}
+    costs = {variant: multiply_adds for variant, (_, multiply_adds) in taken.items()}
     rows = sorted(rows, key=lambda row: costs[row.variant])
     tests = {row.variant: dict(zip([run.recipe.seed for run in row.runs], row.tests, strict=True)) for row in rows}
     reached = {row: accuracy(tests[row.variant], images) for row in rows}
@@ -78,14 +79,24 @@ def shown(title: str) -> Iterator[Block]:
     ]
     yield Table(tuple(lines), "Accuracy on test images", helps={"Minutes": MINUTES})
     yield Folded("How they were trained", partial(how_trained, rows, images))
-    yield Numbers(lambda: {name: [line[name] for line in lines] for name in lines[0]})
+    yield Numbers(
+        lambda: {
+            "model": [row.words for row in rows],
+            "parameters": [taken[row.variant][0] for row in rows],
+            "multiply_adds": [taken[row.variant][1] for row in rows],
+        }
+    )
 
 
 @cache
-def multiply_adds(model: str, side_px: int, classes: int) -> int:
-    """Of one image."""
+def cost_of(model: str, side_px: int, classes: int) -> tuple[int, int]:
+    """(parameters, multiply–adds of one image)."""
     network = sketched(model, side_px, classes)
-    return work_of(network.eval(), (1, 3, side_px, side_px)).total[""] if network else 0
+    if network is None:
+        return 0, 0
+    return sum(each.numel() for each in network.parameters()), work_of(network.eval(), (1, 3, side_px, side_px)).total[
+        ""
+    ]
 
 
 def by_epoch(rows: Sequence[Worth]) -> Chart:

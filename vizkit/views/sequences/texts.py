@@ -50,7 +50,7 @@ def measured(of: Subject, name: str) -> Iterator[Block]:
 
 
 def shown(name: str, answers: TextAnswers, *, anew: bool) -> Iterator[Block]:
-    right, (whole, words) = answers.wrong == 0, both(answers)
+    right, words = answers.wrong == 0, both(answers)[1]
     yield Said(remark(name, int(right.sum()), len(right), words.value))
     yield side_by_side(*charts(name, answers))
     yield from mistakes(answers)
@@ -60,16 +60,12 @@ def shown(name: str, answers: TextAnswers, *, anew: bool) -> Iterator[Block]:
         "where it is the likeliest after the true words before it, for a model of hidden words the likeliest at its "
         "place; the table shows what a model writes by itself. Intervals: bootstrap over the texts."
     )
-    yield Numbers(
-        lambda: {
-            "length": answers.length,
-            "asked": answers.asked,
-            "wrong": answers.wrong,
-            "whole": ends(whole),
-            "words": ends(words),
-            "worst": np.array(answers.worst, np.str_).reshape(-1, 3),
-        }
-    )
+    counts = {
+        "names": np.array(["asked", "wrong"]),
+        "x": answers.length,
+        "values": np.stack([answers.asked, answers.wrong]),
+    }
+    yield Numbers(lambda: counts)
 
 
 def charts(name: str, answers: TextAnswers) -> Iterator[Block]:
