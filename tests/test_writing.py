@@ -2,14 +2,19 @@
 
 import csv
 import io
+import math
 import re
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import vizkit
-from vizkit.writing import csv_lines, csv_of, csv_rows, write
+from vizkit.writing import csv_lines, csv_of, csv_rows, read_record, write, write_record
 
 
 def test_bytes_text_and_a_function_are_written(tmp_path):
@@ -70,6 +75,57 @@ def test_nor_is_the_name_of_a_column(formula):
 
 def test_half_a_character_can_be_written():
     assert csv_lines([["a\ud800"]]).encode() == b"a?\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """What a record may hold."""
+
+    values: np.ndarray
+    name: str
+    size_hw: tuple[int, int]
+    share: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A record."""
+
+    leaves: tuple[Leaf, ...]
+    named: Mapping[str, Leaf]
+    words: tuple[tuple[str, ...], ...]
+    asked: Mapping[str, Any]
+    one: Leaf
+
+
+def test_a_record_comes_back_as_it_was(tmp_path):
+    shared = np.arange(5, dtype=np.float32)
+    leaf = Leaf(shared, "größe", (3, 5), float("nan"))
+    tree = Tree((leaf, Leaf(np.array([], int), "", (1, 2))), {"a": leaf}, (("x",), ()), {"n": 1, "none": None}, leaf)
+    write_record(tmp_path / "folder" / "tree.npz", tree)
+    again = read_record(tmp_path / "folder" / "tree.npz", Tree)
+    assert isinstance(again.leaves[0], Leaf)
+    assert [(each.name, each.size_hw) for each in (*again.leaves, again.one)] == [
+        ("größe", (3, 5)),
+        ("", (1, 2)),
+        ("größe", (3, 5)),
+    ]
+    assert (again.words, again.asked, again.leaves[1].share) == ((("x",), ()), {"n": 1, "none": None}, None)
+    assert math.isnan(again.one.share or 0)
+    for each in (again.leaves[0], again.named["a"], again.one):
+        np.testing.assert_array_equal(each.values, shared)
+        assert each.values.dtype == np.float32
+    assert again.leaves[1].values.dtype == int
+    with np.load(tmp_path / "folder" / "tree.npz") as file:  # what three leaves share is there once
+        assert sorted(file.files) == ["facts", "leaves.0.values", "leaves.1.values"]
+
+
+def test_a_record_of_another_class_is_refused(tmp_path):
+    write_record(tmp_path / "a.npz", Leaf(np.zeros(1), "", (1, 1)))
+    for wrong in ("a.npz", "none.npz", "torn.npz"):
+        (tmp_path / "torn.npz").write_bytes(b"torn")
+        with pytest.raises((OSError, ValueError, KeyError, TypeError)):
+            read_record(tmp_path / wrong, Tree)
 
 
 def test_nothing_else_writes_csv():

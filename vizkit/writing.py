@@ -13,15 +13,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    import numpy as np
+from typing import Any, BinaryIO, TypeVar, get_args, get_type_hints
 
 UNSEEN = r"[\s\x00-\x20\x7f\xad\u200b-\u200f\u2060-\u2064\ufeff]"
 FORMULA = re.compile(rf"[\t\r\n]|{UNSEEN}*[=+\-@＝＋－＠]")  # spreadsheets pass over what cannot be seen
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
+T = TypeVar("T")
+ARRAY = "an array"  # in JSON, before its name
 MORE = 2**16  # bytes that a disk with any room takes
 
 
@@ -52,21 +52,57 @@ def write(path: str | os.PathLike, content: bytes | str | Callable[[Path], objec
         shutil.rmtree(part, ignore_errors=True)
 
 
-def write_record(path: Path, facts: Mapping[str, object], arrays: Mapping[str, "np.ndarray"]) -> None:
-    """Facts, as JSON, and arrays as one NPZ."""
+def write_record(path: Path, record: object) -> None:
+    """A dataclass of texts, numbers, arrays and others of its kind, in tuples and mappings too, as one NPZ: its arrays
+    by their places, "judged.0.rank", and all else as JSON."""
     import numpy as np
 
-    every: Any = {**arrays, "facts": np.array(json.dumps(facts, ensure_ascii=False))}
+    arrays, names = dict[str, Any](), dict[int, str]()
+
+    def taken(value: Any, place: str) -> Any:
+        if isinstance(value, np.ndarray):  # one that several parts share once
+            arrays[name := names.setdefault(id(value), place)] = value
+            return {ARRAY: name}
+        if is_dataclass(value):
+            value = {each.name: getattr(value, each.name) for each in fields(value)}
+        if isinstance(value, Mapping):
+            return {name: taken(each, f"{place}.{name}".lstrip(".")) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [taken(each, f"{place}.{number}") for number, each in enumerate(value)]
+        return value
+
+    arrays["facts"] = np.array(json.dumps(taken(record, ""), ensure_ascii=False))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, lambda file: np.savez_compressed(file, **every))
+    write(path, lambda file: np.savez_compressed(file, **arrays))
 
 
-def read_record(path: Path) -> "tuple[dict[str, Any], dict[str, np.ndarray]]":
-    """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
+def read_record(path: Path, kind: Callable[..., T]) -> T:
+    """What `write_record` wrote of this class, or of a mapping of such. Raises OSError, ValueError, KeyError or
+    TypeError where there is none, or it cannot be read."""
     import numpy as np
 
-    with np.load(path, allow_pickle=False) as arrays:
-        return json.loads(str(arrays["facts"])), {name: arrays[name] for name in arrays.files}
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+
+    def made(kind: Any, value: Any) -> Any:
+        if isinstance(value, dict) and ARRAY in value:
+            return arrays[value[ARRAY]]
+        if is_dataclass(kind):
+            kinds = get_type_hints(kind)
+            return kind(**{name: made(kinds[name], each) for name, each in value.items()})  # pyright: ignore[reportCallIssue]
+        if isinstance(value, list):
+            return tuple(made(each, part) for each, part in zip(_kinds(kind, len(value)), value, strict=True))
+        if isinstance(value, dict) and get_args(kind):
+            return {name: made(get_args(kind)[1], each) for name, each in value.items()}
+        return value
+
+    return made(kind, json.loads(str(arrays["facts"])))
+
+
+def _kinds(kind: Any, count: int) -> Sequence[Any]:
+    """Of each part of a tuple."""
+    args = get_args(kind)
+    return args[:1] * count if args[1:] == (...,) else args or (Any,) * count
 
 
 def is_left(name: str) -> bool:

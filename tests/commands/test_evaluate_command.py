@@ -12,8 +12,9 @@ from PIL import Image
 from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.outcome import read
+from vizkit.evaluation.outcome import Outcome
 from vizkit.explanations.job import StoppedError
+from vizkit.writing import read_record
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 DIGITS = ["evaluate", "digits", "--device", "cpu", "--quiet", "--model", "bundled:digits_swin"]
@@ -93,12 +94,12 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
     ]
     assert main(given) == 0
     said = capsys.readouterr().out
-    assert "6 pictures of цифры ارقام." in said
+    assert "6 images of цифры ارقام." in said
     assert "1 broken file left out: 1/broken one.jpg" in said
     page = output.read_text(encoding="utf-8")
-    assert "1 of 3 labels (жук & سوسک): 3 of 10 pictures are left out" in page
+    assert "1 of 3 labels (жук & سوسک): 3 of 10 images are left out" in page
     assert "1 broken file left out" in page
-    assert "All pictures of цифры ارقام" in page
+    assert "All images of цифры ارقام" in page
     assert f"'{home}'" in page  # the command that made it, quoted for a shell
     assert "п \\u003cimg src=x> 1.png" in page
     assert "<img src=x>" not in page
@@ -116,11 +117,11 @@ def test_a_zip_is_judged_whole_and_a_part_when_asked(tmp_path, capsys):
                 file.write(tmp_path / "x.png", f"{name}/{number}.png")
     given = ["evaluate", str(tmp_path / "my digits.zip"), "--model", "bundled:digits_cnn", "--device", "cpu", "--quiet"]
     assert main(given) == 0
-    assert "8 pictures of my digits." in capsys.readouterr().out
+    assert "8 images of my digits." in capsys.readouterr().out
     assert main([*given, "--split", "test"]) == 0
     assert "The test part of my digits: as you named." in capsys.readouterr().out
     assert main([*given, "--images", "4"]) == 0
-    assert "4 of the 8 pictures of my digits, each class in proportion." in capsys.readouterr().out
+    assert "4 of the 8 images of my digits, each class in proportion." in capsys.readouterr().out
 
 
 def test_a_page_s_folder_holds_status_outcome_and_report(tmp_path):
@@ -128,7 +129,7 @@ def test_a_page_s_folder_holds_status_outcome_and_report(tmp_path):
     given = ["evaluate", "digits", "--images", "20", "--model", "bundled:digits_cnn", "--device", "cpu"]
     assert main([*given, "--folder", str(job.path), "--end-with", str(os.getppid())]) == 0
     assert job.done
-    assert read(job.result).models[0].name == "digits_cnn"
+    assert read_record(job.result, Outcome).models[0].name == "digits_cnn"
     page = (job.path / "report.html").read_text(encoding="utf-8")
     assert "python -m vizkit evaluate digits --images 20 --model bundled:digits_cnn" in page
     assert str(job.path) not in page

@@ -4,11 +4,12 @@ that are here now. Run it after all of them have been measured anew with these (
 
 import json
 
-from vizkit.evaluation.outcome import read
-from vizkit.evaluation.scenes import outcome
-from vizkit.training.sequences import answers as texts
+from vizkit.evaluation.outcome import Outcome
+from vizkit.evaluation.scenes.outcome import SceneOutcome
+from vizkit.training.sequences.answers import TextAnswers
 from vizkit.views import bundled
 from vizkit.views.measured_with import EXPERIMENTS, WEIGHTS, digest
+from vizkit.writing import read_record
 
 
 def models() -> dict[str, list[str]]:
@@ -21,9 +22,10 @@ def models() -> dict[str, list[str]]:
     ]
     for name in ("digits", "insects", "insects_hard"):
         record = f"evaluation/{name}.npz"
-        every[record] = [row.name for row in read(EXPERIMENTS / record).models]
-    every["evaluation/texts.npz"] = [f"sequences/{name}" for name in texts.read(EXPERIMENTS / "evaluation/texts.npz")]
-    found = outcome.read(EXPERIMENTS / "evaluation" / "scenes.npz")
+        every[record] = [row.name for row in read_record(EXPERIMENTS / record, Outcome).models]
+    texts = read_record(EXPERIMENTS / "evaluation/texts.npz", dict[str, TextAnswers])
+    every["evaluation/texts.npz"] = [f"sequences/{name}" for name in texts]
+    found = read_record(EXPERIMENTS / "evaluation" / "scenes.npz", SceneOutcome)
     every["evaluation/scenes.npz"] = [f"detection/{row.name}" for row in found.models]
     return every
 

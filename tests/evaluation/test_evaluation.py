@@ -18,6 +18,7 @@ from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
+from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import EVERY, open_pictures
 from vizkit.explanations import reading
 from vizkit.explanations.job import StoppedError
@@ -30,6 +31,7 @@ from vizkit.views.blocks import Folded
 from vizkit.views.evaluate.recorded import PICTURES
 from vizkit.views.evaluate.results import Results
 from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.writing import read_record, write_record
 
 HALF = (0.5, 0.5, 0.5)
 CPU = torch.device("cpu")
@@ -216,12 +218,12 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     (path / "empty").mkdir()
     found = open_pictures(path)
     assert (len(found), found.split) == (13, EVERY)
-    assert found.notes[0] == "All pictures of мои жуки و پروانه: it has no test folder."
+    assert found.notes[0] == "All images of мои жуки و پروانه: it has no test folder."
     assert any("folders without pictures" in note for note in found.notes)
     assert len(open_pictures(path, "test")) < 13
     some = open_pictures(path, images=6)
     assert np.bincount(some.targets).tolist() == [2, 2, 2]
-    assert "6 of the 13 pictures" in some.notes[0]
+    assert "6 of the 13 images" in some.notes[0]
     assert "not 99" in open_pictures(path, images=99).notes[1]
     loaded = eye(labels=("Красный_жук", "سبز", "Blue <b>&"))
     answers = evaluate(loaded, found)
@@ -262,7 +264,7 @@ def test_one_class_and_no_pictures_are_refused_in_a_sentence(tmp_path):
 
 
 def test_only_broken_pictures_are_refused_in_a_sentence():
-    with pytest.raises(EvaluationError, match=r"None of the 6 pictures of painted can be read; picture 0"):
+    with pytest.raises(EvaluationError, match=r"None of the 6 images of painted can be read; picture 0"):
         evaluate(eye(), painted(6, broken=range(6)))
 
 
@@ -272,7 +274,7 @@ def test_only_pictures_whose_label_the_model_knows():
     found = known("eye", ("blue", "green", "red"), images)
     assert found.classes.tolist() == [2, -1, 0]
     assert found.rows.tolist() == [row for row in range(30) if row % 3 != 1]
-    assert found.note == "eye does not know 1 of 3 labels (grün): 10 of 30 pictures are left out."
+    assert found.note == "eye does not know 1 of 3 labels (grün): 10 of 30 images are left out."
     answers = evaluate(eye(labels=("blue", "green", "red")), images)
     assert answers.targets.tolist() == [2, 0] * 10
 
@@ -288,8 +290,22 @@ def test_models_are_compared_on_pictures_that_all_know():
     assert {row.measures.images for row in found.models} == {19}
     assert {row.measures.accuracy.value for row in found.models} == {1.0}  # each answer stands with its own picture
     assert any("stranger knows no label of painted" in note for note in found.notes)
-    assert any("19 pictures whose label every one of them knows" in note for note in found.notes)
+    assert any("19 images whose label every one of them knows" in note for note in found.notes)
     assert found.pairs[0].images == 19
+
+
+def test_one_more_model_is_tested_against_all_as_if_they_had_been_judged_together():
+    images, models = painted(30), [eye("a"), eye("b", sharp=-1.0), eye("c", sharp=0.2)]
+    together = outcomes.evaluate_all(models, images, {})
+    first, last = outcomes.evaluate_all(models[:2], images, {}), outcomes.evaluate_all(models[2:], images, {})
+    joined = first.beside(last)
+    assert joined.models == together.models
+    assert joined.pairs == together.pairs
+    assert joined.beside(last) is joined  # nobody stands there twice
+    assert first.beside(outcomes.evaluate_all(models[2:], painted(29), {})) is first  # other images
+    named = first.beside(last.renamed(lambda name: "a"))
+    assert [row.name for row in named.models] == ["a", "b", "a (2)"]
+    assert {name for pair in named.pairs for name in (pair.a, pair.b)} == {"a", "b", "a (2)"}
 
 
 def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
@@ -297,17 +313,17 @@ def test_models_that_are_done_can_be_seen_before_the_others(tmp_path):
 
     def keep(outcome):
         seen.append([row.name for row in outcome.models])
-        outcomes.save(outcome, job.first(len(outcome.models)))
+        write_record(job.first(len(outcome.models)), outcome)
 
     models = [eye("a"), eye("stranger", labels=("cat", "dog")), eye("b", sharp=-1.0), eye("c")]
     assert job.outcome is None
     whole = outcomes.evaluate_all(models, painted(9), {}, so_far=keep)
     assert seen == [["a"], ["a", "b"]]  # the last one is the whole outcome
     assert job.outcome == job.first(2)
-    first = outcomes.read(job.outcome)
+    first = read_record(job.outcome, Outcome)
     assert first.models == whole.models[:2]
     assert first.pairs[0].pairs == 1
-    outcomes.save(whole, job.result)
+    write_record(job.result, whole)
     job.say(state="done")
     assert job.outcome == job.result
 
@@ -343,8 +359,8 @@ def test_two_models_of_one_name_stay_two():
 # ---- on disk ---------------------------------------------------------------------------------------------------------
 def test_an_outcome_survives_the_disk(tmp_path):
     found = outcomes.evaluate_all([eye("a"), eye("b", sharp=-1.0)], painted(30, broken=[4]), {"data": "painted"})
-    outcomes.save(found, tmp_path / "x.npz")
-    again = outcomes.read(tmp_path / "x.npz")
+    write_record(tmp_path / "x.npz", found)
+    again = read_record(tmp_path / "x.npz", Outcome)
     assert again.models == found.models
     assert again.pairs == found.pairs
     assert (again.labels, again.notes, again.places) == (found.labels, found.notes, found.places)

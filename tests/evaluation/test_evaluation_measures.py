@@ -73,8 +73,14 @@ def test_a_model_of_other_classes_answers_with_another_class():
     judged = judge(logits, np.array([0, 0, 1, 1]), np.array([2, 0]))
     assert judged.label.tolist() == [0, 2, 1, 0]
     assert judged.right.tolist() == [True, False, True, False]
-    assert judged.rank.tolist() == [0, 1, 0, 1]
+    assert judged.rank.tolist() == [0, 2, 0, 1]  # of equal classes the first comes before
     assert confusion(judged, 2).tolist() == [[1, 0, 1], [1, 1, 0]]
+
+
+def test_who_finds_all_classes_equally_likely_is_not_right_among_the_first_five():
+    judged = judge(np.zeros((12, 12), np.float32), np.arange(12), np.arange(12))
+    assert judged.rank.tolist() == [*range(12)]
+    assert measure(judged, tuple("abcdefghijkl")).top5 == pytest.approx(5 / 12)
 
 
 def test_a_label_without_pictures_or_answers_has_no_figures():
@@ -247,12 +253,12 @@ def test_the_sentence_says_who_is_better_or_that_nobody_knows():
     assert (sure.a, sure.only_a, sure.only_b) == ("b", 20, 0)
     assert sure.significant
     assert sure.corrected == pytest.approx(3 * 2 * 0.5**20)
-    assert sure.sentence.startswith("b is better than a on pictures like these: +20.0 percentage points")
+    assert sure.sentence.startswith("b is better than a on images like these: +20.0 percentage points")
     assert not unsure.significant
     assert unsure.sentence.startswith("On these images c and a do not differ significantly: +1.0 percentage points")
     same = compare({"a": right["a"], "b": right["a"].copy()})[0]
     assert (same.p, same.difference.low, same.difference.high) == (1.0, 0.0, 0.0)
-    assert "exactly the same pictures" in same.sentence
+    assert "exactly the same images" in same.sentence
     assert compare({"a": right["a"]}) == ()
 
 
@@ -271,7 +277,7 @@ def test_the_whole_sentence_of_a_pair_and_of_several(p: float, words: str):
     pair = Pair("a", "b", 1200, 16, 4, Interval(0.01, -0.005, 0.025), p, 1.0, 1)
     said = (
         "On these images a and b do not differ significantly: +1.0 percentage points (95 % interval −0.5 to "
-        f"+2.5); alone right on 16 and 4 of 1,200 pictures; exact McNemar {words}"
+        f"+2.5); alone right on 16 and 4 of 1,200 images; exact McNemar {words}"
     )
     assert pair.sentence == f"{said}."
     assert replace(pair, pairs=3).sentence == f"{said}, after Holm for 3 pairs p = 1.00."

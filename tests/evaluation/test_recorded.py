@@ -1,14 +1,16 @@
 """The evaluations that come with vizkit are of its own models, on pictures as they are drawn today."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import vizkit
 from vizkit.datasets.scenes.opening import open_boxes
-from vizkit.evaluation.outcome import read
+from vizkit.evaluation.outcome import Outcome
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.scenes.boxes import measure
 from vizkit.evaluation.scenes.judging import judge
@@ -18,17 +20,21 @@ from vizkit.models.detection.opening import BUNDLED, open_detector
 from vizkit.models.sequences import open_sequence
 from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
 from vizkit.traces import NotApplicable
-from vizkit.training.sequences.answers import answered
-from vizkit.training.sequences.answers import read as read_texts
-from vizkit.views import bundled
-from vizkit.views.blocks import Chart, Said
-from vizkit.views.evaluate import detectors, texts
-from vizkit.views.evaluate.detectors import Detectors
-from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, scene_set
-from vizkit.views.evaluate.results import Results
-from vizkit.views.evaluate.texts import Texts, both
+from vizkit.training.sequences.answers import TextAnswers, answered
+from vizkit.views import bundled, class_of, replaced
+from vizkit.views.blocks import Chart, Said, Table
+from vizkit.views.detection import detectors
+from vizkit.views.detection.detectors import Detectors
+from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
+from vizkit.views.evaluate.results import Results, models, outcome
+from vizkit.views.sequences import texts
+from vizkit.views.sequences.memory import Memory
+from vizkit.views.sequences.texts import both
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
+from vizkit.writing import read_record
+
+TEXTS = read_record(RECORDED / "texts.npz", dict[str, TextAnswers])
 
 FIRST = 24
 
@@ -36,7 +42,7 @@ FIRST = 24
 @pytest.mark.parametrize("name", ["insects", "insects_hard"])
 def test_insects_are_drawn_as_they_were_judged(name):
     """If this fails others are drawn: raise `vizkit.datasets.insects.EDITION` and record the evaluations anew."""
-    found = read(RECORDED / f"{name}.npz")
+    found = read_record(RECORDED / f"{name}.npz", Outcome)
     pictures = open_pictures(**found.opened)
     row, judged = found.models[0], found.judged[0]
     loaded = vizkit.load(f"bundled:{row.name}", device="cpu")
@@ -71,16 +77,19 @@ def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
 @pytest.mark.product(first=0)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
-    """If this fails: `python -m vizkit evaluate insects --images 1000 --model … -o insects.npz` records it anew."""
-    found = read(RECORDED / f"{name}.npz")
+    """If this fails: `python -m vizkit evaluate insects --model … -o insects.npz` records it anew."""
+    found = read_record(RECORDED / f"{name}.npz", Outcome)
     assert open_pictures(**found.opened).digest == found.digest
     assert (RECORDED / f"{name}.npz").stat().st_size < 200_000
     for row, judged in zip(found.models, found.judged, strict=True):
         assert weights_digest(vizkit.load(f"bundled:{row.name}", device="cpu").model) == row.weights
         assert row.measures.accuracy.value == pytest.approx(judged.right.mean())
-        if name == "digits":
+        if name != "insects_hard" and row.size_hw == (found.opened["size_px"],) * 2:  # as its own test drew them
             result = json.loads((bundled.FOLDER / row.name / "result.json").read_text())
-            assert (result["test_accuracy"], result["test_images"]) == (pytest.approx(judged.right.mean()), 359)
+            assert (result["test_accuracy"], result["test_images"]) == (
+                pytest.approx(judged.right.mean()),
+                len(found.rows),
+            )
 
 
 @pytest.mark.product(first=0)
@@ -99,10 +108,10 @@ def test_the_recorded_boxes_are_of_these_scenes_and_weights():
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("name", sorted(read_texts(RECORDED / "texts.npz")))
+@pytest.mark.parametrize("name", sorted(TEXTS))
 def test_the_recorded_answers_to_texts_are_those_of_the_test(name):
     """If this fails: `python -m benchmarks texts` records them anew."""
-    found = read_texts(RECORDED / "texts.npz")[name]
+    found = TEXTS[name]
     result = json.loads((SEQUENCES / name / "result.json").read_text())
     whole, words = both(found)
     assert (whole.value, len(found.wrong)) == (result["test_accuracy"], result["test_images"])
@@ -117,12 +126,60 @@ def test_the_recorded_answers_to_texts_are_those_of_the_test(name):
 
 def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
     monkeypatch.setattr(texts, "trained_texts", lambda: {"mine": str(SEQUENCES / "copy_rnn")})
-    blocks = [*flat(Texts(model="mine").show(Subject(no_model, no_picture())))]
+    blocks = [*flat(Memory(task="texts", model="mine").show(Subject(no_model, no_picture())))]
     assert next(block.text for block in blocks if isinstance(block, Said)).startswith("mine answers 81 of 2,000 texts")
     (chart, *_) = [block for block in blocks if isinstance(block, Chart)]
-    assert "RNN, repeats letters 4.1 % and 34.4 %" in chart.alt
+    assert "RNN 4.1 % and 34.4 %" in chart.alt
     with pytest.raises(NotApplicable, match="not here"):
-        list(Texts(model="yours").show(Subject(no_model, no_picture())))
+        list(Memory(task="texts", model="yours").show(Subject(no_model, no_picture())))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "now", "settings"),
+    [
+        ("texts", {"model": "LSTM"}, "memory", {"part": "Right by length", "task": "texts", "model": "LSTM"}),
+        ("detectors", {"score": 0.7}, "detectors", {"score": 0.7}),
+        ("published-detectors", {}, "published", {"table": "Detection"}),
+    ],
+)
+def test_what_stood_on_evaluate_opens_where_it_stands_now(name, given, now, settings):
+    assert replaced(name, given) == (now, settings)
+    class_of(now)(**settings)
+
+
+def test_a_run_stands_among_the_models_of_its_test_images(tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
+    trained(tmp_path / "mine", "digits_cnn")
+    trained(tmp_path / "other seed", "digits_cnn", data_seed=1)
+    of = Subject(no_model, no_picture())
+    of.chosen = ["run:mine"]
+    view = Results()
+    blocks = [*flat(view.show(of))]
+    assert view.title(of) == "8 models on 359 images of digits"
+    table = next(block for block in blocks if isinstance(block, Table))
+    assert [row["Model"] for row in table.rows][-1] == "mine"
+    said = next(block.text for block in blocks if isinstance(block, Said))
+    right = round(359 * outcome([of], view).models[-1].measures.accuracy.value)
+    assert said.startswith(f"mine is right on {right} of 359 images")
+    assert "the paired test finds it" in said
+    assert models([of], view)[0] == "mine"
+    assert len(outcome([of], view).pairs) == 28
+    of.chosen = ["run:other seed"]  # other test images: those of this set may be its training images
+    assert not [*judging(outcome([of], view), of.chosen)]
+
+
+def trained(folder, name, **changed):
+    """A run whose weights are a little off those of a bundled model."""
+    folder.mkdir()
+    for file in ("config.json", "recipe.json"):
+        shutil.copy(bundled.FOLDER / name / file, folder / file)
+    recipe = json.loads((folder / "recipe.json").read_text()) | changed
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    weights = load_file(bundled.FOLDER / name / "model.safetensors")
+    save_file(
+        {key: each * 1.001 if each.is_floating_point() else each for key, each in weights.items()},
+        folder / "model.safetensors",
+    )
 
 
 def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
@@ -139,10 +196,12 @@ def test_some_of_its_models_alone_are_corrected_for_their_own_pairs():
 
 def test_the_models_of_the_sidebar_decide_what_is_shown_first():
     of = Subject(no_model, no_picture())
-    assert Results().title(of) == "6 models on 1,000 pictures of insects"
+    assert Results().title(of) == "6 models on 2,000 images of insects"
     of.chosen = ["bundled:digits_cnn", "run:mine"]
-    assert Results().title(of) == "7 models on 359 pictures of digits"
+    assert Results().title(of) == "7 models on 359 images of digits"
     of.chosen = ["bundled:digits_cnn", "bundled:digits_mlp"]
-    assert Results().title(of) == "2 models on 359 pictures of digits"
+    assert Results().title(of) == "2 models on 359 images of digits"
+    of.chosen = ["bundled:insects_vit"]
+    assert Results().title(of) == "6 models on 2,000 images of insects"
     assert PICTURES.find("../digits") is None
     assert PICTURES.find("0" * 64) is None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from safetensors.torch import load_file, save_file
 
-from tests.ui.conftest import forged, opened, sent_to, texts
+from tests.ui.conftest import at_rest, forged, opened, sent_to, texts
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -20,6 +21,7 @@ from vizkit.ui.session import jobs, model_names, models, runner
 from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, request_for
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.widgets.processes import evaluation as data
+from vizkit.views import bundled
 
 SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
@@ -71,17 +73,17 @@ def sound(test):
 # ---- the page --------------------------------------------------------------------------------------------------------
 def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     test = sound(evaluating(THREE))
-    assert "60 pictures" in texts(test)
+    assert "60 images" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
     test = sound(test.button(key="eval_start").click().run())
-    assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 pictures"
+    assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 images"
     table = test.dataframe[0].value
     assert table["Model"].tolist() == ["ViT", "Swin", "CNN"]
     assert table["Parameters, M"].tolist() == [0.68, 0.53, 0.18]
     assert (table["Accuracy, %"] > 90).all()
     assert "right most often" in texts(test)
     assert len(test.get("plotly_chart")) == 2  # wrong answers and a matrix
-    assert "60 of 60 pictures" in texts(test)
+    assert "60 of 60 images" in texts(test)
     browser = sent_to(test, "vizkit_evaluated")[0]
     assert len(browser["tiles"]) == 12
     assert [answer["model"] for answer in browser["tiles"][0]["answers"]] == table["Model"].tolist()
@@ -92,14 +94,14 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert tiles
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
-    assert f"{len(tiles)} of 60 pictures" in texts(test)
+    assert f"{len(tiles)} of 60 images" in texts(test)
     test.slider(key="eval_high").set_value(0).run()
-    assert "No picture passes" in texts(sound(test))
+    assert "No image passes" in texts(sound(test))
     assert {"eval_label", "eval_answer", "eval_high"} <= set(test.query_params)
     given = {name: test.query_params[name] for name in test.query_params if name[:4] == "eval"}
     again = sound(evaluating(THREE, **given))
     assert again.slider(key="eval_high").value == 0
-    assert "No picture passes" in texts(again)
+    assert "No image passes" in texts(again)
     test.selectbox(key="eval_model").set_value("CNN")
     sound(test.run())
 
@@ -107,7 +109,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
 def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_ones_pictures():
     test = sound(opened("evaluate", models="bundled:digits_swin", image="digit 3"))
     assert test.selectbox(key="evaluated").value == "digits"
-    assert "Swin and CNN are right most often, each on 358 of 359 pictures" in texts(test)
+    assert "Swin and CNN are right most often, each on 358 of 359 images" in texts(test)
     assert test.selectbox(key="eval_model").value == "Swin"
     assert len(test.dataframe[0].value) == 7
     assert len(sent_to(test, "vizkit_evaluated")[0]["tiles"]) == 12
@@ -115,6 +117,63 @@ def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_on
     both = sound(opened("evaluate", models=["bundled:digits_vit", "bundled:digits_gradual"], image="digit 3"))
     assert both.dataframe[0].value["Model"].tolist() == ["ViT", "Gradual"]
     assert "the paired test finds ViT better than the other model" in texts(both)
+
+
+@pytest.mark.product(first=1)
+@pytest.mark.parametrize(
+    ("query", "page", "said"),
+    [
+        ({"evaluate_view": "Detectors", "eval_mistake": "missed"}, "detection_view", "the mistake “missed”"),
+        ({"evaluate_view": "Sequences", "eval_sequence": "LSTM"}, "sequences_view", "LSTM answers 1,967 of 2,000"),
+        ({"evaluate_view": "Is it worth it?"}, "compare_view", "takes 53 % more multiply–adds"),
+    ],
+)
+def test_what_has_moved_is_found_by_its_old_address(query, page, said):
+    test = sound(opened("evaluate", image="digit 3", **query))
+    assert page in test.query_params
+    assert said in texts(test)
+
+
+def run_in(home, name, **changed):
+    """A finished run of digits, its weights a little off those of the bundled CNN."""
+    folder = home / "runs" / name
+    folder.mkdir(parents=True)
+    recipe = json.loads((bundled.FOLDER / "digits_cnn" / "recipe.json").read_text()) | changed
+    (folder / "recipe.json").write_text(json.dumps(recipe))
+    shutil.copy(bundled.FOLDER / "digits_cnn" / "config.json", folder)
+    weights = load_file(bundled.FOLDER / "digits_cnn" / "model.safetensors")
+    nearly = {key: each * 1.001 if each.is_floating_point() else each for key, each in weights.items()}
+    save_file(nearly, folder / "model.safetensors")
+    RunFolder(folder).write("status.json", {"state": "done"})
+
+
+def test_a_link_with_a_run_opens_the_results_of_its_data_with_the_run(home):
+    run_in(home, "mine")
+    test = sound(at_rest(opened("evaluate", models="run:mine")))
+    assert test.selectbox(key="evaluated").value == "digits"
+    assert test.selectbox(key="eval_model").value == "mine"
+    assert test.dataframe[0].value["Model"].tolist()[-1] == "mine"
+    assert len(test.dataframe[0].value) == 8
+    assert "mine is right on" in texts(test)
+    assert "the paired test finds it" in texts(test)
+    assert test.selectbox(key="evaluated").options == ["handwritten digits", "drawn insects", "hard insects"]
+
+
+def test_the_form_begins_with_the_data_of_a_run(home):
+    for name in "01":
+        (home / "mine" / name).mkdir(parents=True)
+        for number in range(6):
+            Image.new("RGB", (40, 40), (40 * number,) * 3).save(home / "mine" / name / f"{number}.png")
+    run_in(home, "of a folder", data=str(home / "mine"))
+    test = sound(opened("evaluate", models="run:of a folder"))
+    assert test.selectbox(key="eval_data").value == data.FOLDER
+    assert test.selectbox(key="eval_folder").value == f"{home.name}/mine"
+    assert (test.selectbox(key="eval_split").value, test.number_input(key="eval_images").value) == ("test", 0)
+    assert "eval_start" in [button.key for button in test.button]
+    assert "of a folder learned other images than these" in texts(test)
+    run_in(home, "of hard insects", data="insects:easy")
+    test = sound(opened("evaluate", models="run:of hard insects"))
+    assert test.selectbox(key="eval_data").value == "insects:easy"
 
 
 @pytest.mark.product(first=0)
@@ -273,7 +332,7 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
 
 def test_progress_in_words():
     status = {"state": "running", "model": 1, "models": 2, "name": "b", "done": 50, "total": 100, "images_per_s": 12.3}
-    assert data.progress(status, "running") == (0.75, "b: 50 of 100 pictures · 12 pictures a second")
+    assert data.progress(status, "running") == (0.75, "b: 50 of 100 images · 12 images a second")
     assert data.progress({**status, "done": 100}, "running")[1].startswith("All is answered")
     assert data.progress({"message": "Opening."}, "preparing") == (0.0, "Opening.")
     assert data.progress(status, "stopping")[1].startswith("Stopping")
@@ -282,7 +341,7 @@ def test_progress_in_words():
 # ---- detectors -------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_detectors_from_the_button_to_their_scenes():
-    test = sound(opened("evaluate", evaluate_view="Detectors", eval_scenes_data="scenes", eval_scenes_images="6"))
+    test = sound(opened("detection", detection_view="Many scenes", eval_scenes_data="scenes", eval_scenes_images="6"))
     assert "6 scenes" in texts(test)
     assert "vizkit evaluate scenes --model=bundled:scenes_detr --images=6" in test.code[0].value
     test = sound(test.button(key="eval_scenes_start").click().run())
@@ -296,8 +355,8 @@ def test_detectors_from_the_button_to_their_scenes():
 
 @pytest.mark.product(first=0)
 def test_a_model_of_texts_is_measured_anew_by_a_click():
-    test = sound(opened("evaluate", evaluate_view="Sequences", eval_sequence="RNN, repeats letters"))
-    assert "RNN, repeats letters answers 81 of 2,000 texts wholly right" in texts(test)
+    test = sound(opened("sequences", sequences_view="Memory", memory_task="answer unseen texts", eval_sequence="RNN"))
+    assert "RNN answers 21 of 2,000 texts wholly right" in texts(test)
     assert "Recorded" in texts(test)
     (button,) = [each for each in test.button if each.label == "Measure anew"]
     button.click().run()
@@ -307,7 +366,7 @@ def test_a_model_of_texts_is_measured_anew_by_a_click():
         time.sleep(0.1)
         test.run()
     assert "Measured here" in texts(sound(test))
-    assert "answers 81 of 2,000 texts wholly right" in texts(test)
+    assert "answers 21 of 2,000 texts wholly right" in texts(test)
 
 
 @pytest.mark.product(first=0)

@@ -130,7 +130,7 @@ CASES = {
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),
     **views("compare", [VIT, SWIN, BAD], "Predictions", "Maps", "Cost", "Robustness"),
-    **views("evaluate", [VIT, BAD], "Results", "Detectors", "Sequences", "Published", "Data size"),
+    **views("evaluate", [VIT, BAD], "Results", "Published", "Data size"),
     **views("train", [VIT], "Start", "Watch", "Compare"),
     **views("distillation", [VIT, DEIT], "Temperature", "Teacher and student", "Two tokens", "Does it help?"),
     "augmentation": (

@@ -11,12 +11,12 @@ from vizkit.views import measured_with
 from vizkit.views.blocks import Line
 from vizkit.views.compare import similarity
 from vizkit.views.convolution.shift import Shift
-from vizkit.views.evaluate import texts
-from vizkit.views.evaluate.detectors import Detectors
+from vizkit.views.detection.detectors import Detectors
 from vizkit.views.evaluate.results import Results
 from vizkit.views.intervene import heads_known
 from vizkit.views.measured_with import WEIGHTS, others, refuse_others
 from vizkit.views.relevance.deciding import DecidingParts
+from vizkit.views.sequences import texts
 from vizkit.views.settled import settled
 
 RECORDS = json.loads(WEIGHTS.read_text(encoding="utf-8"))

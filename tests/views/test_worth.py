@@ -1,17 +1,16 @@
 """Is it worth it: what the runs of five equal models allow to say."""
 
-import numpy as np
 import pytest
 
 from tests.training.test_architecture_table import finish
 from tests.views.contract import subject
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
-from vizkit.views.blocks import Line, Table
-from vizkit.views.evaluate import worth
-from vizkit.views.evaluate.worth import IsItWorthIt
+from vizkit.views import replaced
+from vizkit.views.blocks import Chart, Line, Table
+from vizkit.views.compare import STUDY, worth
+from vizkit.views.compare.cost import CHOSEN, Cost, offered
 from vizkit.views.settled import flat
-from vizkit.views.subject import Subject, no_model
 
 
 @pytest.fixture(autouse=True)
@@ -27,34 +26,41 @@ def test_shipped_runs_are_a_fair_comparison_of_three_seeds():
     assert all(row.mean > 0.9 for row in rows)
 
 
-def shown(view, kind):
-    return [block for block in flat(view.show(of_picture("digit 3"))) if isinstance(block, kind)]
+def shown(title, kind):
+    return [block for block in flat(worth.shown(title)) if isinstance(block, kind)]
 
 
-def of_picture(name):
-    return Subject(no_model, np.zeros((8, 8, 3), np.uint8), image=name)
-
-
-def test_the_runs_are_those_of_the_picture():
-    assert worth.titles([of_picture("mayfly nymph")])[0].startswith("insects")
-    assert worth.titles([of_picture("digit 3")])[0].startswith("digits")
+def test_a_study_s_table_is_that_of_its_runs():
     rows = {row.words: row for row in worths(SIZES["digits"], worth.shipped())}
-    (table,) = shown(IsItWorthIt(), Table)
+    (table,) = shown(STUDY["trained"], Table)
     assert {line["Model"]: line["Test"] for line in table.rows} == {
         name: f"{100 * row.mean:.1f} %" for name, row in rows.items()
     }
 
 
+def test_a_study_stands_in_the_place_of_the_chosen_models():
+    of = [subject("digits_vit")]
+    assert offered(of) == [CHOSEN, *worth.studies()[0]]
+    assert STUDY["trained"] in offered(of)
+    (chart, *_) = [block for block in flat(Cost(trained=STUDY["trained"]).show(of)) if isinstance(block, Chart)]
+    assert chart.alt == "Accuracy of every model against its cost"
+
+
+@pytest.mark.parametrize(("name", "settings"), [("is-it-worth-it", {"trained": "digits"}), ("is-it-worth-it", {})])
+def test_the_view_of_then_opens_its_study(name, settings):
+    assert replaced(name, settings) == ("compare-cost", STUDY | settings)
+
+
 def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_path):
     finish(tmp_path, "digits_gradual", 0, 0.75)
-    mine = next(title for title in worth.titles([of_picture("digit 3")]) if title.startswith("your runs"))
-    (table,) = shown(IsItWorthIt(mine), Table)
+    mine = next(title for title in worth.studies()[0] if title.startswith("your runs"))
+    (table,) = shown(mine, Table)
     assert [line["Test"] for line in table.rows] == ["75.0 %"]
     finish(tmp_path, "digits_dual", 0, epochs=3)  # another recipe: said, and nothing is lost
-    lines = shown(IsItWorthIt(), Line)
+    lines = shown(STUDY["trained"], Line)
     assert any("no fair comparison: its epochs differ" in line.text for line in lines)
 
 
 def test_cost_is_that_of_the_trained_models():
     of = subject("digits_gradual")
-    assert worth.multiply_adds("digits_gradual", 32, 10) == counted(of.loaded)
+    assert worth.cost_of("digits_gradual", 32, 10) == (of.loaded.parameters, counted(of.loaded))

@@ -16,6 +16,7 @@ from vizkit.commands.output import refuse_output, told, write_output
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.interrupting import interruptible, terminable
+from vizkit.writing import write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
 
 def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     tell = Teller(job, request.quiet or job is not None)
-    tell.prepare("Opening the pictures and the models.")
+    tell.prepare("Opening the images and the models.")
     opening = opening.own()
     from vizkit.evaluation.outcome import evaluate_all
     from vizkit.explanations.reading import workers_for
@@ -189,22 +190,19 @@ class Teller:
 
 def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
     """For a page: the models that are done can be looked at while the others are at work."""
-    from vizkit.evaluation.outcome import save
-
-    return None if job is None else lambda outcome: save(outcome, job.first(len(outcome.models)))
+    return None if job is None else lambda outcome: write_record(job.first(len(outcome.models)), outcome)
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------
 def finish(request: Request, outcome: "Outcome", job: Any) -> None:
     from vizkit.evaluation import tables
-    from vizkit.evaluation.outcome import save
     from vizkit.views.evaluate.measured import row_of
     from vizkit.views.evaluate.recorded import PICTURES, titled
     from vizkit.views.evaluate.results import Results
 
-    said = [f"{len(outcome.rows):,} pictures of {outcome.name}.", *outcome.notes, "", told(map(row_of, outcome.models))]
+    said = [f"{len(outcome.rows):,} images of {outcome.name}.", *outcome.notes, "", told(map(row_of, outcome.models))]
     said += ["", *(pair.sentence for pair in outcome.pairs)]
-    kinds = {".npz": partial(save, outcome), ".csv": tables.models_csv(outcome)}
+    kinds = {".npz": partial(write_record, record=outcome), ".csv": tables.models_csv(outcome)}
     deliver(request, job, said, Results(PICTURES.lend(titled(outcome))), kinds)
     if request.pictures:
         write_output(request.pictures, tables.pictures_csv(outcome))

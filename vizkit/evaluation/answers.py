@@ -88,7 +88,7 @@ class _Judged(passes.Answers):
     def forward(self, pixels: Pixels) -> Tensor:
         logits = super().forward(pixels)
         if not isinstance(logits, Tensor) or logits.dim() != 2:
-            raise EvaluationError(f"{self.loaded.name} gives no class for a picture; choose a model that classifies.")
+            raise EvaluationError(f"{self.loaded.name} gives no class for an image; choose a model that classifies.")
         if not bool(torch.isfinite(logits).all()):
             sentence = f"{self.loaded.name} answers with values that are no numbers: its weights are damaged."
             raise EvaluationError(sentence)
@@ -102,7 +102,7 @@ def read(kept: AnswerCache, images: ImageSet, matched: Known) -> Answers:
     rows = np.delete(matched.rows, list(broken))
     if not len(rows):
         why = next(iter(broken.values()))
-        raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {why}")
+        raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {why}")
     places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
     targets = matched.classes[images.targets[rows]]
     return Answers(

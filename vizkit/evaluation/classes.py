@@ -50,7 +50,7 @@ def known(model: str, names: Sequence[str], images: ImageSet, head: Head = SOFTM
     left = len(images) - len(rows)
     strange = [label for label, index in zip(images.labels, indices, strict=True) if index is None]
     of_the_set = f"{len(strange)} of {len(images.labels)} labels ({_listed(strange)})"
-    note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} pictures are left out." if left else ""
+    note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} images are left out." if left else ""
     return Known(classes, rows, note)
 
 

@@ -70,7 +70,8 @@ class Measures:
 @dataclass(frozen=True, eq=False)
 class Judged:
     """Each picture's answer, reduced to what all measures need. `answer`: the model's class; `label`: the label of the
-    set that this class is, `others` if none; `rank`: how many classes the model finds likelier than the right one."""
+    set that this class is, `others` if none; `rank`: how many classes the model names before the right one: the
+    likelier ones, and of equal ones the first."""
 
     target: Int[np.ndarray, " image"]  # label of the set
     answer: Int[np.ndarray, " image"]
@@ -106,7 +107,8 @@ def judge(
         row = np.arange(len(some))
         logs = log_softmax(some, axis=1)
         answer = some.argmax(1)
-        rank = (some > some[row, right][:, None]).sum(1)
+        own, earlier = some[row, right][:, None], np.arange(outputs) < right[:, None]
+        rank = ((some > own) | ((some == own) & earlier)).sum(1)
         parts.append((answer, np.exp(logs[row, answer]), 0.0 - logs[row, right], rank))
     answer, probability, loss, rank = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Judged(target, answer, label_of[answer], probability.astype(np.float32), loss, rank, outputs)

@@ -1,31 +1,29 @@
 """Everything that came of judging some models on some pictures: what a page, a table and a report are made of.
 
-Kept as one file, so that a page reads it without torch and at once.
+Kept as one file (`vizkit.writing.write_record`), so that a page reads it without torch and at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
 
+from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.classes import EvaluationError, known
-from vizkit.evaluation.measures import Bin, ClassRow, Interval, Judged, Measures
+from vizkit.evaluation.measures import Judged, Measures
 from vizkit.evaluation.paired import Pair, among, compare
-from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
     from vizkit.evaluation.answers import Answers
     from vizkit.models import Loaded
 
 
-ARRAYS = ("answer", "label", "probability", "loss", "rank")
 Progress = Callable[[int, str, int, int, float], None]  # model from 0, its name, pictures, of how many, a second
 
 
@@ -84,6 +82,25 @@ class Outcome:
 
         pairs = among(self.pairs, [row.name for row in of(self.models)])
         return replace(self, models=of(self.models), classes=of(self.classes), judged=of(self.judged), pairs=pairs)
+
+    def beside(self, other: "Outcome") -> "Outcome":
+        """With the models of another outcome too, each tested against all; as it is where that is of other images."""
+        here = {row.weights for row in self.models}
+        new = [place for place, row in enumerate(other.models) if row.weights not in here]
+        alike = (self.digest, self.labels) == (other.digest, other.labels) and np.array_equal(self.rows, other.rows)
+        if not new or not alike:
+            return self
+        names = titles([row.name for row in (*self.models, *(other.models[place] for place in new))])
+        added = zip(names[len(self.models) :], (other.models[place] for place in new), strict=True)
+        judged = *self.judged, *(other.judged[place] for place in new)
+        right = {name: each.right for name, each in zip(names, judged, strict=True)}
+        return replace(
+            self,
+            models=(*self.models, *(replace(row, name=name) for name, row in added)),
+            pairs=compare(right, known=self.pairs),
+            classes=(*self.classes, *(other.classes[place] for place in new)),
+            judged=judged,
+        )
 
     def renamed(self, called: Callable[[str], str]) -> "Outcome":
         """With other names of its models."""
@@ -170,7 +187,7 @@ def _joined(
     rows = reduce(np.intersect1d, [answer.rows for answer in answers])
     shared = np.flatnonzero(np.all([answer.classes >= 0 for answer in answers], axis=0))
     if not len(rows):
-        raise EvaluationError(f"No picture of {images.name} has a label that all of {', '.join(evaluated)} know.")
+        raise EvaluationError(f"No image of {images.name} has a label that all of {', '.join(evaluated)} know.")
     place = np.full(len(images.labels), -1)
     place[shared] = np.arange(len(shared))
     labels, target = tuple(images.labels[label] for label in shared), place[images.targets[rows]]
@@ -201,11 +218,11 @@ def _joined(
     ]
     notes += [note for loaded, _ in evaluated.values() for note in loaded.notes]
     if any(len(answer.rows) > len(rows) for answer in answers):
-        notes.append(f"All models are judged on the {len(rows):,} pictures whose label every one of them knows.")
+        notes.append(f"All models are judged on the {len(rows):,} images whose label every one of them knows.")
     broken = {where: why for answer in answers for where, why in answer.broken.items()}
     if broken:
         few = " ".join(f"{why}" for why in list(broken.values())[:3])
-        notes.append(f"{len(broken):,} broken file{'s' if len(broken) > 1 else ''} left out: {few}")
+        notes.append(f"{counted(len(broken), 'broken file')} left out: {few}")
     return Outcome(
         dict(opened),
         images.name,
@@ -229,66 +246,8 @@ def _device_of(loaded: "Loaded") -> str:
 
     if loaded.device.type == "cuda":
         return torch.cuda.get_device_name(loaded.device)
-    return f"CPU, {torch.get_num_threads()} threads" if loaded.device.type == "cpu" else str(loaded.device)
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}" if loaded.device.type == "cpu" else str(loaded.device)
 
 
 def versions() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "timm", "scikit-learn", "scipy", "numpy")}
-
-
-# ---- on disk ---------------------------------------------------------------------------------------------------------
-def save(outcome: Outcome, path: Path) -> None:
-    """Whole or not at all."""
-    facts = {
-        name: getattr(outcome, name)
-        for name in ("opened", "name", "part", "digest", "labels", "notes", "broken", "versions", "classes", "command")
-    }
-    facts |= {"models": [asdict(row) for row in outcome.models], "pairs": [asdict(pair) for pair in outcome.pairs]}
-    facts["outputs"] = [judged.outputs for judged in outcome.judged]
-    arrays = {f"{name}{i}": getattr(judged, name) for i, judged in enumerate(outcome.judged) for name in ARRAYS}
-    arrays |= {"rows": outcome.rows, "target": outcome.target, "places": np.array(outcome.places, dtype=np.str_)}
-    write_record(path, facts, arrays)
-
-
-def read(path: Path) -> Outcome:
-    """Raises OSError, ValueError or KeyError where there is none, or it cannot be read."""
-    facts, arrays = read_record(path)
-    judged = tuple(
-        Judged(target=arrays["target"], outputs=outputs, **{name: arrays[f"{name}{i}"] for name in ARRAYS})
-        for i, outputs in enumerate(facts["outputs"])
-    )
-    rows, places = arrays["rows"], tuple(arrays["places"].tolist())
-    return Outcome(
-        facts["opened"],
-        facts["name"],
-        facts["part"],
-        facts["digest"],
-        tuple(facts["labels"]),
-        tuple(map(_row_of, facts["models"])),
-        tuple(map(_pair_of, facts["pairs"])),
-        tuple(facts["notes"]),
-        facts["broken"],
-        facts["versions"],
-        tuple(map(tuple, facts["classes"])),
-        rows,
-        places,
-        judged,
-        facts.get("command", ""),
-    )
-
-
-def _row_of(facts: dict[str, Any]) -> Row:
-    measured = facts["measures"]
-    measures = Measures(
-        **{
-            **measured,
-            "accuracy": Interval(**measured["accuracy"]),
-            "bins": tuple(Bin(**each) for each in measured["bins"]),
-            "classes": tuple(ClassRow(**each) for each in measured["classes"]),
-        }
-    )
-    return Row(**{**facts, "size_hw": tuple(facts["size_hw"]), "measures": measures})
-
-
-def _pair_of(facts: dict[str, Any]) -> Pair:
-    return Pair(**{**facts, "difference": Interval(**facts["difference"])})

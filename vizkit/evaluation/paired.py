@@ -39,22 +39,29 @@ class Pair:
     def sentence(self) -> str:
         """What may be said of the two, in plain words."""
         points = [100 * value for value in (self.difference.value, self.difference.low, self.difference.high)]
-        alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} pictures"
+        alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} images"
         holm = f", after Holm for {self.pairs} pairs {_chance(self.corrected)}" if self.pairs > 1 else ""
         facts = (
             f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
             f"exact McNemar {_chance(self.p)}{holm}."
         ).replace("-", "−")
         if self.significant:
-            return f"{self.a} is better than {self.b} on pictures like these: {facts}"
+            return f"{self.a} is better than {self.b} on images like these: {facts}"
         if not self.only_a + self.only_b:
-            return f"{self.a} and {self.b} are right on exactly the same pictures, so these show no difference."
+            return f"{self.a} and {self.b} are right on exactly the same images, so these show no difference."
         return f"On these images {self.a} and {self.b} do not differ significantly: {facts}"
 
 
-def compare(right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0) -> tuple[Pair, ...]:
-    """Every two of the models, by name; the arrays say of the same pictures which answers were right."""
-    return among([_one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)], list(right))
+def compare(
+    right: Mapping[str, Bool[np.ndarray, " image"]], seed: int = 0, known: Sequence[Pair] = ()
+) -> tuple[Pair, ...]:
+    """Every two of the models, by name; the arrays say of the same images which answers were right. `known`: pairs of
+    these models that have been tested already."""
+    tested = {frozenset((pair.a, pair.b)): pair for pair in known}
+    pairs = [
+        tested.get(frozenset((a, b))) or _one_pair(a, b, right[a], right[b], seed) for a, b in combinations(right, 2)
+    ]
+    return among(pairs, list(right))
 
 
 def among(pairs: Sequence[Pair], names: Sequence[str]) -> tuple[Pair, ...]:

@@ -12,7 +12,7 @@ from vizkit.datasets.layout import Listing, list_folder
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.datasets.split_shares import fair_choice
 
-EVERY = "all pictures"
+EVERY = "all images"
 
 
 def open_pictures(
@@ -36,16 +36,14 @@ def open_pictures(
     own = [part for part in ("test", "val") if part in listing.splits]
     if own:
         opened = open_set(data, own[0], images=images, seed=seed)
-        return _noted(
-            opened, f"Only the pictures in the {own[0]} folder of {opened.name}; name another part if need be."
-        )
+        return _noted(opened, f"Only the images in the {own[0]} folder of {opened.name}; name another part if need be.")
     opened = _whole(listing)
     if images is None or images >= len(opened):
-        few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} pictures, not {images:,}."]
-        return _noted(opened, f"All pictures of {opened.name}: it has no test folder.", *few)
+        few = [] if images in (None, len(opened)) else [f"There are {len(opened):,} images, not {images:,}."]
+        return _noted(opened, f"All images of {opened.name}: it has no test folder.", *few)
     places = [opened.place(index) for index in range(len(opened))]
     some = opened.take(fair_choice(opened.targets, places, images, seed))
-    return _noted(some, f"{images:,} of the {len(opened):,} pictures of {opened.name}, each class in proportion.")
+    return _noted(some, f"{images:,} of the {len(opened):,} images of {opened.name}, each class in proportion.")
 
 
 def whole_folder(data: str | Path) -> tuple[ImageSet, list[str]] | None:

@@ -1,10 +1,29 @@
-"""Models of other kinds than classifiers that runs have trained, for views that choose among them. No torch here."""
+"""Models that runs have trained, for views that choose among them. No torch here."""
+
+from pathlib import Path
 
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder, runs
+from vizkit.views import bundled
 from vizkit.views.controls import controls
 from vizkit.views.sequences.known import trained_texts
 from vizkit.views.view import View
+
+
+def run_of(source: str) -> RunFolder | None:
+    """The run that a model of the sidebar came of, "run:mine" or "bundled:insects_vit"; None where there is none."""
+    if bundled.known(source):
+        return RunFolder(bundled.FOLDER / source.partition(":")[2])
+    return next((run for run in runs() if f"run:{run.name}" == source and run.has_model and run.learns_pictures), None)
+
+
+def has_learned(run: RunFolder, data: str, seed: int) -> bool:
+    """Whether it was trained on these data, as they are divided or drawn with this seed."""
+    try:
+        recipe = run.recipe
+    except RecipeError:
+        return False
+    return recipe.data_seed == seed and data in (recipe.data, str(Path(recipe.data).absolute()))
 
 
 def trained_detectors() -> dict[str, str]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from vizkit.analysis.remarks import answers, distillation
-from vizkit.analysis.remarks.evaluation import most_frequent_mistake
+from vizkit.analysis.remarks.evaluation import detector, most_frequent_mistake, placed
 
 LABELS = ("ant", "bee", "fly")
 
@@ -127,10 +127,40 @@ def test_two_heads():
 def test_the_most_frequent_mistake():
     counts = torch.tensor([[5, 2, 0], [0, 3, 1]]).numpy()
     assert most_frequent_mistake(counts, LABELS[:2], LABELS) == (
-        "The most frequent mistake: “ant” is taken for “bee”, on 2 of 7 pictures (29 %)."
+        "The most frequent mistake: it takes “ant” for “bee”, on 2 of 7 images (29 %)."
     )
-    counts[0, 1] = 1
+    counts[1, 0] = 2
+    assert most_frequent_mistake(counts, LABELS[:2], LABELS) == (
+        "The most frequent mistakes, on 2 images each: it takes “ant” for “bee” and “bee” for “ant”."
+    )
+    counts[0, 1] = counts[1, 0] = 1
     assert most_frequent_mistake(counts, LABELS[:2], LABELS) is None
+
+
+def test_of_many_mistakes_of_one_number_some_are_named_and_all_are_counted():
+    said = most_frequent_mistake(np.full((3, 4), 2), LABELS[:3], (*LABELS[:3], "another class"))
+    assert said is not None
+    assert said.count("for") == 3
+    assert said.endswith("and 6 other pairs.")
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "words"),
+    [
+        ((), (), "neither better nor worse than others"),
+        (("ant",), (), "worse than ant"),
+        ((), ("bee", "fly"), "better than bee and fly"),
+        (("ant",), ("bee",), "better than bee and worse than ant"),
+    ],
+)
+def test_one_s_own_model_among_others(better, worse, words):
+    said = placed("mine", 9, 10, better, worse)
+    assert said == f"mine is right on 9 of 10 images (90.0 %); the paired test finds it {words}."
+
+
+def test_kinds_of_mistakes_of_one_number_are_all_named():
+    said = detector("DETR", 0.5, 3, 10, {"wrong class": 2, "said twice": 4, "missed": 4})
+    assert said.endswith("the most frequent mistakes: 4 boxes are said twice and 4 things are missed.")
 
 
 def test_the_numbers_behind_the_words():

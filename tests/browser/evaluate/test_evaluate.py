@@ -33,10 +33,10 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=a+zip+file&eval_images=0")
     page.locator(".st-key-eval_zip input[type='file']").set_input_files(zipped)
-    expect(page.get_by_text("80 pictures of 10 classes")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_text("80 images of 10 classes")).to_be_visible(timeout=LONG_MS)
     ready(page)
     page.get_by_role("button", name="Evaluate: 3 models").click()
-    expect(page.get_by_text("80 of 80 pictures, hardest first")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_text("80 of 80 images, hardest first")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text("right most often")).to_be_visible()
     expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(2)
 
@@ -52,7 +52,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     page.mouse.click(*cell)
     expect(page).to_have_url(re.compile("eval_label=6&eval_answer=6|eval_answer=6&eval_label=6"), timeout=LONG_MS)
     ready(page)
-    expect(page.get_by_text(re.compile(r"^\d+ of 80 pictures"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^\d+ of 80 images"))).to_be_visible()
     expect(page.get_by_role("img", name="Picture of 6", exact=True).first).to_be_visible()
     expect(page.locator(f"{MAIN} img:not([alt])")).to_have_count(0)
 
@@ -111,7 +111,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
 @pytest.mark.product(first=0)
 def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
-    page.goto(f"{server}/evaluate?evaluate_view=Detectors&eval_scenes_data=scenes&eval_scenes_images=12")
+    page.goto(f"{server}/detection?detection_view=Many+scenes&eval_scenes_data=scenes&eval_scenes_images=12")
     page.get_by_role("button", name="Evaluate: 1 model").click()
     expect(page.get_by_text("of 12 scenes have a mistake")).to_be_visible(timeout=LONG_MS)
     ready(page)

@@ -15,9 +15,10 @@ from vizkit.evaluation.scenes.boxes import measure as measured_again
 from vizkit.evaluation.scenes.judging import judge, things_in
 from vizkit.evaluation.scenes.looking import densities, looking
 from vizkit.evaluation.scenes.measured import measure
-from vizkit.evaluation.scenes.outcome import read, save
+from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.explanations.job import StoppedError
 from vizkit.models.networks.detr import Answers
+from vizkit.writing import read_record, write_record
 
 BOXES = [[0, 0, 32, 32], [32, 32, 64, 64]]
 
@@ -68,8 +69,8 @@ def test_what_is_kept_is_what_was_judged(tmp_path):
     outcome = judge(
         [small_detector(), small_detector(seed=1)], scenes, {"name": "toy"}, lambda *said: told.append(said[:4])
     )
-    save(outcome, tmp_path / "outcome.npz")
-    again = read(tmp_path / "outcome.npz")
+    write_record(tmp_path / "outcome.npz", outcome)
+    again = read_record(tmp_path / "outcome.npz", SceneOutcome)
     assert [row.name for row in again.models] == ["small", "small (2)"]
     assert told == [(0, "small", 3, 3), (1, "small (2)", 3, 3)]
     for row, other in zip(outcome.models, again.models, strict=True):

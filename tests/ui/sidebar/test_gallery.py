@@ -12,13 +12,14 @@ from streamlit.testing.v1 import AppTest
 from tests.models.test_loading import put_in_cache
 from tests.ui.conftest import fine, opened, sent, texts
 from tests.ui.test_evaluate_page import home  # noqa: F401  (a fixture)
-from vizkit.evaluation import outcome
+from vizkit.evaluation.outcome import Outcome
 from vizkit.models import load, pixels_of
 from vizkit.settings import GIB
 from vizkit.ui.session import chosen, gallery
 from vizkit.ui.session.gallery import GALLERY
 from vizkit.ui.session.model_names import KNOWN, knows
 from vizkit.ui.widgets.processes import evaluation as data
+from vizkit.writing import read_record
 
 INSECTS, DIGITS = "bundled:insects_vit", "bundled:digits_vit"
 ENTRIES = {entry.source: entry for entries in GALLERY.values() for entry in entries}
@@ -347,7 +348,7 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
     fine(test)
     assert "knows 2 typed classes" in texts(test)
     (file,) = (cache / "evaluations").rglob("outcome.npz")
-    judged = outcome.read(file)
+    judged = read_record(file, Outcome)
     assert judged.classes == (labels,)
     zero_shot, right = load(tmp_path / "clip", classes=labels, device="cpu"), 0
     for image, place in enumerate(judged.places):

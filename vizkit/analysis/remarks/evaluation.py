@@ -7,6 +7,9 @@ import numpy as np
 from jaxtyping import Int
 
 from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
+from vizkit.percent import in_percent
+
+MOST_TIED = 3  # mistakes of one number that are named
 
 
 def most_frequent_mistake(
@@ -16,14 +19,19 @@ def most_frequent_mistake(
     was made twice."""
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
-    row, column = divmod(int(wrong.argmax()), wrong.shape[1])
-    times, of_label = int(wrong[row, column]), int(counts[row].sum())
+    times = int(wrong.max())
     if times < 2:
         return None
-    return (
-        f"The most frequent mistake: “{labels[row]}” is taken for “{answers[column]}”, on "
-        f"{of_all(times, of_label, 'picture')} ({percent(times / of_label)})."
-    )
+    places = np.argwhere(wrong == times).tolist()
+    taken = [f"“{labels[row]}” for “{answers[column]}”" for row, column in places[:MOST_TIED]]
+    if len(places) == 1:
+        of_label = int(counts[places[0][0]].sum())
+        return (
+            f"The most frequent mistake: it takes {taken[0]}, on {of_all(times, of_label, 'image')} "
+            f"({percent(times / of_label)})."
+        )
+    more = f", and {counted(len(places) - MOST_TIED, 'other pair')}" if len(places) > MOST_TIED else ""
+    return f"The most frequent mistakes, on {times:,} images each: it takes {joined(taken)}{more}."
 
 
 def ahead(train: Sequence[float], validation: Sequence[float], harder: Sequence[str]) -> str:
@@ -56,7 +64,7 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     """`right`: by model on how many of the `images` it is, the best one first; `apart`: those from whom a paired test
     tells that one apart."""
     (first, best), *others = right.items()
-    share = f"{of_all(best, images, 'picture')} ({100 * best / images:.1f} %)"
+    share = f"{of_all(best, images, 'image')} ({in_percent(best / images, 1)})"
     if not others:
         return f"{first} is right on {share}."
     alike = [name for name, count in right.items() if count == best]
@@ -73,17 +81,31 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
+def placed(name: str, right: int, images: int, better: Collection[str], worse: Collection[str]) -> str:
+    """Of one model on how many of the `images` it is right, and the models that a paired test finds `better` than it
+    and `worse`."""
+    words = f"{name} is right on {of_all(right, images, 'image')} ({in_percent(right / images, 1)})"
+    found = [f"{what} than {joined([*names])}" for what, names in (("better", worse), ("worse", better)) if names]
+    return f"{words}; the paired test finds it {joined(found) if found else 'neither better nor worse than others'}."
+
+
 def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mapping[str, int]) -> str:
     """Average precision, NaN where there is nothing to find; in how many scenes everything is found and nothing else
     said; and the mistakes by kind, of which "missed" are things, all others boxes."""
     known = "" if ap != ap else f"an AP of {ap:.3f} and "
-    words = f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({100 * faultless / scenes:.1f} %)"
-    kind = max(mistakes, key=lambda each: mistakes[each], default="")
-    if not kind or not mistakes[kind]:
+    words = (
+        f"{name} has {known}no mistake in {of_all(faultless, scenes, 'scene')} ({in_percent(faultless / scenes, 1)})"
+    )
+    most = max(mistakes.values(), default=0)
+    if not most:
         return f"{words}."
-    nouns = ("thing is", "things are") if kind == "missed" else ("box is", "boxes are")
-    count = f"{mistakes[kind]:,} {nouns[mistakes[kind] != 1]} {IS.get(kind, kind)}"
-    return f"{words}; the most frequent mistake: {count}."
+    counts = [
+        f"{most:,} {(('thing is', 'things are') if kind == 'missed' else ('box is', 'boxes are'))[most != 1]} "
+        f"{IS.get(kind, kind)}"
+        for kind, count in mistakes.items()
+        if count == most
+    ]
+    return f"{words}; the most frequent mistake{'s' if len(counts) > 1 else ''}: {joined(counts)}."
 
 
 IS = {
@@ -94,7 +116,7 @@ IS = {
 
 def texts(name: str, right: int, count: int, words: float) -> str:
     """Of the texts those whose answer is wholly right, and of all words of the answers the share that is."""
-    share = f"{of_all(right, count, 'text')} wholly right ({100 * right / count:.1f} %)"
+    share = f"{of_all(right, count, 'text')} wholly right ({in_percent(right / count, 1)})"
     if right == count:
         return f"{name} answers {share}."
     return f"{name} answers {share}, and {percent(words)} of the single words."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.options import Request
 from vizkit.commands.output import refuse_output, told, typed, write_output, write_view
+from vizkit.writing import write_record
 
 if TYPE_CHECKING:
     from vizkit.datasets.scenes.annotated import BoxSet
@@ -76,13 +77,13 @@ def deliver(request: Request, job: Any, said: Sequence[str], view: "View", kinds
 
 def finish_boxes(request: Request, outcome: "SceneOutcome", job: Any) -> None:
     from vizkit.evaluation.scenes import tables
-    from vizkit.evaluation.scenes.outcome import save
-    from vizkit.views.evaluate.detectors import Detectors, classes_of, row_of
+    from vizkit.views.detection.detectors import Detectors, classes_of, row_of
     from vizkit.views.evaluate.recorded import SCENES, called
 
     said = [f"{outcome.scenes:,} pictures of {outcome.name} ({outcome.part}), {len(outcome.there):,} things."]
     said += [*outcome.notes, "", told(map(row_of, outcome.models))]
     for row in outcome.models:
         said += ["", row.name, told(classes_of(outcome, row))]
-    kinds = {".npz": partial(save, outcome), ".csv": tables.as_csv(outcome), ".json": tables.as_json(outcome)}
+    record = partial(write_record, record=outcome)
+    kinds = {".npz": record, ".csv": tables.as_csv(outcome), ".json": tables.as_json(outcome)}
     deliver(request, job, said, Detectors(SCENES.lend(called(outcome))), kinds)

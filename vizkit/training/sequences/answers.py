@@ -1,21 +1,17 @@
-"""Every answer of models of texts to texts that none has learned from; read again without torch."""
+"""Every answer of models of texts to texts that none has learned from, as a page reads it again without torch."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
-
-from vizkit.writing import read_record, write_record
 
 if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
 
 
 TEXTS, BATCH, WORST = 2000, 128, 12
-COUNTS = ("length", "asked", "wrong")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,25 +66,3 @@ def answered(
         worst.append((" ".join(words[number] for number in seen[: len(pair.source) + len(pair.target) + 1]), true, own))
     lengths = np.array([len(pair.source) for pair in pairs])
     return TextAnswers(model.data, lengths, np.array(asked), np.array(wrong), tuple(worst))
-
-
-def save(models: Mapping[str, TextAnswers], path: Path) -> None:
-    """By name; whole or not at all."""
-    facts = {name: {"data": each.data, "worst": each.worst} for name, each in models.items()}
-    arrays = {
-        f"{name}_{part}": getattr(each, part).astype(np.uint8) for name, each in models.items() for part in COUNTS
-    }
-    write_record(path, facts, arrays)
-
-
-def read(path: Path) -> dict[str, TextAnswers]:
-    """Raises OSError, ValueError or KeyError where it cannot be read."""
-    facts, arrays = read_record(path)
-    return {
-        name: TextAnswers(
-            data=each["data"],
-            worst=tuple(map(tuple, each["worst"])),
-            **{part: arrays[f"{name}_{part}"].astype(int) for part in COUNTS},
-        )
-        for name, each in facts.items()
-    }

@@ -155,7 +155,7 @@ def at_hand() -> list[str]:
 class Evaluations(Runner):
     """Those that this server has started; at most one is at work."""
 
-    stopped = "Stopped; what was answered of pictures is kept."
+    stopped = "Stopped; what was answered of images is kept."
 
     def __init__(self, command: Callable[[Request], list[str]] = command, grace_s: float = GRACE_S) -> None:
         super().__init__(grace_s)

@@ -2,6 +2,9 @@
 
 from vizkit.views.entry import Entry, Former
 
+STUDY = {"trained": "digits, 32² pixels, patches of 8 and 4"}
+"""The first study of Cost, which stood alone once."""
+
 VIEWS = (
     Entry(
         "Maps",
@@ -26,6 +29,10 @@ VIEWS = (
         "What every model takes, and how often it is right for that.",
         "compare.cost:Cost",
         fragment=False,
+        formerly=(
+            Former("Is it worth it?", "evaluate", "is-it-worth-it", {"trained": "trained", "worth": "trained"}, STUDY),
+            Former("Is it worth it?", "architecture", settings=STUDY),
+        ),
         name="compare-cost",
         page="compare",
     ),

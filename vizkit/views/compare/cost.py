@@ -10,7 +10,8 @@ from torch import nn
 
 from vizkit.analysis.comparison.published import IMAGENET, Classifier
 from vizkit.analysis.distillation.agreement import standard_error
-from vizkit.analysis.remarks.compute import most_and_least, worth
+from vizkit.analysis.remarks.compute import most_and_least
+from vizkit.analysis.remarks.compute import worth as for_its_cost
 from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.charts import bars
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
@@ -23,6 +24,7 @@ from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
 from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
+from vizkit.views.compare import worth
 from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
@@ -65,16 +67,41 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "source": ("Source", str),
 }
 COUNTED = ("model", "parameters", "multiply_adds")
+CHOSEN = "the chosen ones"
+
+
+def offered(of: Sequence[Subject]) -> list[str]:
+    return [CHOSEN, *worth.studies()[0]]
+
+
+def of_chosen(view: Any) -> bool:
+    return view.trained in (None, CHOSEN)
 
 
 class Cost(View):
     """What every model takes, and how often it is right for that."""
 
+    trained: str | None = choice(
+        "Models",
+        offered,
+        "The chosen ones, or a study: five models that differ in nothing but what is asked, on the same images; your "
+        "own runs of it come from the Train page.",
+        key="worth",
+        listed=True,
+    )
     against: Literal["multiply_adds", "parameters", "seconds", "answering_bytes"] = choice(
-        "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}
+        "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}, when=of_chosen
     )
     batch: int = number(
-        "Images at once", 2, 32, 8, "For the time of many.", at=(2, 4, 8, 16, 32), key="cost_batch", runs=True
+        "Images at once",
+        2,
+        32,
+        8,
+        "For the time of many.",
+        at=(2, 4, 8, 16, 32),
+        key="cost_batch",
+        runs=True,
+        when=of_chosen,
     )
 
     together = True
@@ -89,13 +116,19 @@ class Cost(View):
         "what another device, another precision or a compiled model would take. Memory of inference is the peak of all "
         "tensors of a pass; memory of training is what autograd saves for the backward pass, without dropout. Both "
         "leave out the weights, the input, and what kernels need for themselves.",
-        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a",
+        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a. "
+        "Two grids and fewer tokens: Badzohreh 2024, in our reading",
     )
 
     def title(self, of: Sequence[Subject]) -> str:
+        if not of_chosen(self):
+            return f"Accuracy and cost of two grids and of fewer tokens: {self.trained}"
         return f"How often models are right, against {AXES[self.against][0].lower()}"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
+        yield from self.chosen(of) if of_chosen(self) else worth.shown(str(self.trained))
+
+    def chosen(self, of: Sequence[Subject]) -> Blocks:
         chosen, beside = (
             [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
         )
@@ -127,7 +160,7 @@ class Cost(View):
         what, costs = AXES[axis][0].lower(), {each["model"]: each[axis] for each in every}
         shares = {each["model"]: each["right"] for each in tested_alike(every)}
         one = f"{chosen[0]['model']} takes {amount(chosen[0][axis])} {what} for one image."
-        return first_said(worth(costs, shares, what), most_and_least(costs, what)) or one
+        return first_said(for_its_cost(costs, shares, what), most_and_least(costs, what)) or one
 
     def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """Accuracy against cost, of what was tested on the same images; else what each model takes."""

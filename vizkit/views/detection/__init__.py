@@ -50,4 +50,15 @@ VIEWS = (
         "detection.segments:SegmentMasks",
         name="segments",
     ),
+    Entry(
+        "Many scenes",
+        "How good detectors are at finding things in scenes, and where they are wrong.",
+        "detection.detectors:Detectors",
+        "",
+        fragment=False,
+        reads="nothing",
+        formerly=(Former("Detectors", "evaluate"),),
+        name="detectors",
+        page="detection",
+    ),
 )

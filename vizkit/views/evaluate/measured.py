@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
-from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake
+from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed
+from vizkit.analysis.remarks.remark import joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.charts import bars
@@ -27,31 +28,37 @@ def ends(interval: Any) -> tuple[float, float, float]:
     return interval.value, interval.low, interval.high
 
 
-def best(found: Outcome) -> str:
+def finding(found: Outcome, chosen: Sequence[str]) -> str:
+    """Of one's own model, if one was chosen, how it stands among the others; else which is right most often."""
     right = {row.name: int(judged.right.sum()) for row, judged in zip(found.models, found.judged, strict=True)}
     right = dict(sorted(right.items(), key=lambda each: -each[1]))
+    apart = [(pair.a, pair.b) for pair in found.pairs if pair.significant]
+    own = [row.name for row in found.models if row.source in chosen and row.source.startswith("run:")]
+    if own and len(right) > 1:
+        better, worse = [a for a, b in apart if b == own[0]], [b for a, b in apart if a == own[0]]
+        return placed(own[0], right[own[0]], len(found.rows), better, worse)
     first = next(iter(right))
-    apart = {
-        pair.b if pair.a == first else pair.a for pair in found.pairs if pair.significant and first in (pair.a, pair.b)
-    }
-    return leader(right, len(found.rows), apart)
+    return leader(right, len(found.rows), {b for a, b in apart if a == first})
 
 
 def accuracies(found: Outcome) -> Iterator[Block]:
     """What is wrong, for bars begin at nothing."""
     rows = sorted(found.models, key=lambda row: -row.measures.accuracy.value)
     shares = np.array([ends(row.measures.accuracy) for row in rows]) * 100
-    figure = bars([row.name for row in rows], (100 - shares[:, 0]).tolist(), "wrong answers, % of the pictures")
+    figure = bars([row.name for row in rows], (100 - shares[:, 0]).tolist(), "wrong answers, % of the images")
     more, less = (shares[:, 0] - shares[:, 1]).tolist(), (shares[:, 2] - shares[:, 0]).tolist()
-    figure.update_traces(error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False})
+    own = [CLASSES[int(row.source.startswith("run:"))] for row in rows]
+    figure.update_traces(
+        marker_color=own, error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False}
+    )
     said = ", ".join(f"{row.name} {in_percent(row.measures.accuracy.value, 1)} right" for row in rows)
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
 
 
 HELPS = {
     "Accuracy, %": "Share of right first answers.",
-    "95 % interval": "Where the accuracy would lie for other such pictures, 95 times in 100: bootstrap over the "
-    "pictures; exact binomial where all answers are right, or all are wrong.",
+    "95 % interval": "Where the accuracy would lie for other such images, 95 times in 100: bootstrap over the "
+    "images; exact binomial where all answers are right, or all are wrong.",
     "Loss, nats": "Mean cross-entropy. Less is better.",
     "ECE": "Expected calibration error. Less is better.",
     "Images/s": "Reading, preparing and inference together.",
@@ -75,6 +82,18 @@ def row_of(row: Any) -> dict[str, str | float | None]:
     }
 
 
+def smaller(found: Outcome) -> str:
+    """Of drawn images: which models see them smaller than they were drawn, as their own tests did not."""
+    drawn = found.opened.get("size_px") if found.name.startswith("insects") else None
+    few = [row.name for row in found.models if drawn and max(row.size_hw) < drawn]
+    if not few:
+        return ""
+    return (
+        f"Drawn {drawn} × {drawn} pixels large for all, and made smaller for {joined(few)}: the test of that training, "
+        "whose accuracy other pages name, drew them as small as they are seen."
+    )
+
+
 def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[Block]:
     """`picks`: the fields that a click on a cell sets."""
     counts = confusion(found.judged[model], len(found.labels))
@@ -94,21 +113,23 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
         title,
         picks,
         (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, counts=True), title),),
-        hint="Click a cell to see its pictures alone." if picks else "",
+        hint="Click a cell to see its images alone." if picks else "",
     )
     yield Said(first_said(most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS))))
-    yield Line("Rows are labels, columns are answers.")
+    yield Line(
+        "Rows are labels, columns are answers; mistakes are red, the stronger the larger their share of the label."
+    )
     if len(shown) > MOST_NUMBERED:
         yield Table(frequent(counts, found.labels), "The most frequent mistakes")
 
 
 def frequent(counts: np.ndarray, labels: Sequence[str]) -> tuple[dict[str, str | int], ...]:
-    """The cells beside the diagonal with most pictures, the largest first."""
+    """The cells beside the diagonal with most images, the largest first."""
     wrong, names = counts.copy(), (*labels, OTHERS)
     np.fill_diagonal(wrong, 0)
     places = [divmod(int(at), wrong.shape[1]) for at in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
     return tuple(
-        {"Label": labels[row], "Taken for": names[column], "Pictures": int(wrong[row, column])}
+        {"Label": labels[row], "Taken for": names[column], "Images": int(wrong[row, column])}
         for row, column in places
         if wrong[row, column]
     )
@@ -122,7 +143,7 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
     rows = tuple(
         {
             "Label": row.label,
-            "Pictures": row.images,
+            "Images": row.images,
             **{
                 f"{name}, %": None if np.isnan(share) else round(100 * share, 1)
                 for name, share in (("Precision", row.precision), ("Recall", row.recall), ("F1", row.f1))
@@ -141,7 +162,7 @@ def calibration(found: Outcome) -> Iterator[Block]:
         lows, confidence, accuracy, images = map(list, parts)
         figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[index % len(CLASSES)], row.name)
         said = f"{row.name} · ECE {row.measures.ece:.3f}"
-        charts.append(Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few pictures."))
+        charts.append(Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few images."))
     for start in range(0, len(charts), 3):
         yield side_by_side(*charts[start : start + 3])
 
@@ -152,7 +173,7 @@ def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:
         yield Code(found.command, "bash")
     yield from map(Line, rows)
     opened = ", ".join(f"{name} {value}" for name, value in found.opened.items() if value not in ("", None))
-    yield Line(f"Pictures: {found.name} ({found.part}), digest {found.digest:.16}; opened as {opened}.")
+    yield Line(f"Images: {found.name} ({found.part}), digest {found.digest:.16}; opened as {opened}.")
 
 
 def reported() -> Iterator[Block]:
@@ -164,6 +185,6 @@ def reported() -> Iterator[Block]:
     yield Table(
         rows,
         "What a study of insects reports",
-        "Not to be compared with the table above: other pictures, other classes. It does not show "
+        "Not to be compared with the table above: other images, other classes. It does not show "
         f"{STUDY_TABLE.does_not_show}",
     )

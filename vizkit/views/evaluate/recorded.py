@@ -1,24 +1,28 @@
 """Evaluations that can be shown: those that come with vizkit, and one's own by the names of their folders."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache, partial, reduce
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.datasets.scenes.opening import open_boxes
+from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.job import JobFolder
-from vizkit.evaluation.outcome import Outcome, read
+from vizkit.evaluation.outcome import Outcome, evaluate_all
 from vizkit.evaluation.pictures import open_pictures
-from vizkit.evaluation.scenes import outcome
 from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.traces import NotApplicable
+from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
-from vizkit.views.measured_with import EXPERIMENTS, refuse_others
+from vizkit.views.blocks import Job
+from vizkit.views.measured_with import EXPERIMENTS, others, refuse_others
 from vizkit.views.subject import Subject
+from vizkit.views.trained import has_learned, run_of
+from vizkit.writing import read_record
 
 RECORDED = EXPERIMENTS / "evaluation"
 CALLED = {"scenes_detr": "DETR"}
@@ -49,7 +53,7 @@ class Shelf(dict[str, str], Generic[T]):
             path = JobFolder.of(name).outcome
         try:
             return self.read(path, path.stat().st_mtime_ns) if path else None
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def shown(self, name: str) -> T:
@@ -65,16 +69,16 @@ class Shelf(dict[str, str], Generic[T]):
         own = None if name in self else self.find(name)
         return self[name] if name in self else default if own is None else f"yours: {self.count(own)}"
 
-    def offered(self, of: Sequence[Subject], linked: str | None, recorded: Sequence[str] = ()) -> list[str]:
+    def offered(self, of: Sequence[Subject], linked: str | None) -> list[str]:
         """One's own first, then the recorded ones, then what a link names."""
         own = [name for name in (of[0].outcomes if of else ()) if self.find(name)]
-        return list(dict.fromkeys([*own, *(recorded or self), *([linked] if linked and self.find(linked) else [])]))
+        return list(dict.fromkeys([*own, *self, *([linked] if linked and self.find(linked) else [])]))
 
 
 # ---- of classifiers --------------------------------------------------------------------------------------------------
 @cache
 def _read(path: Path, written_ns: int) -> Outcome:
-    return titled(read(path))
+    return titled(read_record(path, Outcome))
 
 
 def titled(found: Outcome) -> Outcome:
@@ -86,6 +90,50 @@ def titled(found: Outcome) -> Outcome:
     return found.renamed(lambda name: called[name].partition(" · ")[0] if len(data) == 1 else called[name])
 
 
+def together(found: Outcome, of: Subject) -> Outcome:
+    """With all models that were judged on the same images: recorded ones, one's own, and the runs of the sidebar."""
+    names = *(name for name in PICTURES if not others(f"evaluation/{name}.npz")), *of.outcomes
+    own = [*map(PICTURES.find, names), *(of.find(job.key) for job in judging(found, of.chosen))]
+    return _beside(found, *filter(None, own))
+
+
+@lru_cache(maxsize=32)
+def _beside(found: Outcome, *own: Outcome) -> Outcome:
+    return reduce(Outcome.beside, own, found)
+
+
+def runs_of(found: Outcome, chosen: Sequence[str]) -> list[RunFolder]:
+    """Of the chosen models those runs that have learned these data."""
+    runs = map(run_of, [source for source in chosen if source.startswith("run:")])
+    return [run for run in runs if run and has_learned(run, found.opened["data"], found.opened["seed"])]
+
+
+def judging(found: Outcome, chosen: Sequence[str]) -> Iterator[Job]:
+    """Their answers to the same images."""
+    for run in runs_of(found, chosen):
+        weights = (run.path / "model.safetensors").stat()
+        key = "judged", found.digest, str(run.path), weights.st_mtime_ns, weights.st_size
+        yield Job(key, f"{run.name} answers the same {len(found.rows):,} images", partial(judge, found, run))
+
+
+def judge(found: Outcome, run: RunFolder, progress: Callable[[int, int], None]) -> Outcome:
+    """What a run answers to the images of an outcome. NotApplicable where it cannot."""
+    import vizkit
+    from vizkit.models import ModelError
+
+    try:
+        own = evaluate_all(
+            [vizkit.load(run.path)],
+            pictures_of(found),
+            found.opened,
+            tell=lambda model, name, done, total, per_s: progress(done, total),
+        )
+    except (DatasetError, EvaluationError, ModelError) as sentence:
+        raise NotApplicable(str(sentence)) from None
+    assert own is not None
+    return replace(own, models=(replace(own.models[0], name=run.name, source=f"run:{run.name}"),))
+
+
 def title_of(name: str) -> str:
     title = bundled.title(f"bundled:{name}")
     return name if title.startswith("bundled:") else title
@@ -95,7 +143,7 @@ def pictures_of(found: Outcome) -> ImageSet:
     """The very pictures that were judged. DatasetError where they have changed since."""
     opened = _reopened(tuple(found.opened.items()))
     if opened.digest != found.digest:
-        raise DatasetError("The pictures have changed since they were judged; evaluate again to see them.")
+        raise DatasetError("The images have changed since they were judged; evaluate again to see them.")
     return opened
 
 
@@ -106,14 +154,14 @@ def _reopened(opened: tuple[tuple[str, Any], ...]) -> ImageSet:
 PICTURES = Shelf(
     {"insects": "drawn insects", "insects_hard": "hard insects", "digits": "handwritten digits"},
     _read,
-    lambda own: f"{own.name}, {len(own.rows):,} pictures",
+    lambda own: f"{own.name}, {len(own.rows):,} images",
 )
 
 
 # ---- of detectors ----------------------------------------------------------------------------------------------------
 @cache
 def _read_scenes(path: Path, written_ns: int) -> SceneOutcome:
-    return called(outcome.read(path))
+    return called(read_record(path, SceneOutcome))
 
 
 def called(found: SceneOutcome) -> SceneOutcome:

@@ -1,4 +1,4 @@
-"""Results: several models on the same labelled pictures, from a recorded evaluation or from one's own."""
+"""Results: several models on the same labelled images, from a recorded evaluation or from one's own."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation import browsing, tables
@@ -14,6 +15,7 @@ from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
 from vizkit.percent import in_percent
+from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Canvas,
@@ -21,6 +23,7 @@ from vizkit.views.blocks import (
     Download,
     Folded,
     Heading,
+    Later,
     Line,
     Numbers,
     Picture,
@@ -34,17 +37,19 @@ from vizkit.views.evaluate.measured import (
     HELPS,
     OTHERS,
     accuracies,
-    best,
     by_class,
     calibration,
     ends,
+    finding,
     made,
     matrix,
     reported,
     row_of,
+    smaller,
 )
-from vizkit.views.evaluate.recorded import PICTURES, pictures_of
+from vizkit.views.evaluate.recorded import PICTURES, judging, pictures_of, runs_of, together
 from vizkit.views.subject import Subject
+from vizkit.views.trained import has_learned, run_of
 from vizkit.views.view import How, View
 
 ANY, HARDEST = "any", next(iter(browsing.ORDERS))
@@ -54,24 +59,35 @@ SIDE_PX = 112  # of one
 
 # ---- what can be chosen ----------------------------------------------------------------------------------------------
 def offered(of: Sequence[Subject], view: "Results") -> list[str]:
-    """Of the recorded ones those that know the chosen models before the others."""
-    chosen = of[0].chosen if of else ()
-    known = sorted(PICTURES, key=lambda name: not any(name.split("_")[0] in source for source in chosen))
-    return PICTURES.offered(of, view.evaluated, known)
+    """Of the same images once; of the data that a chosen model has learned first."""
+    found = {name: PICTURES.find(name) for name in PICTURES.offered(of, view.evaluated)}
+    once = {each.digest: name for name, each in reversed(found.items()) if each}
+    runs = [run for run in map(run_of, of[0].chosen if of else ()) if run]
+
+    def learned(name: str) -> bool:
+        each = found[name]
+        return each is not None and any(has_learned(run, each.opened["data"], each.opened["seed"]) for run in runs)
+
+    kept = [name for name in found if name in (view.evaluated, *once.values())]
+    return sorted(kept, key=lambda name: not learned(name))
 
 
 def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
     """Of the chosen models, where at least two of them took part, else of all."""
     found = PICTURES.shown(view.evaluated or offered(of, view)[0])
-    chosen = of[0].chosen if of else ()
-    own = [number for number, row in enumerate(found.models) if row.source in chosen]
-    return found.among(own) if len(own) > 1 else found
+    if not of:
+        return found
+    found = together(found, of[0])
+    chosen = [number for number, row in enumerate(found.models) if row.source in of[0].chosen]
+    return found.among(chosen) if len(chosen) > 1 else found
 
 
 def models(of: Sequence[Subject], view: "Results") -> list[str]:
-    """Those of the sidebar first."""
-    rows = outcome(of, view).models
-    return [row.name for row in sorted(rows, key=lambda row: bool(of) and row.source not in of[0].chosen)]
+    """Those of the sidebar first, a run before it is judged too."""
+    found = outcome(of, view)
+    rows = sorted(found.models, key=lambda row: bool(of) and row.source not in of[0].chosen)
+    runs = [run.name for run in runs_of(found, of[0].chosen)] if of else []
+    return list(dict.fromkeys([*runs, *(row.name for row in rows)]))
 
 
 def labels(of: Sequence[Subject], view: "Results") -> list[str]:
@@ -88,10 +104,10 @@ def pages(of: Sequence[Subject], view: "Results") -> int:
 
 
 class Results(View):
-    """How good models are on a set of pictures, and where they are wrong."""
+    """How good models are on a set of images, and where they are wrong."""
 
     evaluated: str | None = choice(
-        "Pictures",
+        "Images",
         offered,
         "On which the models were judged: recorded with the models that come with vizkit, or evaluated by you.",
         listed=True,
@@ -101,7 +117,7 @@ class Results(View):
     )
     model: str | None = choice("Model in detail", models, follows=True, listed=True, key="eval_model")
     label: str | None = choice(
-        "Label", labels, "What the picture is.", follows=True, listed=True, more=True, key="eval_label"
+        "Label", labels, "What the image is.", follows=True, listed=True, more=True, key="eval_label"
     )
     answer: str | None = choice(
         "Answer",
@@ -120,20 +136,20 @@ class Results(View):
         "Confidence from, %", 0, 100, 0, "Of the model in detail: its answer's.", key="eval_low", more=True
     )
     high: int = number("to, %", 0, 100, 100, "Of the model in detail: its answer's.", key="eval_high", more=True)
-    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="eval_page", more=True)
+    page: int = number("Page of images", 1, pages, 1, follows=True, key="eval_page", more=True)
 
     by_name: ClassVar = True
     overlays: ClassVar = False
     how: ClassVar = How(
-        "Every model answers the same pictures, each prepared as that model requires it. Accuracy is the share of "
-        "right first answers with the interval in which it would lie, 95 times in 100, for other such pictures; ECE "
+        "Every model answers the same images, each prepared as that model requires it. Accuracy is the share of "
+        "right first answers with the interval in which it would lie, 95 times in 100, for other such images; ECE "
         "is how far a model's probabilities are from its accuracy, on average. A test of two models counts only "
-        "pictures that one has right and the other wrong. An interval and a test are different questions: at the "
+        "images that one has right and the other wrong. An interval and a test are different questions: at the "
         "border they may disagree, and the sentence follows the test.",
         r"\mathrm{ECE} = \sum_{b=1}^{15} \frac{n_b}{n}\,\bigl|\mathrm{acc}_b - \mathrm{conf}_b\bigr|, \qquad "
         r"p = P\bigl(|X - \tfrac{d}{2}| \ge |n_A - \tfrac{d}{2}|\bigr),\ X \sim \mathrm{Bin}(d, \tfrac12),\ "
         r"d = n_A + n_B",
-        "how the models do on pictures of another kind, nor how much a model would differ if it were trained again "
+        "how the models do on images of another kind, nor how much a model would differ if it were trained again "
         "with another seed. Images a second is reading, preparing and inference together, on the machine that did it.",
         "Guo et al. 2017 (ECE); Efron & Tibshirani 1993 (bootstrap); McNemar 1947, exact; Holm 1979",
     )
@@ -141,21 +157,31 @@ class Results(View):
     def title(self, of: Subject) -> str:
         found = outcome([of], self)
         what = found.models[0].name if len(found.models) == 1 else f"{len(found.models)} models"
-        return f"{what} on {len(found.rows):,} pictures of {found.name}"
+        return f"{what} on {len(found.rows):,} images of {found.name}"
 
     def show(self, of: Subject) -> Iterator[Block]:
-        found = outcome([of], self)
+        yield Process("processes.evaluation", "images")
+        found = PICTURES.shown(self.evaluated or offered([of], self)[0])
+        jobs = tuple(judging(found, of.chosen))
+        if jobs:
+            yield Later(of, jobs, lambda done: self.found(of, outcome([of], self)))
+        else:
+            yield from self.found(of, outcome([of], self))
+
+    def found(self, of: Subject, found: Outcome) -> Iterator[Block]:
         names = [row.name for row in found.models]
-        model = names.index(self.model or models([of], self)[0])
-        yield Process("processes.evaluation", "pictures")
-        yield Said(best(found))
+        model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
+        yield Said(finding(found, of.chosen))
+        runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
+        if runs:
+            yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
         yield side_by_side(
             (*accuracies(found), *matrix(found, model, ("label", "answer"))),
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
-        for note in found.notes:
+        for note in filter(None, (*found.notes, smaller(found))):
             yield Line(note)
         yield Folded("Which model is better than which", lambda: (Line(pair.sentence) for pair in found.pairs))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
@@ -183,7 +209,7 @@ class Results(View):
                 yield from classes
                 continue
             images = browsing.ordered(found.judged[model], np.arange(len(found.rows)), HARDEST)[:AT_ONCE].tolist()
-            pictures = (Heading(f"The hardest pictures for {row.name}"), *self.shown(of, found, model, images))
+            pictures = (Heading(f"The hardest images for {row.name}"), *self.shown(of, found, model, images))
             yield side_by_side((*matrix(found, model), *classes), pictures, widths=(1, 1.1))
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
@@ -205,10 +231,10 @@ class Results(View):
         _, at_once = browsing.paged(len(images), self.page, AT_ONCE)
         asked = (("with the label", self.label), ("answered", self.answer))
         which = " ".join(f"{what} {name}" for what, name in asked if name not in (None, ANY))
-        count = f"{len(images):,} of {len(judged.target):,} pictures {which}".rstrip()
+        count = f"{len(images):,} of {len(judged.target):,} images {which}".rstrip()
         yield Heading(f"{count}, {self.order} for {found.models[model].name}")
         if not len(images):
-            yield Line("No picture passes; choose other answers, or a wider range.")
+            yield Line("No image passes; choose other answers, or a wider range.")
             return
         yield from self.shown(of, found, model, images[at_once].tolist())
 
@@ -224,7 +250,7 @@ class Results(View):
             if (url := of.made(url_of, found.digest, int(found.rows[image]), self.evaluated or offered([of], self)[0]))
         }
         if gone := len(images) - len(small):
-            yield Line(f"{gone} of the pictures are no longer there.")
+            yield Line(f"{gone} of the images are no longer there.")
         shown = [*small]
 
         def picture(index: int) -> tuple[str, Any]:
@@ -235,7 +261,7 @@ class Results(View):
         yield Canvas(
             "vizkit_evaluated",
             {"tiles": [tile(found, image, url) for image, url in small.items()]},
-            "Pictures with the answers of the models",
+            "Images with the answers of the models",
             still=tuple(still(found, model, shown[:STILL], pictures)),
             picture=picture,
         )

@@ -39,6 +39,15 @@ VIEWS = (
         "Memory",
         "What a recurrent network forgets on the way, and what attention keeps in reach.",
         "sequences.memory:Memory",
+        formerly=(
+            Former(
+                "Sequences",
+                "evaluate",
+                "texts",
+                {"model": "model", "eval_sequence": "model"},
+                {"part": "Right by length", "task": "texts"},
+            ),
+        ),
         name="memory",
     ),
     Entry(

@@ -17,6 +17,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
+from vizkit.views.sequences import texts
 from vizkit.views.sequences.known import BUNDLED, TRANSLATING
 from vizkit.views.sequences.typed import Typed, opened
 from vizkit.views.subject import Subject
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
 
 PARTS = ("Right by length", "Gradient", "Gates")
-TASKS = {"copy": "repeat the letters", "reverse": "say them backwards"}
+TASKS = {"copy": "repeat the letters", "reverse": "say them backwards", "texts": "answer unseen texts"}
 ALONG = {"length": "letters, after a gap of 8 dots", "gap": "dots between 5 letters and the question mark"}
 """By letters first, which shows what a network without attention forgets: gaps cost an LSTM nothing."""
 UNITS, LEARNED = {"length": "letters", "gap": "dots"}, {"length": 8, "gap": 24}
@@ -53,14 +54,30 @@ def shown(*parts: str) -> Any:
     return lambda view: view.part in parts
 
 
+def of_texts(view: Any) -> bool:
+    """Whether one model answers texts that it has not learned."""
+    return view.part == "Right by length" and view.task == "texts"
+
+
 class Memory(View):
     """What a recurrent network forgets on the way, and what attention keeps in reach."""
 
     part: Literal["Right by length", "Gradient", "Gates"] = choice("Show", PARTS, key="memory")
-    task: Literal["copy", "reverse"] = choice(
+    task: Literal["copy", "reverse", "texts"] = choice(
         "Task", tuple(TASKS), words=TASKS, key="memory_task", when=shown("Right by length")
     )
-    by: Literal["length", "gap"] = choice("By", tuple(ALONG), key="memory_by", when=shown("Right by length"))
+    by: Literal["length", "gap"] = choice(
+        "By", tuple(ALONG), key="memory_by", when=lambda view: view.part == "Right by length" and not of_texts(view)
+    )
+    model: str | None = choice(
+        "Model",
+        texts.names,
+        "One that comes with vizkit, or a finished run.",
+        listed=True,
+        key="eval_sequence",
+        when=of_texts,
+        runs=True,
+    )
     reads: Literal["copy", "dates"] = choice(
         "Reads", tuple(READS), words=READS, key="memory_text", when=shown("Gradient", "Gates")
     )
@@ -106,6 +123,8 @@ class Memory(View):
     )
 
     def title(self, of: Subject) -> str:
+        if of_texts(self):
+            return f"{self.model or texts.MODELS[0]} on {texts.TEXTS:,} unseen texts"
         if self.part == "Right by length":
             return f"Answers wholly right: {TASKS[self.task]}"
         words = " ".join(self.words())
@@ -113,7 +132,7 @@ class Memory(View):
 
     def show(self, of: Subject) -> Blocks:
         parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated}
-        yield from parts[self.part](of)
+        yield from texts.measured(of, self.model or texts.MODELS[0]) if of_texts(self) else parts[self.part](of)
 
     def words(self) -> tuple[str, ...]:
         """What the networks read."""

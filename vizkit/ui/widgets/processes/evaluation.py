@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -11,6 +12,8 @@ from vizkit.datasets.image_set import SPLITS, DatasetError
 from vizkit.datasets.scenes.opening import ABOUT as SCENES
 from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.pictures import open_pictures
+from vizkit.settings import settings
+from vizkit.training.recipe import RecipeError
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
 from vizkit.ui.session.chosen import classes_of, sources, title
@@ -20,7 +23,8 @@ from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import data_choice
 from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
 from vizkit.views import bundled
-from vizkit.views.trained import trained_detectors
+from vizkit.views.evaluate.recorded import PICTURES
+from vizkit.views.trained import has_learned, run_of, trained_detectors
 
 FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
@@ -46,20 +50,51 @@ class Asked:
     request: Callable[..., tuple[Request, list[str]]]
 
 
+class Usual(NamedTuple):
+    """What a form begins with. `elsewhere`: whether no recorded evaluation is of these images."""
+
+    data: str = ""
+    part: str = USUAL
+    images: int = FIRST_IMAGES
+    elsewhere: bool = False
+
+
 def draw(on: str) -> None:
-    """One line until it is opened, by a link or while it is at work."""
+    """One line until it is opened, by a link, while it is at work, or for a run whose images nobody was judged on."""
     asked, at_work = ASKED[on], evaluations().at_work() is not None
+    usual = usual_of(asked, sources()) if on == "images" else None
     keys = (f"{asked.key}_{each}" for each in ("data", "split", "images"))
     line = st.expander(
         asked.line,
-        expanded=at_work or any(name in st.query_params for name in keys),
+        expanded=at_work or any(name in st.query_params for name in keys) or bool(usual and usual.elsewhere),
         icon=":material/play_arrow:",
         key=f"{asked.key}_line",
         on_change="rerun",
     )
     if line.open:
         with line:
-            form(asked, sources() if on == "pictures" else detectors(asked))
+            form(asked, sources() if on == "images" else detectors(asked), usual or Usual())
+
+
+def usual_of(asked: Asked, models: list[str]) -> Usual | None:
+    """The test images of the first run among the models; None where there is none, or its data are not here."""
+    run = next((run for source in models if source.startswith("run:") and (run := run_of(source))), None)
+    try:
+        recipe = run and run.recipe
+    except RecipeError:
+        recipe = None
+    if recipe is None or run is None:
+        return None
+    known = any(
+        each and has_learned(run, each.opened["data"], each.opened["seed"]) for each in map(PICTURES.find, PICTURES)
+    )
+    if recipe.data in asked.sets:
+        return Usual(recipe.data, USUAL, 0, not known)
+    here = {Path(path): name for name, path in folders.offered(settings().data_roots).items()}
+    if (folder := here.get(Path(recipe.data).absolute())) is None:
+        return None
+    st.session_state.setdefault(f"{asked.key}_folder", folder)
+    return Usual(FOLDER, "test", 0, True)
 
 
 def detectors(asked: Asked) -> list[str]:
@@ -70,8 +105,8 @@ def detectors(asked: Asked) -> list[str]:
     return [known[name] for name in chosen if name in known]
 
 
-def form(asked: Asked, models: list[str]) -> None:
-    data, split, images = choose(asked)
+def form(asked: Asked, models: list[str], usual: Usual) -> None:
+    data, split, images = choose(asked, usual)
     image_set, pictures, words = preview(asked, data, split, images)
     if not models:
         st.info("Choose a model, for example a bundled one.", icon=":material/arrow_back:")
@@ -85,7 +120,7 @@ def form(asked: Asked, models: list[str]) -> None:
         st.caption(f":material/info: {plain(note)}")
     if not request.models:
         return
-    if asked is ASKED["pictures"]:
+    if asked is ASKED["images"]:
         typed = {title(source): classes_of(source) for source in models}
         chips({title(source): chip_of(source) for source in models if not typed[title(source)]})
         chips({name: chip_of_typed(len(classes)) for name, classes in typed.items() if classes})
@@ -97,15 +132,17 @@ def form(asked: Asked, models: list[str]) -> None:
 
 
 # ---- which pictures --------------------------------------------------------------------------------------------------
-def choose(asked: Asked) -> tuple[str, str, int]:
+def choose(asked: Asked, usual: Usual) -> tuple[str, str, int]:
     """The set's name or path, empty while a folder or file is still to be named; its part; at most how many pictures.
 
     An empty part leaves it to the data, 0 takes all pictures.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        offered = [*asked.sets, FOLDER, *([ARCHIVE] if asked.archive else [])]
         chosen = st.selectbox(
             asked.things.capitalize(),
-            [*asked.sets, FOLDER, *([ARCHIVE] if asked.archive else [])],
+            offered,
+            offered.index(usual.data or offered[0]),
             key=f"{asked.key}_data",
             bind="query-params",
             width=300,
@@ -115,18 +152,19 @@ def choose(asked: Asked) -> tuple[str, str, int]:
         split = st.selectbox(
             "Part",
             [USUAL, *SPLITS],
+            [USUAL, *SPLITS].index(usual.part),
             key=f"{asked.key}_split",
             bind="query-params",
             width=190,
             help="As the data have it: the test part of built-in sets and of folders that have a test folder, every "
-            "picture of a plain folder of classes. For a model that was trained on a division of the same folder "
+            "image of a plain folder of classes. For a model that was trained on a division of the same folder "
             "choose test: it has seen the rest.",
         )
         images = st.number_input(
             f"At most {asked.things}",
             0,
             1_000_000,
-            FIRST_IMAGES,
+            usual.images,
             step=100,
             key=f"{asked.key}_images",
             bind="query-params",
@@ -180,12 +218,12 @@ def _scenes(data: str, split: str, images: int) -> tuple[Any, list, list[str]]:
 
 OWN = "What the models are judged on. Your own: a folder"
 ASKED = {
-    "pictures": Asked(
+    "images": Asked(
         "eval",
-        "pictures",
-        "Evaluate models on other pictures, or your own models and pictures",
+        "images",
+        "Evaluate models on other images, or your own models and images",
         ABOUT,
-        f"{OWN}, or a zip of one, with a folder of pictures for each class, called as the models call it.",
+        f"{OWN}, or a zip of one, with a folder of images for each class, called as the models call it.",
         True,
         "It goes on when you leave this page. What was answered is not computed again.",
         _pictures,
@@ -287,7 +325,7 @@ def watch(asked: Asked, request: Request) -> None:
     live()
 
 
-def progress(status: dict, state: str, things: str = "pictures") -> tuple[float, str]:
+def progress(status: dict, state: str, things: str = "images") -> tuple[float, str]:
     """The share of all answers, and where that is in words."""
     if state == "stopping":
         return 0.0, "Stopping after this batch …"
