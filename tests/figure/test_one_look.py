@@ -61,9 +61,7 @@ EXAMPLES = {
     ],
     "detection.cost_matrix.cost_matrix": [given(GRID, NAMES, [(0, 1)], [(1, 1)])],
     "detection.query_habits.habits": [given([GRID[:, :2]] * 5, [X / 8] * 5, 1)],
-    "distillation.class_matrix.class_matrix": [given(NAMES, np.abs(GRID), "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
-    "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],
     "evaluation.accuracy_cost.accuracy_cost": [
         given([Point("a", "ViT", 1.0, 80.0, 1.0, line="x"), Point("b", "mine", 9.0, 70.0, source="yours")], "x", "y")
     ],

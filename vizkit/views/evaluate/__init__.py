@@ -1,4 +1,4 @@
-"""Models judged on labelled pictures, the results of papers, and accuracy against training-set size."""
+"""Models judged on labelled pictures, and the results of papers."""
 
 from vizkit.views.entry import Entry, Former
 
@@ -34,16 +34,6 @@ VIEWS = (
         fragment=False,
         reads="nothing",
         name="texts",
-        page="evaluate",
-    ),
-    Entry(
-        "Data size",
-        "Accuracy against the number of training pictures.",
-        "evaluate.data_size:DataSize",
-        "",
-        fragment=False,
-        reads="nothing",
-        name="data-size",
         page="evaluate",
     ),
     Entry(
