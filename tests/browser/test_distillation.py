@@ -25,16 +25,16 @@ def turned(page: Page, presses: int) -> None:
 def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     page.goto(f"{server}/{TYPED}")
     ready(page)
-    expect(bars(page, 0)).to_contain_text("0.997")
-    yours = bars(page, 3)
-    expect(yours).to_contain_text("0.423")
+    expect(bars(page, 0)).to_contain_text("99.7 %")
+    yours = bars(page, 1)
+    expect(yours).to_contain_text("83 %")
     place = yours.bounding_box()
     turned(page, -1)
-    expect(yours).to_contain_text("0.481")  # T = 8
+    expect(yours).to_contain_text("88 %")  # T = 2.5
     assert yours.bounding_box() == place  # drawn anew where it was
-    page.wait_for_url("**temperature=8**")  # the server is told
+    page.wait_for_url("**temperature=2.5**")  # the server is told
     ready(page)
-    expect(yours).to_contain_text("0.481")
+    expect(yours).to_contain_text("88 %")
     field = page.locator(".st-key-logits input")
     field.fill("cow = 17, car = 0, ox = 11")  # read while it is typed, without Enter
     expect(bars(page, 0)).to_contain_text("cow")

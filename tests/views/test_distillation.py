@@ -78,6 +78,7 @@ def test_the_teacher_is_the_one_that_the_student_had(tmp_path, monkeypatch):
     teacher = own_teacher(one)
     assert teacher is not None
     assert (teacher.loaded.name, teacher_of(one.loaded)) == ("bundled:insects_cnn",) * 2
+    assert teacher_of(of("insects_deit", name="DeiT · insects").loaded) == "bundled:insects_cnn"  # as pages name it
     (found,) = [block.arrays() for block in shown(Temperature(), one, Numbers)]
     assert found["teacher"] == pytest.approx(teacher.seen.logits.numpy())
     for alone in ("digits_vit", "digits_cnn"):  # which learned from labels

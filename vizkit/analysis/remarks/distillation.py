@@ -8,28 +8,20 @@ from torch import Tensor
 from vizkit.analysis.distillation.temperature import probabilities, ranking
 from vizkit.analysis.remarks.remark import joined, percent
 
-TWICE = 2.0
-
 
 def softened(logits: Float[Tensor, " label"], temperature: float, labels: Sequence[str]) -> str:
-    """The second class at T and at 1, where that differs much, else that little is softened."""
+    """The first two classes at T and at 1."""
     own, soft = probabilities(logits, 1.0), probabilities(logits, temperature)
     first, second = ranking(logits)[:2].tolist()
-    was, now = float(own[second]), float(soft[second])
+    was, now = ([percent(float(p[label])) for label in (first, second)] for p in (own, soft))
     if temperature == 1:
         return (
-            f"At T = 1 nothing is softened: the first class, “{labels[first]}”, has "
-            f"{percent(float(own[first]))}, the second, “{labels[second]}”, {percent(was)}."
-        )
-    if max(was, now) < TWICE * min(was, now):
-        return (
-            f"T = {temperature:g} changes little here: the first class, “{labels[first]}”, has "
-            f"{percent(float(soft[first]))} instead of {percent(float(own[first]))}."
+            f"At T = 1 nothing is softened: the first class, “{labels[first]}”, has {was[0]}, the second, "
+            f"“{labels[second]}”, {was[1]}."
         )
     return (
-        f"At T = {temperature:g} the second class, “{labels[second]}”, has {percent(now)} instead of "
-        f"{percent(was)}, the first, “{labels[first]}”, {percent(float(soft[first]))} instead of "
-        f"{percent(float(own[first]))}."
+        f"At T = {temperature:g} the first class, “{labels[first]}”, has {now[0]} instead of {was[0]}, the second, "
+        f"“{labels[second]}”, {now[1]} instead of {was[1]}."
     )
 
 

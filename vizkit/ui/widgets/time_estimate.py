@@ -8,6 +8,7 @@ from statistics import median
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain
+from vizkit.views.bundled import title
 
 WORK = (
     "model",
@@ -64,7 +65,8 @@ def estimate(
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
         if not found and _same_settings(_begun(recipe, shipped), other, NETWORK):
             rate *= (1 - other.patch_drop) / (1 - recipe.patch_drop)
-            found = Estimate(recipe.epochs * shown / rate, rate, run.name, whole=False, rough=True)
+            name = run.name if ours else title(f"bundled:{run.name}")
+            found = Estimate(recipe.epochs * shown / rate, rate, name, whole=False, rough=True)
     return found
 
 
@@ -90,8 +92,8 @@ def sentence(expected: Estimate | None) -> str:
         return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
     if expected.rough:
         return (
-            f"Time: roughly **{in_words(expected.seconds)}**, if this machine is as quick as the one of "
-            f"{plain(expected.run)}, which has the same network."
+            f"Time: roughly **{in_words(expected.seconds)}**, if this machine is as quick as the one that trained "
+            f"{plain(expected.run)}, the same network."
         )
     rest = "" if expected.whole else ", validation not counted"
     speed = f"{expected.images_per_s:,.0f} images/s as in {plain(expected.run)}"

@@ -57,7 +57,12 @@ def models(of: Sequence[Subject]) -> list[str]:
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:
     """One of the subjects, or another model on the same picture."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
-    return own or of[0].other(next((name for name, called in TITLES.items() if called == title), title))
+    return own or of[0].other(source_called(title))
+
+
+def source_called(title: str) -> str:
+    """What comes with vizkit by its title, which pages know it by; others by their own names."""
+    return next((name for name, called in TITLES.items() if called == title), title)
 
 
 def teachers(of: Sequence[Subject]) -> list[str]:
@@ -74,7 +79,7 @@ def own_teacher(of: Subject) -> Subject | None:
 
 def teacher_of(loaded: "Loaded") -> str:
     """The bundled teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
-    name, run = loaded.name, loaded.source == "run folder"
+    name, run = source_called(loaded.name), loaded.source == "run folder"
     if not run and not name.startswith("bundled:"):
         return PAPERS if "distilled" in name else ""
     with suppress(RecipeError):

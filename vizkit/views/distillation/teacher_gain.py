@@ -111,7 +111,6 @@ class DoesItHelp(View):
         listed=True,
         key="size_epochs",
         when=lambda view: view.shows == EVERY,
-        more=True,
     )
 
     overlays = False

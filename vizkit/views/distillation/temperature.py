@@ -127,7 +127,7 @@ class Temperature(View):
         names, logits = self.given(of)
         if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
             yield Line(f"{of.name} gives {of.loaded.head.gives}: these are the typed logits.")
-        classes, axis = Classes.of(logits, names), Axis(log=self.log)
+        classes, axis = Classes.of(logits, names), Axis(log=self.log, percent=not self.log)
         found: dict[str, Tensor] = {}
         yield Said(remarks.softened(logits, self.temperature, names))
         yield side_by_side(
@@ -187,13 +187,13 @@ class Temperature(View):
         others = Classes(classes.shown[1:], classes.names[1:], classes.colours[1:], classes.rest)
         count = len(others.names)
         top = 1.0 if self.temperature < 1 or self.log else min(1.0, reach(own.shares.tolist()))
-        before, axis = own.shares[:count].tolist(), Axis(top, log=self.log)
+        before, axis = own.shares[:count].tolist(), Axis(top, log=self.log, percent=not self.log)
         return (
             Heading("Dark knowledge"),
             others.bars(
                 dark.shares[:count].tolist(), "How all others share what the first choice leaves", before, axis
             ),
-            Line(f"all others: {axis.number(dark.left)}, at T = 1 {axis.number(own.left)}"),
+            Line(f"all others together {axis.number(dark.left)}, at T = 1 {axis.number(own.left)}"),
         )
 
     def by_temperature(self, logits: Tensor, classes: Classes) -> object:

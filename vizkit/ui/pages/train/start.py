@@ -165,14 +165,14 @@ def _other_task(recipe: Recipe, left: Any, middle: Any) -> None:
 def _pictures(contents: data_choice.Preview, recipe: Recipe) -> None:
     """A few of the data; and, where somebody asks, what the augmentation makes of them."""
     data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
-    line = st.expander("What the model gets of them", icon=":material/auto_fix_high:", key="changed", on_change="rerun")
+    line = st.expander("As the model gets them", icon=":material/auto_fix_high:", key="changed", on_change="rerun")
     if line.open:
         with line:
             side = recipe.image_size or (32 if recipe.model.startswith("digits_") else 112)
             draw = int(st.number_input("Draw", 1, 999, key="changed_draw", width=120, help="Another step of the run."))
             shown = augmented(contents.pictures, recipe, side, draw)
             data_choice.row(shown, [""] * len(shown), data_choice.SIDE_PX)
-            st.caption("As the settings of the augmentation under More change them, at random in each step.")
+            st.caption("Changed at random in every step, by the settings of Augmentation under More.")
 
 
 @st.cache_data(max_entries=16, show_spinner="Changing the pictures …")
