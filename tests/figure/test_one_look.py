@@ -69,7 +69,6 @@ EXAMPLES = {
     "evaluation.data_size.data_size": [
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
     ],
-    "evaluation.data_size.teacher_gain": [
         given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
     ],
     "evaluation.points.scatter": [
