@@ -69,8 +69,6 @@ EXAMPLES = {
     "evaluation.data_size.data_size": [
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
     ],
-        given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
-    ],
     "evaluation.points.scatter": [
         given(np.stack([X, X], 1), points.by_kind(np.arange(len(X)) % 2, NAMES, "label"), "t-SNE", [1]),
         given(np.stack([X, X], 1), points.by_number(X, "confidence"), "PCA"),
