@@ -136,9 +136,6 @@ class Temperature(View):
             self.dark(logits, classes),
         )
         if self.of_model(of):
-            yield Answered(of.loaded)
-            if not of.loaded.trained:
-                yield Line(f"{of.name} is untrained: its answers mean nothing.")
             if teacher := own_teacher(of):
                 found = self.apart(of, teacher, logits, names)
                 yield from self.taught(of, teacher, classes, axis, found)
@@ -147,6 +144,9 @@ class Temperature(View):
                     f"{bundled.title(of.name)} had no teacher that is at hand. Of a student, such as DeiT · insects, "
                     "its own teacher is shown here, with what the student pays for every difference."
                 )
+            yield Answered(of.loaded)  # below what the browser turns itself
+            if not of.loaded.trained:
+                yield Line(f"{of.name} is untrained: its answers mean nothing.")
         yield Chart(
             self.by_temperature(logits, classes),
             "Probability of every class from T = 0.05 to 100, and the entropy",
