@@ -47,9 +47,9 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(done).to_be_visible(timeout=LONG_MS)
     expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(3, timeout=LONG_MS)
     expect(page.get_by_role("button", name="Stop training")).to_have_count(0, timeout=LONG_MS)
-    expect(page.get_by_text("Answers of the last epoch")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_text("Answers of the finished model")).to_be_visible(timeout=LONG_MS)
 
-    page.get_by_role("button", name="Look inside").click()
+    page.get_by_role("button", name="Look inside on its own pictures").click()
     expect(page).to_have_url(re.compile(r"/(explore)?\?.*models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)
     ready(page)
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
@@ -97,7 +97,7 @@ def test_a_recorded_run_is_played(page: Page, server: str):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("view", ["Start", "Watch", "Compare"])
+@pytest.mark.parametrize("view", ["Start", "Watch", "Runs"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")
     ready(phone)

@@ -61,18 +61,13 @@ EXAMPLES = {
     ],
     "detection.cost_matrix.cost_matrix": [given(GRID, NAMES, [(0, 1)], [(1, 1)])],
     "detection.query_habits.habits": [given([GRID[:, :2]] * 5, [X / 8] * 5, 1)],
-    "distillation.class_matrix.class_matrix": [given(NAMES, np.abs(GRID), "row", "column", "value")],
     "distillation.lines_at.lines_at": [given(X, [Line("a", X, palette.CLASSES[0], "dash")], 2.0, "x", "y")],
-    "distillation.loss_surface.loss_surface": [given(X, X / 4, GRID, [(0.5, X / 4)], (2.0, 0.5))],
     "evaluation.accuracy_cost.accuracy_cost": [
         given([Point("a", "ViT", 1.0, 80.0, 1.0, line="x"), Point("b", "mine", 9.0, 70.0, source="yours")], "x", "y")
     ],
     "evaluation.confusion.confusion": [given(NAMES, NAMES, np.eye(3, dtype=np.int64))],
     "evaluation.data_size.data_size": [
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
-    ],
-    "evaluation.data_size.teacher_gain": [
-        given([Family("soft", "DeiT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3), "dot")], (1, 2), (0.0, 1.0))
     ],
     "evaluation.points.scatter": [
         given(np.stack([X, X], 1), points.by_kind(np.arange(len(X)) % 2, NAMES, "label"), "t-SNE", [1]),

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.figure.plots import numbers
 from tests.ui.conftest import opened, texts
 from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
-from vizkit.figure.evaluation.data_size import Line, data_size, teacher_gain
+from vizkit.figure.evaluation.data_size import Line, data_size
 from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, PARTS, another, folder_of, name_of, plan
 from vizkit.training.experiments.size_findings import TEACHERS, findings, teacher_finding, teacher_gains
@@ -24,8 +25,7 @@ from vizkit.ui.session import runner
 from vizkit.ui.session import series as series_module
 from vizkit.ui.session.series import Series
 from vizkit.ui.widgets.processes import data_size as size_runs
-from vizkit.views.distillation import runs as distillation
-from vizkit.views.evaluate import data_size as size
+from vizkit.views.distillation import teacher_gain as size
 
 SHIPPED = [RunFolder(file.parent) for file in sorted(size_runs.SHIPPED.glob("*/recipe.json"))]
 TEACHING = ("teacher", "distillation")
@@ -194,20 +194,21 @@ def test_what_is_said_of_the_runs(tmp_path):
     assert hunger == ("What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000.")
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))
     assert findings(alone) == []
-    assert teacher_finding(alone) is None
+    assert teacher_gains(alone) == {}
 
 
 def test_what_a_teacher_adds_is_paired_with_the_vit(tmp_path):
     (study,) = studies(trained(tmp_path) + trained(tmp_path, seed=1, plus=0.1) + trained(tmp_path, seed=2, plus=-0.1))
     gains = teacher_gains(study)
     assert list(gains) == list(TEACHERS.values())
-    gain = gains["hard teacher of all pictures"][300]
+    gain = gains["hard teacher that saw all images"][300]
     assert (gain.mean, gain.seeds) == (pytest.approx(0.15), 3)
     assert gain.half == pytest.approx(1.96 * math.sqrt((0.75 * 0.25 + 0.6 * 0.4) / 2000), rel=1e-3)
-    said = teacher_finding(study)
-    assert said.startswith("Of the gains whose interval leaves zero out the largest is 15.0 points")
-    assert "with 12,000 images a hard teacher of all pictures harms the most, −9.0 points" in said
-    assert said.endswith("with 100 images all intervals hold zero.")
+    said = teacher_finding(TEACHERS["DeiT hard, all"], gains["hard teacher that saw all images"])
+    assert said.startswith("A hard teacher that saw all images adds 15.0 points (95 % interval ")
+    assert " and costs 3.0 points (95 % interval " in said
+    assert "9.0 points" in said
+    assert said.endswith("; with 100 and 1,000 no difference is shown.")
 
 
 # ---- the chart -------------------------------------------------------------------------------------------------------
@@ -232,22 +233,6 @@ def test_the_chart_holds_means_bands_and_chance():
     assert empty.layout.yaxis.range == (0, 1.02)
 
 
-def test_gains_stand_beside_one_another_around_zero():
-    lines = [
-        Line(f"{name} labels", name, (100, 300), (0.1, -0.1), (0.05, -0.2), (0.2, 0.0)) for name in ("hard", "soft")
-    ]
-    zero, whiskers, hard, _, soft = teacher_gain(lines, (100, 300), (-0.3, 0.3)).data
-    assert zero.y == (0, 0)
-    assert hard.y == (0.1, -0.1)
-    assert whiskers.y == (0.05, 0.2, None, -0.2, 0.0, None)
-    assert whiskers.x[:2] == (hard.x[0],) * 2
-    assert hard.x[0] < 100 < soft.x[0]
-    assert hard.x[0] * soft.x[0] == pytest.approx(100**2)
-    names = ("no teacher", "soft", "hard")
-    own = learning_curves([Curve(name, [1], [0.5]) for name in names], "accuracy").data
-    assert [each.line.color for each in (zero, soft, hard)] == [each.line.color for each in own]
-
-
 def test_curves_side_by_side_have_one_scale():
     lines = [Curve("a", [1], [0.5], [0.4], [0.6]), Curve("b", [1], [0.6], [0.6], [0.6])]
     chart = learning_curves(lines, "accuracy", percent=True, whole=True)
@@ -262,7 +247,8 @@ def test_curves_side_by_side_have_one_scale():
 
 # ---- the view --------------------------------------------------------------------------------------------------------
 def view(model="bundled:insects_vit", **query) -> AppTest:
-    return opened("evaluate", evaluate_view="Data size", models=model, **{"size_seed": "0", **query})
+    chosen = {"distillation_view": "Does it help?", "gain_shows": "every network", "size_seed": "0", **query}
+    return opened("distillation", models=model, **chosen)
 
 
 @pytest.fixture
@@ -346,14 +332,6 @@ def test_what_is_in_the_way_is_said(acting, runs_home):
     assert not test.exception
     assert "holds another run" in texts(test)
     assert not acting.waiting
-    acting.jobs.command = pretending("long").command
-    digits = RunFolder(runs_home / "digits-none")
-    acting.start([(digits, Recipe(data="digits"))])
-    until(lambda: acting.jobs.state(digits) == "running")
-    test.run()
-    assert "experiment of the Distillation page is at work" in texts(test)
-    acting.stop()
-    until(lambda: not acting.jobs.own(digits))
 
 
 @pytest.mark.product(first=0)
@@ -367,7 +345,7 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     assert test.selectbox(key="size_runs").value == names[0]
     assert test.dataframe[0].value["300 images"].tolist()[0] == "90.0 ± 1.3 % *"
     assert "With 100 images the CNN leads" in texts(test)
-    assert "every run was shown 36,000 pictures" in texts(test)
+    assert "every run was shown 36,000 images" in texts(test)
     assert "3 runs to train. About 27 s, as long as the others took" in texts(test)  # three epochs of 3 s each
     test.selectbox(key="size_runs").set_value(names[2]).run()
     assert not test.exception
@@ -476,12 +454,45 @@ def test_a_silent_or_dead_run_is_gone_on_with(tmp_path):
     assert command.finished(run, recipe)
 
 
-# ---- what Distillation shows of it -----------------------------------------------------------------------------------
-def test_distillation_shows_what_a_teacher_adds(tmp_path, monkeypatch):
-    monkeypatch.setattr(distillation, "SHIPPED", tmp_path)
+# ---- a student, its teacher, and the student alone -------------------------------------------------------------------
+def test_a_student_stands_between_its_teacher_and_itself_alone(acting, tmp_path):
     for seed, plus in ((0, 0.0), (1, 0.02), (2, -0.02)):
-        trained(tmp_path / "data_size", seed=seed, plus=plus)
-    test = opened("distillation", distillation_view="Does it help?", models="bundled:insects_vit")
+        trained(tmp_path / "shipped", seed=seed, plus=plus)
+    test = view(gain_shows="student and teacher")
     assert not test.exception
-    assert "Of the gains whose interval leaves zero out the largest is 15.0 points" in texts(test)
-    assert "plotly_chart" in {element.type for element in test.main}
+    assert "A hard teacher that saw all images adds 15.0 points (95 % interval" in texts(test)
+    drawn = {line["name"]: line for line in lines_of(test)}
+    assert numbers(drawn["DeiT with it"]["y"]) == pytest.approx(REACHED["DeiT hard, all"])
+    assert numbers(drawn["DeiT alone"]["y"]) == pytest.approx(REACHED["DeiT alone"])
+    assert numbers(drawn["its teacher"]["y"]) == pytest.approx([REACHED["CNN"][-1]] * 5)  # always that of all images
+    test.selectbox(key="gain_teacher").set_value("soft teacher that saw the same images").run()
+    drawn = {line["name"]: line for line in lines_of(test)}
+    assert numbers(drawn["its teacher"]["y"]) == pytest.approx(REACHED["CNN"])
+    assert numbers(drawn["DeiT with it"]["x"]) == [300, 1_000, 3_000]
+    assert "No difference" in texts(test) or "no difference is shown" in texts(test)
+
+
+def lines_of(test: AppTest) -> list[dict]:
+    (chart,) = test.main.get("plotly_chart")
+    return [line for line in json.loads(chart.proto.spec)["data"] if line.get("name") and "lines" in line["mode"]]
+
+
+def test_a_study_without_this_teacher_says_so(acting, tmp_path):
+    trained(tmp_path / "shipped", ("CNN", "ViT"))
+    assert "have no DeiT with a hard teacher that saw all images" in texts(view(gain_shows="student and teacher"))
+
+
+def test_the_paper_needs_no_runs(acting):
+    test = view(gain_shows="the paper")
+    assert "On ImageNet a hard teacher adds 1.6 points to DeiT-B, 81.8 to 83.4 %" in texts(test)
+    assert "SGD for pre-training (7.3)" in texts(test)
+    assert not [button for button in test.button if button.key == "size_start"]
+
+
+def test_the_published_numbers():
+    """DeiT, tables 3 and 8."""
+    assert dict((name, values) for name, *values in size.PUBLISHED)["hard, both averaged"] == [74.5, 81.2, 83.4]
+    assert size.USUAL == (81.8, 83.1)
+    assert size.ABLATION["no RandAugment"] == (79.6, 80.4)
+    assert size.ABLATION["neither Mixup nor CutMix"] == (75.8, 76.7)
+    assert [*size.ABLATION] == sorted(size.ABLATION, key=lambda change: size.ABLATION[change][0])

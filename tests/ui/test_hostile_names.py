@@ -130,14 +130,9 @@ CASES = {
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),
     **views("compare", [VIT, SWIN, BAD], "Predictions", "Maps", "Cost", "Robustness"),
-    **views("evaluate", [VIT, BAD], "Results", "Published", "Data size"),
-    **views("train", [VIT], "Start", "Watch", "Compare"),
-    **views("distillation", [VIT, DEIT], "Temperature", "Teacher and student", "Two tokens", "Does it help?"),
-    "augmentation": (
-        "distillation",
-        [VIT, SWIN],
-        {"distillation_view": "Augmentation", "augmentation_part": "Drop path"},
-    ),
+    **views("evaluate", [VIT, BAD], "Results", "Published"),
+    **views("train", [VIT], "Start", "Watch", "Runs"),
+    **views("distillation", [VIT, DEIT], "Temperature", "Two tokens", "Does it help?"),
 }
 
 

@@ -4,6 +4,7 @@ import inspect
 import io
 import json
 import os
+import shlex
 import shutil
 import zipfile
 from dataclasses import replace
@@ -25,13 +26,14 @@ from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.suiting import suited
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.training.tuning import PROBE, TUNE, TUNING
-from vizkit.ui.pages.train import model
+from vizkit.ui.pages.train import model, start
 from vizkit.ui.pages.train.start import ENLARGING
 from vizkit.ui.session import jobs, model_names, models
 from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 
+PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
 ROOT = Path(__file__).parents[2]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
 
@@ -98,7 +100,8 @@ def test_the_form_shows_pictures_time_and_command():
     assert "12 classes" in texts(test)
     assert f"{NAMED['quick'][1].images:,} to learn from" in texts(test)
     assert len(test.main.get("image")) == 8
-    assert "unknown until the first half minute" in texts(test)
+    assert "Time: roughly **" in texts(test)
+    assert "the same network" in texts(test)
     assert not test.button(key="train_start").disabled
     assert test.number_input(key="field_flip").value == 0.5
     test = choose(test, train_data="digits")
@@ -117,7 +120,7 @@ def test_the_form_shows_pictures_time_and_command():
 
 def test_every_field_has_one_widget_with_its_help():
     test = form()
-    choose(test, field_teacher="bundled:digits_cnn")
+    choose(test, field_teacher="bundled:insects_cnn")
     kinds = ("selectbox", "number_input", "text_input", "toggle")
     keys = [w.key for kind in kinds for w in getattr(test, kind) if w.key and w.key.startswith("field_")]
     left_out = ("data", "train_blocks", *ENLARGING)
@@ -127,14 +130,14 @@ def test_every_field_has_one_widget_with_its_help():
             Recipe().but({name: 0.1})
     assert all(w.help for kind in kinds for w in getattr(test.main, kind))
     assert test.selectbox(key="field_distillation").value == "hard"
-    assert "--teacher bundled:digits_cnn --distillation hard" in test.code[0].value
+    assert "--teacher bundled:insects_cnn --distillation hard" in test.code[0].value
 
 
 def test_a_named_recipe_is_what_starts():
     test = form()
     for name, (_, recipe) in NAMED.items():
         choose(test, train_recipe=name)
-        assert test.code[0].value.split(" -o ")[0] == command(recipe, "x").split(" -o ")[0]
+        assert f"train --recipe {name} --data insects --model {recipe.model} -o runs/" in test.code[0].value
 
 
 @pytest.mark.product(first=0)
@@ -202,8 +205,12 @@ def test_an_uploaded_zip_is_kept_for_the_process(tmp_path, monkeypatch):
     assert "2 classes" in texts(test)
     kept = next((tmp_path / "cache" / "uploads").glob("*/my_photos.zip"))
     assert kept.read_bytes() == content.getvalue()
+    assert f"--data {kept}" in test.code[0].value  # as it lies here
+    monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "no")
+    test.run()
     assert "--data my_photos.zip" in test.code[0].value
     assert str(kept.parent) not in test.code[0].value
+    monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "yes")
     test.file_uploader(key="train_zip").upload("broken.zip", b"PK", "application/zip").run()
     assert "damaged" in test.error[0].value
 
@@ -237,7 +244,10 @@ def test_the_picture_of_a_run_on_other_data_is_one_of_these(runs_home, monkeypat
 
 
 def test_no_line_of_a_run_runs_back_when_it_ends(runs_home, monkeypatch):
-    finished(runs_home)  # of two epochs
+    run = finished(runs_home, state="running")  # of two epochs
+    run.say(
+        state="running", epoch=2, epochs=3, step=0, steps=2, loss=1.0, rate=1e-3, images_per_s=9.0, seconds_left=9.0
+    )
     said = [jobs.Point(at, 1.0, 0.1) for at in (1.25, 1.5, 2.0, 2.5)]
     monkeypatch.setattr(jobs.Jobs, "points", lambda self, run: said)
     test = form(train_view="Watch")
@@ -307,7 +317,7 @@ def test_runs_are_compared(runs_home):
     finished(runs_home, "second", replace(DIGITS, lr=3e-3), state="stopped")
     (runs_home / "broken").mkdir()
     (runs_home / "broken" / "recipe.json").write_text("{")
-    test = form(train_view="Compare")
+    test = form(train_view="Runs")
     assert not test.exception
     assert not test.error
     table = test.dataframe[0].value
@@ -329,6 +339,77 @@ def test_runs_are_compared(runs_home):
     assert [len(chart["data"]) for chart in charts] == [2, 2]
     assert charts[0]["layout"]["hovermode"] == "x unified"
     assert charts[0]["layout"]["height"] >= 320
+
+
+def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
+    finished(runs_home)
+    opened_pages = []
+    monkeypatch.setattr(run_watch, "go_to", opened_pages.append)
+    test = form(train_view="Watch")
+    assert test.slider(key="run_epoch").value == 2
+    test.slider(key="run_epoch").set_value(1).run()
+    assert "After 1 epoch 40 % of the validation pictures are right" in texts(test)
+    assert "Test" not in [m.label for m in test.metric]
+    assert test.button(key="run_delete")  # it is one's own still
+    test.button(key="run_evaluate").click().run()
+    assert opened_pages == ["pages/evaluate.py"]
+    assert test.session_state["models"] == ["run:first", CNN]
+
+
+def test_teachers_know_the_classes_of_the_data(runs_home):
+    finished(runs_home)
+    test = form(train_task="Learn from a teacher")
+    offered = test.selectbox(key="field_teacher").options
+    assert "bundled:insects_deit" in offered
+    assert not [name for name in offered if "digits" in name or name in ("run:first", "bundled:photographs_vit")]
+    choose(test, train_data="digits")
+    offered = test.selectbox(key="field_teacher").options
+    assert "run:first" in offered
+    assert not [name for name in offered if "insects" in name]
+
+
+def test_five_choices_stand_open_and_the_rest_is_folded():
+    folded = {"field_lr", "field_batch", "field_flip", "field_smoothing", "field_image_size"}
+    for task in ("Tell pictures apart", "Fine-tune a model", "Learn from a teacher"):
+        test = form(train_task=task)
+        kinds = ("selectbox", "number_input", "toggle", "segmented_control")
+        inside = {w.key for box in test.expander for kind in kinds for w in getattr(box, kind)}
+        open_ = {w.key for kind in kinds for w in getattr(test.main, kind)} - inside
+        open_ -= {"train_view", "train_task", "help_at_side"}
+        assert len(open_) == 5, open_
+        assert folded <= inside
+
+
+def test_the_augmentation_is_shown_where_somebody_asks():
+    test = form()
+    before = len(test.main.get("image"))
+    test.session_state["changed"] = True  # as a click on its line opens it
+    test.run()
+    assert not test.exception
+    assert len(test.main.get("image")) == 2 * before
+    assert not np.array_equal(*(start.augmented([PLAIN], Recipe(flip=p), 32, 1)[0] for p in (0.0, 1.0)))
+
+
+@pytest.mark.parametrize(("old", "new"), [("train/Compare", "Runs"), ("distillation/Augmentation", "Start")])
+def test_an_old_address_opens_what_replaces_it(old, new):
+    stem, title = old.split("/")
+    test = opened(stem, **{f"{stem}_view": title, "ra_magnitude": "3"})
+    assert not test.exception
+    assert test.session_state["train_view"] == new
+
+
+@pytest.mark.parametrize("name", [*NAMED, *TUNING])
+def test_the_command_of_a_named_recipe_says_what_differs_and_is_read_back(name):
+    from vizkit.commands import train
+    from vizkit.commands.options import application, with_options
+
+    base = (NAMED | TUNING)[name][1]
+    changes = [{}, {"data": "a b", "lr": 3e-5, "flip": 0.25}, {"train_blocks": -1, "pretrained": False}]
+    for recipe in (base.but({**each, "model_args": {}, "randaugment": ""}) for each in changes):
+        app = application("train", "")
+        app.default(with_options(lambda *, output=None, recipe=None, **given: (recipe, given), train.changes()))
+        words = shlex.split(command(recipe, "x", (name, base)).partition(" train ")[2].removesuffix(" -o x"))
+        assert train.recipe_of(*app(words)) == recipe
 
 
 def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
@@ -446,7 +527,7 @@ def test_a_run_is_fine_tuned_from_where_it_is_watched(runs_home):
     assert not test.exception
     assert test.selectbox(key="field_model").value == "run:first"
     assert "new head, for its 10 classes become 12 others" in texts(test)
-    assert "--model runs/first" in test.code[0].value
+    assert f"--model {runs_home / 'first'}" in test.code[0].value
 
 
 def test_another_task_fills_the_form_anew():
@@ -467,7 +548,7 @@ def test_why_validation_may_be_better_is_true_of_the_recipe():
 
 
 def test_runs_are_called_as_their_models(runs_home):
-    test = form(train_view="Compare")
+    test = form(train_view="Runs")
     assert "ViT · insects" in set(test.dataframe[0].value["Run"])
     assert "Licence" not in test.dataframe[1].value.columns
     assert "Of these 6 runs CNN · insects is right most often" in texts(test)
@@ -508,6 +589,11 @@ def test_time_comes_from_measured_runs_only(runs_home):
     same = time_estimate.estimate(DIGITS.but({"epochs": 10}), 96, "CPU", past)
     assert same.seconds == 30
     assert same.whole
+    rough = time_estimate.estimate(DIGITS.but({"patch_drop": 0.5}), 96, "CPU", past)
+    assert (rough.rough, rough.seconds) == (True, 2 * 96 / 100)  # half of the patches, twice the images
+    tuned = time_estimate.estimate(DIGITS.but({"model": "bundled:first"}), 96, "H200", [], past)
+    assert (tuned.rough, tuned.seconds) == (True, 2 * 96 / 50)
+    assert "roughly **4 s**, if this machine is as quick as the one that trained" in time_estimate.sentence(tuned)
     other = time_estimate.estimate(DIGITS.but({"images": 500}), 500, "CPU", past)
     assert other.seconds == 2 * 500 / 50
     assert not other.whole

@@ -60,12 +60,6 @@ def open_to_others(monkeypatch):
 LINKS = {
     "evaluate": {"eval_data": "a folder on this machine", "eval_folder": "{}"},
     "train": {"train_data": "a folder on this machine", "train_folder": "{}"},
-    "distillation": {
-        "distillation_view": "Teacher and student",
-        "distil_over": "many pictures",
-        "distil_set": "a folder",
-        "distil_folder": "{}",
-    },
 }
 
 

@@ -87,8 +87,8 @@ def _teachers(study: Study) -> list[str]:
 
 
 def _sentences(study: Study) -> list[str]:
-    said = [*findings(study), teacher_finding(study)]
-    return ["", *(f"- {each.words}" for each in said if each is not None)]
+    said = [*findings(study), *(teacher_finding(*each) for each in teacher_gains(study).items())]
+    return ["", *(f"- {each}" for each in said)]
 
 
 def _table(first: str, sizes: Iterable[int], rows: Mapping[str, Sequence[str]]) -> str:

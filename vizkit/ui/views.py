@@ -132,7 +132,7 @@ def lead_to_what_replaces(stem: str) -> None:
     key = f"{stem}_view"
     if not (title := st.query_params.get(key)):
         return
-    for now in VIEWS.values():
+    for now in (*VIEWS.values(), *package_of("train").VIEWS):
         for former in now.formerly:
             if (former.page or now.page, former.title) == (stem, title):
                 query = {name: st.query_params.get_all(name) for name in st.query_params if name != key}
@@ -145,6 +145,8 @@ def lead_to_what_replaces(stem: str) -> None:
 
 def former_settings(now: View, former: Former, query: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Of the address of a view of an earlier version, what the new one takes, by the names in its own address."""
+    if not now.name:
+        return {}  # no record
     from vizkit.views.address import as_text, key_of
     from vizkit.views.controls import controls
 

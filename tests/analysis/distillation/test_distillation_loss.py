@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from vizkit.analysis.distillation.loss import (
-    Surface,
     cross_entropy,
     cross_entropy_gradient,
     gradient_at_high_temperature,
@@ -18,16 +17,12 @@ from vizkit.analysis.distillation.loss import (
     kl,
     kl_by_label,
     kl_gradient,
-    level_lines,
     losses,
     same_labels,
-    shares,
     soft_gradient,
     soft_loss,
-    surface,
 )
 from vizkit.analysis.distillation.temperature import temperatures
-from vizkit.figure.distillation.loss_surface import loss_surface
 from vizkit.traces import NotApplicable
 from vizkit.training import distillation
 from vizkit.training.recipe import Recipe
@@ -113,7 +108,6 @@ def test_extreme_logits_give_numbers(temperature):
     assert float(kl(teacher, student, temperature).min()) >= 0
     sizes = gradient_sizes(teacher, student, labels, temperatures(9))
     assert bool(sizes.plain.isfinite().all())
-    assert bool(surface(teacher, student, labels, shares(3), temperatures(9)).values.isfinite().all())
 
 
 # ---- equal to what others compute ------------------------------------------------------------------------------------
@@ -217,103 +211,17 @@ def test_why_t_squared(answers):
     torch.testing.assert_close(sizes.scaled, mean)
 
 
-# ---- the mean, and the surface ---------------------------------------------------------------------------------------
+# ---- the mean -------------------------------------------------------------------------------------------------------
 def test_means_over_images(answers):
     teacher, student, labels = answers
     found = losses(teacher, student, labels, 3.0, 0.25)
     each = [losses(teacher[i : i + 1], student[i : i + 1], labels[i : i + 1], 3.0, 0.25) for i in range(IMAGES)]
-    for name in ("kl", "soft", "label", "teacher_choice", "right", "agrees", "soft_distillation", "hard_distillation"):
+    for name in ("kl", "soft", "label", "teacher_choice", "soft_distillation", "hard_distillation"):
         assert getattr(found, name) == pytest.approx(sum(getattr(one, name) for one in each) / IMAGES), name
     assert found.soft == pytest.approx(9 * found.kl)
     assert found.soft_distillation == pytest.approx(0.75 * found.label + 0.25 * found.soft)
-    assert found.right == sum(int(z.argmax()) == int(y) for z, y in zip(student, labels, strict=True)) / IMAGES
     with pytest.raises(ValueError, match="0 to 1"):
         losses(teacher, student, labels, 3.0, 1.5)
-
-
-def test_shares_of_right_and_of_agreeing_answers_by_hand():
-    """First choices of the teacher 0 1 2 0, of the student 0 1 1 2; the labels 0 2 2 2."""
-    one_hot = torch.eye(3)
-    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 1, 2]], torch.tensor([0, 2, 2, 2]), 1.0, 0.5)
-    assert (found.right, found.agrees) == (0.5, 0.5)
-    found = losses(one_hot[[0, 1, 2, 0]], one_hot[[0, 1, 2, 1]], torch.tensor([0, 2, 0, 2]), 1.0, 0.5)
-    assert (found.right, found.agrees) == (0.25, 0.75)
-
-
-def test_the_surface_is_the_loss_everywhere(answers):
-    teacher, student, labels = answers
-    found = surface(teacher, student, labels, shares(5), temperatures(7))
-    for row, share in enumerate(found.shares.tolist()):
-        for column, temperature in enumerate(found.temperatures.tolist()):
-            expected = losses(teacher, student, labels, temperature, share).soft_distillation
-            assert float(found.values[row, column]) == pytest.approx(expected, rel=1e-9)
-    assert found.values[0].tolist() == pytest.approx([found.label] * 7)  # λ = 0: no teacher, no temperature
-
-
-def test_on_a_level_line_the_loss_is_its_level(answers):
-    teacher, student, labels = answers
-    found = surface(teacher, student, labels, shares(5), temperatures(30))
-    seen = 0
-    for level, line in level_lines(found):
-        for temperature, share in zip(found.temperatures.tolist(), line.tolist(), strict=True):
-            if not math.isnan(share):
-                assert losses(teacher, student, labels, temperature, share).soft_distillation == pytest.approx(level)
-                seen += 1
-    assert seen > 20
-
-
-def test_level_lines_by_hand():
-    """CE is 1; T² · KL is 0 at the first temperature and 3 at the second: losses from 0 to 3."""
-    soft = torch.tensor([0.0, 3.0]).double()
-    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
-    found = Surface(shares(3), torch.tensor([1.0, 2.0]).double(), values, soft, 1.0)
-    (one, first), (two, second) = level_lines(found, 2)
-    assert (one, two) == (1.0, 2.0)
-    assert first.tolist() == [0.0, 0.0]  # the label's own loss: λ = 0 at every T
-    assert second.tolist() == pytest.approx([math.nan, 0.5], nan_ok=True)
-    (half, line), *_ = level_lines(found, 5)
-    assert (half, line.tolist()) == (0.5, pytest.approx([0.5, math.nan], nan_ok=True))
-
-
-def test_a_level_that_only_the_teacher_alone_reaches_is_drawn():
-    soft = torch.tensor([0.0, 2.0, 4.0]).double()
-    values = (1 - shares(3)[:, None]) * 1.0 + shares(3)[:, None] * soft
-    lines = level_lines(Surface(shares(3), torch.tensor([1.0, 2.0, 3.0]).double(), values, soft, 1.0), 3)
-    assert [level for level, _ in lines] == [1.0, 2.0, 3.0]
-    assert lines[1][1].tolist() == pytest.approx([math.nan, 1.0, 1 / 3], nan_ok=True)
-
-
-def test_shares_go_from_the_labels_alone_to_the_teacher_alone():
-    assert shares().tolist() == pytest.approx([step / 20 for step in range(21)])
-
-
-def test_levels_lie_evenly_between_the_least_and_the_greatest_loss(answers):
-    found = surface(*answers, shares(5), temperatures(7))
-    low, high = float(found.values.min()), float(found.values.max())
-    levels = [level for level, _ in level_lines(found)]
-    assert levels == pytest.approx([low + (high - low) * step / 7 for step in range(1, 7)], rel=1e-12)
-
-
-def test_where_the_teacher_says_what_the_label_says_no_line_is_drawn():
-    """A loss that λ does not change has no λ at which it is reached."""
-    found = Surface(shares(3), temperatures(4), torch.full((3, 4), 2.0).double(), torch.full((4,), 2.0).double(), 2.0)
-    assert all(bool(line.isnan().all()) for _, line in level_lines(found))
-
-
-def test_the_picture_of_the_surface_holds_its_numbers(answers):
-    teacher, student, labels = answers
-    found = surface(teacher, student, labels, shares(5), temperatures(7))
-    lines = [(level, line.numpy()) for level, line in level_lines(found)]
-    figure = loss_surface(found.temperatures.numpy(), found.shares.numpy(), found.values.numpy(), lines, (3.0, 0.5))
-    heat, *levels, point = figure.data
-    np.testing.assert_array_equal(heat.z, found.values.numpy())
-    np.testing.assert_array_equal(heat.x, found.temperatures.numpy())
-    np.testing.assert_array_equal(heat.y, found.shares.numpy())
-    assert figure.layout.xaxis.type == "log"
-    for drawn, (_, line) in zip(levels, lines, strict=True):
-        np.testing.assert_array_equal(drawn.y, line)  # NaN and all: no line across the gap
-        assert not drawn.connectgaps
-    assert (point.x, point.y) == ((3.0,), (0.5,))
 
 
 # ---- what can be compared --------------------------------------------------------------------------------------------

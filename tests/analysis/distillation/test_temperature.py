@@ -9,7 +9,6 @@ import torch
 
 from tests.figure.plots import bars
 from vizkit.analysis.distillation.temperature import (
-    against_even,
     along,
     dark_knowledge,
     entropy,
@@ -22,9 +21,7 @@ from vizkit.analysis.distillation.temperature import (
 )
 from vizkit.figure import palette
 from vizkit.figure.class_bars import FLOOR, Axis, ClassBars, distinct, reach
-from vizkit.figure.distillation.class_matrix import class_matrix
 from vizkit.figure.distillation.lines_at import Line, decades, lines_at
-from vizkit.figure.scales import LEAST_TIMES, MOST_TIMES
 from vizkit.traces import NotApplicable
 from vizkit.views.distillation import typed_logits
 
@@ -134,15 +131,6 @@ def test_others_together():
     assert (first, second) == (float(found.probabilities[0]), float(found.probabilities[2]))
     assert others == pytest.approx(float(found.probabilities[[1, 3, 4]].sum()))
     assert len(found.of([4, 3, 2, 1, 0])) == 5
-
-
-def test_against_an_even_share_by_hand():
-    said = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.1, 0.4], [0.1, 0.8, 0.1]]).log()
-    found = against_even(said, torch.tensor([0, 0, 1]), 1.0)
-    assert found[0, 1:].tolist() == pytest.approx([0.75, 1.25], abs=1e-6)  # .2 + .1 and .1 + .4 of .8, times 2
-    assert found[1, [0, 2]].tolist() == pytest.approx([1, 1], abs=1e-6)
-    assert bool(found.diagonal().isnan().all())
-    assert bool(found[2].isnan().all())  # no image shows it
 
 
 # ---- typed -----------------------------------------------------------------------------------------------------------
@@ -256,15 +244,6 @@ def test_dots_lie_on_their_lines():
     ys = np.array([line.y for line in low.data])
     assert np.nanmin(ys) >= 1e-6
     assert np.isnan(ys).any()  # a line ends where it leaves the axis
-
-
-def test_a_matrix_of_classes_leaves_nan_empty():
-    values = np.array([[np.nan, 1.5], [0.5, np.nan]])
-    (heat,) = class_matrix(["a", "b"], values, "shows", "may be", "share").data
-    np.testing.assert_array_equal(heat.customdata, values)
-    np.testing.assert_allclose(heat.z, np.log2(values / LEAST_TIMES) / np.log2(MOST_TIMES / LEAST_TIMES))
-    assert (list(heat.x), list(heat.y), heat.zmin, heat.zmax) == (["a", "b"], ["a", "b"], 0, 1)
-    assert dict(zip(heat.colorbar.ticktext, heat.colorbar.tickvals, strict=True))["1"] == pytest.approx(2 / 7)
 
 
 def test_a_class_keeps_its_colour_and_stands_out_from_both_pages():

@@ -366,9 +366,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         data_size.hunger("ViT", 12_000, p, dict.fromkeys(LABELS[:count], 1))
         for p, count in product(SHARES, (0, 1, 2, 3))
     ),
-    data_size.teacher: lambda: (
-        data_size.teacher({"hard teacher": {images: one}, "soft teacher": {images: other}})
-        for images, one, other in product((300, 1_000), estimates(), estimates())
+    data_size.helps: lambda: (
+        data_size.helps("hard teacher", {300: one, 1_000: other}) for one, other in product(estimates(), estimates())
     ),
     detection.of_found: lambda: (detection.of_found(boxes, p, "scene 6") for boxes, p in product(found(), SHARES)),
     detection.of_own: lambda: (detection.of_own("ant", p, Own(p, q, 1.0)) for p, q in product(SHARES, (None, *SHARES))),
@@ -412,22 +411,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
     distillation.taught: lambda: (
-        distillation.taught(beside(p), {name: beside(q) for name in LABELS[:count]}, t, LABELS)
-        for p, q, count, t in product(SHARES, SHARES, (1, 2), (1.0, 8.0))
-    ),
-    distillation.agreed: lambda: (
-        distillation.agreed(dict.fromkeys(LABELS[:count], p), dict.fromkeys(LABELS[:count], q), images)
-        for p, q, count, images in product(SHARES, SHARES, (1, 2, 3), (1, 8))
+        distillation.taught(("DeiT", "CNN"), beside(p), beside(q), t, LABELS)
+        for p, q, t in product(SHARES, SHARES, (1.0, 8.0))
     ),
     distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
-    distillation.drawn: lambda: (distillation.drawn(n, kept, 5) for n, kept in product((1, 2, 4), (0, 1, 2, 5))),
-    distillation.erased: lambda: (distillation.erased(n, 5, p) for n, p in product((0, 1, 2, 5), (0.0, 0.5, 1.0))),
-    distillation.mixed: lambda: (
-        distillation.mixed({"Mixup": p, "CutMix": q}, ("ant", "bee")) for p, q in product(SHARES, SHARES)
-    ),
-    distillation.skipped: lambda: (
-        distillation.skipped(n, 0.9 * n, np.zeros((images, n), bool)) for n, images in product((2, 8, 11), (1, 8))
-    ),
     distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.two_heads: lambda: (
         distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)

@@ -1,4 +1,4 @@
-"""Journeys through the Evaluate page: published tables and their plot, accuracy against data size, a telephone."""
+"""Journeys through the Evaluate page: published tables and their plot, accuracy by number of images, a telephone."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,7 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.steps import MAIN, fits, ready
 from tests.ui.test_data_size import trained
 
-PUBLISHED, SIZE = "evaluate?evaluate_view=Published", "evaluate?evaluate_view=Data+size"
+PUBLISHED, SIZE = (
+    "evaluate?evaluate_view=Published",
+    "distillation?distillation_view=Does+it+help%3F&gain_shows=every+network",
+)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,7 @@ def test_accuracy_against_data_size(page: Page, with_runs: str):
     expect(page.get_by_text("With 100 images the CNN leads")).to_be_visible()
     page.get_by_text("By epoch: learned, or learned by heart?").click()
     expect(chart(page, 1)).to_contain_text("epoch")
-    expect(page.get_by_text("On validation pictures: 300 images")).to_be_visible()
+    expect(page.get_by_text("On validation images: 300 images")).to_be_visible()
     page.locator(".st-key-size_seed input").fill("1")
     page.locator(".st-key-size_seed input").press("Enter")
     expect(page.get_by_text("31 runs to train.")).to_be_visible()

@@ -51,8 +51,7 @@ def hard_loss(teacher: Logits, student: Logits) -> PerImage:
 
 @dataclass(frozen=True)
 class Losses:
-    """Means over images, in nats. `share`: λ. `right`: share of images whose label is the student's first choice;
-    `agrees`: whose first choice is the teacher's."""
+    """Means over images, in nats. `share`: λ."""
 
     temperature: float
     share: float
@@ -60,8 +59,6 @@ class Losses:
     soft: float
     label: float
     teacher_choice: float
-    right: float
-    agrees: float
 
     @property
     def soft_distillation(self) -> float:
@@ -78,7 +75,7 @@ def losses(teacher: Logits, student: Logits, labels: Int[Tensor, " image"], temp
     """Every part of both losses, mean over images. `share`: λ, 0 (labels alone) to 1 (teacher alone)."""
     if not 0 <= share <= 1:
         raise ValueError(f"λ is a share from 0 to 1, not {share}.")
-    said, divergence = student.argmax(-1), float(kl(teacher, student, temperature).mean())
+    divergence = float(kl(teacher, student, temperature).mean())
     return Losses(
         temperature,
         share,
@@ -86,8 +83,6 @@ def losses(teacher: Logits, student: Logits, labels: Int[Tensor, " image"], temp
         temperature**2 * divergence,
         float(cross_entropy(student, labels).mean()),
         float(hard_loss(teacher, student).mean()),
-        float((said == labels).double().mean()),
-        float((said == teacher.argmax(-1)).double().mean()),
     )
 
 
@@ -137,47 +132,6 @@ def gradient_sizes(
     return GradientSizes(
         at, plain, plain * at**2, limit, float(cross_entropy_gradient(student, labels).norm(dim=-1).mean())
     )
-
-
-# ---- the loss over λ and T -------------------------------------------------------------------------------------------
-def shares(steps: int = 21) -> Float64[Tensor, " share"]:
-    """λ from 0 to 1."""
-    return torch.linspace(0, 1, steps, dtype=torch.float64)
-
-
-@dataclass(frozen=True)
-class Surface:
-    """(1 − λ) · CE + λ · T² · KL, mean over images: `values` by λ and T. A straight line in λ at every T, from `label`
-    (the cross-entropy) to `soft` (T² · KL)."""
-
-    shares: Float64[Tensor, " share"]
-    temperatures: Float64[Tensor, " temperature"]
-    values: Float64[Tensor, "share temperature"]
-    soft: Float64[Tensor, " temperature"]
-    label: float
-
-
-def surface(
-    teacher: Logits,
-    student: Logits,
-    labels: Int[Tensor, " image"],
-    shares: Float64[Tensor, " share"],
-    at: Float64[Tensor, " temperature"],
-) -> Surface:
-    soft = torch.stack([soft_loss(teacher, student, t).mean() for t in at.tolist()])
-    label = float(cross_entropy(student, labels).mean())
-    return Surface(shares, at, (1 - shares[:, None]) * label + shares[:, None] * soft, soft, label)
-
-
-def level_lines(surface: Surface, count: int = 6) -> list[tuple[float, Float64[Tensor, " temperature"]]]:
-    """(loss, λ at which it is reached by temperature) for `count` losses, evenly between the least and the greatest;
-    NaN where no λ from 0 to 1 gives it. Exact, as the loss is a straight line in λ."""
-    low, high = float(surface.values.min()), float(surface.values.max())
-    lines = []
-    for level in torch.linspace(low, high, count + 2, dtype=torch.float64)[1:-1].tolist():
-        share = (level - surface.label) / (surface.soft - surface.label)
-        lines.append((level, share.masked_fill(~((share >= 0) & (share <= 1)), torch.nan)))
-    return lines
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------

@@ -112,20 +112,3 @@ def along(
 ) -> Float64[Tensor, "*image temperature label"]:
     """log softmax(z / T) at every temperature."""
     return (logits.double()[..., None, :] / at[:, None]).log_softmax(-1)
-
-
-def against_even(
-    logits: Float[Tensor, "image label"], labels: Int[Tensor, " image"], temperature: float
-) -> Float64[Tensor, "label label"]:
-    """The probability of the other classes for images of each class, relative to an even share: mean softmax at T, the
-    class itself set aside, each row divided by its sum, times the number of other classes. 1: as likely as any other.
-
-    Rows are true classes; NaN on the diagonal and in rows without an image. Label smoothing in training makes this
-    even (Müller et al. 2019, arXiv 1906.02629): it wipes out what a student could learn.
-    """
-    count = logits.shape[-1]
-    own = torch.nn.functional.one_hot(labels, count).double()
-    sums = own.T @ probabilities(logits, temperature)
-    sums.fill_diagonal_(0.0)
-    ratios = sums / sums.sum(-1, keepdim=True) * (count - 1)
-    return ratios.fill_diagonal_(torch.nan)

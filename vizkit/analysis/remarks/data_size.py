@@ -1,16 +1,16 @@
 """What accuracy against the number of training pictures shows. A difference is stated only where its interval leaves
 zero out; where it holds zero, the runs do not tell the two apart, which is not to say that they are equal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.remark import begun, joined, percent
 
 
-def points(gain: Estimate) -> str:
-    """ "12.3 points (8.1 to 16.5)", below zero with a minus sign."""
+def points(gain: Estimate, what: str = "") -> str:
+    """ "12.3 points (8.1 to 16.5)", below zero with a minus sign. `what`: the words before the interval's ends."""
     mean, low, high = (f"{100 * value:z.1f}".replace("-", "−") for value in (gain.mean, gain.low, gain.high))
-    return f"{mean} points ({low} to {high})"
+    return f"{mean} points ({what}{low} to {high})"
 
 
 def signed(gain: Estimate | None) -> str:
@@ -47,52 +47,30 @@ def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) 
     return f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what {joined(others)}."
 
 
-def teacher(gains: Mapping[str, Mapping[int, Estimate]]) -> str | None:
-    """Where the gain is surely largest, what has a larger mean whose interval holds zero, where a teacher costs
-    accuracy, with how many pictures no interval leaves zero out.
-
-    `gains`: kind of teacher ("hard teacher of all pictures") → number of pictures → accuracy above no teacher.
-    """
-    rows = [(gain, kind, images) for kind, of_kind in gains.items() for images, gain in of_kind.items()]
-    if not rows:
-        return None
-    helps = [row for row in rows if row[0].low > 0]
-    harms = [row for row in rows if row[0].high < 0]
-    numbers: dict[str, float | int] = {"intervals": len(rows), "above zero": len(helps), "below zero": len(harms)}
-    if not helps and not harms:
-        return "No teacher is shown to help or to harm: all intervals hold zero."
-    parts = []
-    if helps:
-        gain, kind, images = max(helps, key=lambda row: row[0].mean)
-        numbers |= {"most": gain.mean}
-        parts.append(
-            f"of the gains whose interval leaves zero out the largest is {points(gain)}, of a {kind} with "
-            f"{images:,} images"
+def helps(kind: str, gains: Mapping[int, Estimate]) -> str:
+    """Whether a `kind` of teacher ("hard teacher that saw all images") helps, by the number of images of its student;
+    `gains`, of at least one: accuracy above no teacher."""
+    verbs = {
+        verb: [f"{points(_size(gain), '95 % interval ')} with {images:,} images" for images, gain in sure]
+        for verb, sure in (
+            ("adds", [each for each in gains.items() if each[1].low > 0]),
+            ("costs", [each for each in gains.items() if each[1].high < 0]),
         )
-        more, kind, images = max(rows, key=lambda row: row[0].mean)
-        if more.mean > gain.mean:
-            parts.append(
-                f"a {kind} with {images:,} images has a larger mean, {points(more)}, but its interval holds zero"
-            )
-    if harms:
-        gain, kind, images = min(harms, key=lambda row: row[0].mean)
-        numbers |= {"least": gain.mean}
-        parts.append(f"with {images:,} images a {kind} harms the most, {points(gain)}")
-    alike = _alike(gains)
-    if alike:
-        counts = joined([f"{images:,}" for images in alike])
-        parts.append(f"with {counts} images all intervals hold zero")
-    words = "; ".join(parts)
-    return f"{words[0].upper()}{words[1:]}."
+        if sure
+    }
+    if not verbs:
+        images, gain = max(gains.items(), key=lambda row: abs(row[1].mean))
+        return (
+            f"A {kind} is not shown to help or to harm: every 95 % interval holds zero, the largest difference with "
+            f"{images:,} images, {signed(gain).removesuffix(' *')} points."
+        )
+    rest = [f"{images:,}" for images, gain in gains.items() if not gain.differs]
+    unsure = f"; with {joined(rest)} no difference is shown" if rest else ""
+    return f"A {kind} {joined([f'{verb} {joined(sure)}' for verb, sure in verbs.items()])}{unsure}."
 
 
-def _alike(gains: Mapping[str, Mapping[int, Estimate]]) -> Sequence[int]:
-    """Numbers of pictures with which all intervals hold zero."""
-    by_images: dict[int, list[Estimate]] = {}
-    for of_kind in gains.values():
-        for images, gain in of_kind.items():
-            by_images.setdefault(images, []).append(gain)
-    return [images for images, several in sorted(by_images.items()) if not any(gain.differs for gain in several)]
+def _size(gain: Estimate) -> Estimate:
+    return Estimate(abs(gain.mean), gain.half, gain.seeds)
 
 
 def worth(name: str, instead: str, cost: float, gain: Estimate) -> str:
@@ -103,6 +81,5 @@ def worth(name: str, instead: str, cost: float, gain: Estimate) -> str:
     if not gain.differs:
         difference = signed(gain).removesuffix(" *")
         return f"{begin}; no difference in accuracy is shown by {runs} of each: {difference} points."
-    size = Estimate(abs(gain.mean), gain.half, gain.seeds)
     how = "more" if gain.mean > 0 else "less"
-    return f"{begin} and is {how} accurate by {points(size)}, in {runs} of each."
+    return f"{begin} and is {how} accurate by {points(_size(gain))}, in {runs} of each."

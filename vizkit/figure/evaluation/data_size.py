@@ -1,4 +1,4 @@
-"""Accuracy against the number of training pictures, and what a teacher adds to it: a line for each method."""
+"""Accuracy against the number of training images: a line for each method."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from vizkit.figure.charts import laid_out, literal
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
-from vizkit.figure.palette import CLASSES, OTHERS, faint
+from vizkit.figure.palette import OTHERS, faint
 from vizkit.percent import in_percent
 
 if TYPE_CHECKING:
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
 MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", "Swin": "◆◇"}
 STROKES = {"solid": "─", "dash": "╌", "dot": "┈"}  # the same in words
-TEACHERS = {"soft": CLASSES[1], "hard": CLASSES[2]}
 HEIGHT = 480
 LABEL = 0.045  # of the axis, from one name at the end of a line to the next
-DODGE = 1.08  # of neighbours on the logarithmic axis, where intervals would lie on one another
 
 
 @dataclass(frozen=True)
@@ -96,51 +94,6 @@ def apart(places: Sequence[float], least: float) -> list[float]:
     for above, index in pairwise(order):
         found[index] = min(found[index], found[above] - least)
     return found
-
-
-def teacher_gain(lines: Sequence[Line], sizes: Sequence[int], reach: tuple[float, float]) -> "go.Figure":
-    """Differences of accuracy with their intervals as whiskers, side by side around each number of pictures; a line at
-    zero, where a teacher changes nothing. `reach`: the ends of the axis, the same for charts side by side. Colours are
-    those of the learning curves of no, a soft and a hard teacher, which a line has as its `family`."""
-    import plotly.graph_objects as go
-
-    drawn: list[Any] = [
-        go.Scatter(
-            x=ends_of(sizes),
-            y=[0, 0],
-            mode="lines",
-            name="no teacher",
-            hoverinfo="skip",
-            line={"color": CLASSES[0], "width": 1.5, "dash": "dash"},
-        )
-    ]
-    for place, line in enumerate(lines):
-        at = [images * DODGE ** (place - (len(lines) - 1) / 2) for images in line.images]
-        colour = TEACHERS.get(line.family, CLASSES[3 + place])
-        spans = [[low, high, None] for low, high in zip(line.low, line.high, strict=True)]
-        drawn += [
-            go.Scatter(
-                x=[x for each in at for x in (each, each, None)],
-                y=[y for span in spans for y in span],
-                mode="lines",
-                line={"color": colour, "width": 2},
-                hoverinfo="skip",
-                showlegend=False,
-            ),
-            go.Scatter(
-                x=at,
-                y=list(line.mean),
-                mode="markers+lines",
-                name=line.name,
-                line={"color": colour, "width": 1},
-                marker={"size": 10},
-                customdata=list(zip(line.images, line.low, line.high, strict=True)),
-                hovertemplate="%{customdata[0]:,} images: %{y:+.1%} (%{customdata[1]:+.1%} to %{customdata[2]:+.1%})"
-                "<extra>%{fullData.name}</extra>",
-            ),
-        ]
-    figure = laid_out(drawn, "training images", "accuracy above no teacher", height=400, showlegend=True)
-    return _logarithmic(figure, sizes).update_xaxes(showgrid=True).update_yaxes(tickformat="+.0%", range=list(reach))
 
 
 def banded(line: Line, colour: str) -> list[Any]:

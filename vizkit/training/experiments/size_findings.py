@@ -6,7 +6,7 @@ from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_results import Study
 
 UNTAUGHT = [method for method, about in METHODS.items() if not about.teacher]
-OF = {"all": "of all pictures", "same": "of the same pictures"}
+OF = {"all": "that saw all images", "same": "that saw the same images"}
 TEACHERS = {
     method: f"{about.distillation} teacher {OF[about.teacher]}" for method, about in METHODS.items() if about.teacher
 }
@@ -49,11 +49,8 @@ def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
     return {kind: gained for kind, gained in gains.items() if gained}
 
 
-def teacher_finding(study: Study) -> str | None:
+def teacher_finding(kind: str, gained: dict[int, Estimate]) -> str:
     """Of the gains that rest on several seeds, where there are such: one alone does not say how much another would
     change."""
-    gains = teacher_gains(study)
-    several = {
-        kind: {images: gain for images, gain in gained.items() if gain.seeds > 1} for kind, gained in gains.items()
-    }
-    return remarks.teacher(several if any(several.values()) else gains)
+    several = {images: gain for images, gain in gained.items() if gain.seeds > 1}
+    return remarks.helps(kind, several or gained)

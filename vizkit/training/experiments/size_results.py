@@ -73,11 +73,11 @@ class Study:
     def intervals(self) -> str:
         """What the intervals hold."""
         star = (
-            "; * one seed, so the part of the test pictures alone"
+            "; * one seed, so the part of the test images alone"
             if any(len(outcome.tests) == 1 for outcome in self.outcomes)
             else ""
         )
-        return f"95 % intervals over seeds and {self.test_images:,} test pictures{star}"
+        return f"95 % intervals over seeds and {self.test_images:,} test images{star}"
 
     def of(self, method: str) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.method == method]

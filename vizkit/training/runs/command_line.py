@@ -10,9 +10,11 @@ from pathlib import Path
 from vizkit.training.recipe import Recipe
 
 
-def command(recipe: Recipe, folder: str) -> str:
-    """The command line that trains this recipe again."""
-    return f"python -m vizkit train {shlex.join(arguments(recipe))} -o {shlex.quote(folder)}"
+def command(recipe: Recipe, folder: str, base: tuple[str, Recipe] | None = None) -> str:
+    """The command line that trains this recipe again; with `base`, a named recipe, in what differs from that one."""
+    name, usual = base or ("", Recipe())
+    words = [*(["--recipe", name] if name else []), *arguments(recipe, usual)]
+    return f"python -m vizkit train {shlex.join(words)} -o {shlex.quote(folder)}"
 
 
 def portable(recipe: Recipe) -> Recipe:
@@ -35,14 +37,15 @@ def data_name(data: str) -> str:
     return Path(data).name or data
 
 
-def arguments(recipe: Recipe) -> list[str]:
-    """Data, model, and the options that differ from a recipe's defaults."""
-    return [word for name, value in changes(recipe, ("data", "model")) for word in _option(name, value)]
+def arguments(recipe: Recipe, usual: Recipe | None = None) -> list[str]:
+    """Data, model, and the options that differ from a recipe's defaults, or from another recipe."""
+    return [word for name, value in changes(recipe, ("data", "model"), usual) for word in _option(name, value)]
 
 
-def changes(recipe: Recipe, always: tuple[str, ...] = ()) -> Iterator[tuple[str, object]]:
-    """Fields and values that differ from the defaults, and those named in `always`, in reading order."""
-    usual = Recipe()
+def changes(recipe: Recipe, always: tuple[str, ...] = (), usual: Recipe | None = None) -> Iterator[tuple[str, object]]:
+    """Fields and values that differ from the defaults, or from `usual`, and those named in `always`, in reading
+    order."""
+    usual = usual or Recipe()
     for entry in fields(recipe):
         value = getattr(recipe, entry.name)
         if value != getattr(usual, entry.name) or entry.name in always:

@@ -39,8 +39,8 @@ WORDS = {
 
 
 def view() -> None:
-    if st.session_state.pop("_run_opened", False):
-        go_to("pages/explore.py")  # which a callback cannot
+    if page := st.session_state.pop("_run_opened", ""):
+        go_to(page)  # which a callback cannot
     messages()
     by_name = {run.name: run for run in runs()} | recorded()
     _choose_run(by_name)
@@ -54,17 +54,20 @@ def view() -> None:
             width=220,
             help="All runs here, the latest first, and those of the models that come with vizkit.",
         )
-        epoch = choose_epoch(len(by_name[name].metrics())) if name in recorded() else 0
+        at_work = name not in recorded() and jobs().state(by_name[name]) in ACTIVE
+        epochs = 0 if at_work else len(by_name[name].metrics())
+        epoch = choose_epoch(epochs) if epochs > 1 else epochs
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     put("run", name)
     run = by_name[name]
+    if name not in recorded():
+        _actions(run)
     if epoch:
         played(run, axes, name, epoch)
     else:
-        _actions(run)
         show(run, axes)
     card(run)
     how()
@@ -91,21 +94,25 @@ def choose_epoch(count: int) -> int:
     control = Control("number", "Epoch", "Up to which epoch the run is shown.", low=1, high=count, plays=True)
     keep_valid("run_epoch", range(1, count + 1))
     with st.container(key=f"{PLAYED}run_epoch"):
-        epoch = st.slider("Epoch", 1, max(2, count), count, key="run_epoch", bind="query-params", width=150)
+        epoch = st.slider("Epoch", 1, count, count, key="run_epoch", bind="query-params", width=150)
     with st.container(width=270):
         scrubber("run_epoch_play", "run_epoch", control, [*range(1, count + 1)], epoch)
-    return min(epoch, count)
+    return epoch
 
 
-def played(run: RunFolder, axes: run_curves.Axes, source: str, epoch: int) -> None:
+def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int) -> None:
     """As it was after an epoch."""
-    metrics, result = run.metrics(), run.read("result.json")
+    metrics, result, own = run.metrics(), run.read("result.json"), name not in recorded()
     before = metrics[:epoch]
+    if own:
+        head(run, jobs().state(run))
     say(run, before)
     run_curves.of_run(run, [], axes, epoch)
     boxes({}, before, "done", result if epoch == len(metrics) else {})
     run_samples.show(run, "of the finished model")
-    look_button(source, run)
+    if run.has_model and run.learns_pictures:
+        with st.container(horizontal=True):
+            look_buttons(f"run:{run.name}" if own else name, run)
 
 
 def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
@@ -145,6 +152,7 @@ def show(run: RunFolder, axes: run_curves.Axes) -> None:
         if at_work and state not in ACTIVE:
             st.rerun()
         head(run, state)
+        boxes(run.status, run.metrics(), state, run.read("result.json"))
         say(run, run.metrics())
         run_curves.of_run(run, jobs().points(run), axes)
 
@@ -165,7 +173,6 @@ def head(run: RunFolder, state: str) -> None:
     share, words = progress(status, state, len(metrics))
     if state in ACTIVE or share < 1:
         st.progress(share, text=words)
-    boxes(status, metrics, state, run.read("result.json"))
 
 
 def boxes(status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]) -> None:
@@ -273,8 +280,6 @@ def _actions(run: RunFolder) -> None:
                 disabled=not allowed.jobs(),
                 help="Goes on after the last finished epoch, with the same recipe.",
             )
-        if state not in ACTIVE and run.has_model and run.learns_pictures:
-            look_button(f"run:{run.name}", run)
         if state not in ACTIVE and allowed.deleting():
             with st.popover("Delete", icon=":material/delete:"):
                 st.markdown(
@@ -307,14 +312,23 @@ def resume(run: RunFolder) -> None:
         st.session_state["_run_refused"] = str(error)
 
 
-def look_button(source: str, run: RunFolder) -> None:
+def look_buttons(source: str, run: RunFolder) -> None:
+    """What is done with a finished model: on its own pictures, beside the others, on other pictures."""
     st.button(
-        "Look inside",
+        "Look inside on its own pictures",
         icon=":material/visibility:",
         key="run_look",
         on_click=_look_inside,
         args=(source, run),
         help="Opens it in Explore, on a picture of the kind that it has learned.",
+    )
+    st.button(
+        "Evaluate beside the others",
+        icon=":material/leaderboard:",
+        key="run_evaluate",
+        on_click=_open,
+        args=(source, "pages/evaluate.py"),
+        help="Opens Evaluate with this model, where others were judged on the same pictures.",
     )
     st.button(
         "Fine-tune it",
@@ -328,18 +342,24 @@ def look_button(source: str, run: RunFolder) -> None:
 
 def _tune(source: str) -> None:
     st.session_state.pop("_train_filled", None)
-    others = [model for model in st.session_state.get("models") or [] if model != source]
-    st.session_state.update(
-        {"train_view": "Start", "train_task": "Fine-tune a model", "models": [source, *others[: MAX_MODELS - 1]]}
-    )
+    _choose_model(source)
+    st.session_state.update({"train_view": "Start", "train_task": "Fine-tune a model"})
 
 
-def _look_inside(name: str, run: RunFolder) -> None:
-    """The first of the models in the sidebar: a page of one model shows it."""
+def _look_inside(source: str, run: RunFolder) -> None:
     run_samples.choose_own(run)
-    others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
-    st.session_state["_run_opened"] = True
+    _open(source, "pages/explore.py")
+
+
+def _open(source: str, page: str) -> None:
+    _choose_model(source)
+    st.session_state["_run_opened"] = page
+
+
+def _choose_model(source: str) -> None:
+    """The first of the models in the sidebar: a page of one model shows it."""
+    others = [model for model in st.session_state.get("models") or [] if model != source]
+    st.session_state["models"] = [source, *others[: MAX_MODELS - 1]]
 
 
 def delete(run: RunFolder) -> None:

@@ -1,23 +1,22 @@
-"""What a teacher's probabilities contain, and how a student learns it."""
+"""What a teacher's probabilities contain, how a student learns it, and whether that helps."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
         "Temperature",
-        "One prediction, softened by the temperature.",
+        "An answer softened by the temperature, beside that of the teacher it was learned from.",
         "distillation.temperature:Temperature",
         "",
         answers=True,
+        formerly=(
+            Former(
+                "Teacher and student",
+                name="teacher-student",
+                fields={"temperature": "temperature", "loss_temperature": "temperature", "share": "share"},
+            ),
+        ),
         name="temperature",
-        page="distillation",
-    ),
-    Entry(
-        "Teacher and student",
-        "The loss of a student whose predictions differ from its teacher's.",
-        "distillation.pair:TeacherStudent",
-        "classes",
-        name="teacher-student",
         page="distillation",
     ),
     Entry(
@@ -32,20 +31,22 @@ VIEWS = (
     ),
     Entry(
         "Does it help?",
-        "The same student with no, a soft and a hard teacher.",
-        "distillation.runs:DoesItHelp",
+        "How accurate a DeiT is with a teacher and without, and other networks, by the number of training images.",
+        "distillation.teacher_gain:DoesItHelp",
         "",
         fragment=False,
         reads="nothing",
+        formerly=(
+            Former(
+                "Data size",
+                "evaluate",
+                "data-size",
+                {"runs": "runs", "images": "images"},
+                {"shows": "every network"},
+            ),
+            Former("", name="augmentation", settings={"shows": "the paper"}),
+        ),
         name="teacher-gain",
-        page="distillation",
-    ),
-    Entry(
-        "Augmentation",
-        "What a recipe does to a picture before the model learns from it.",
-        "distillation.augmentation:Augmentation",
-        "",
-        name="augmentation",
         page="distillation",
     ),
 )

@@ -1,13 +1,18 @@
 """Many pictures to ask models about, and the other models that can be asked: by the names that people choose."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.traces import NotApplicable
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
+
+if TYPE_CHECKING:
+    from vizkit.models import Loaded
 
 PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
 FOLDER = "a folder"
@@ -41,32 +46,44 @@ def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int
         raise NotApplicable(str(sentence)) from None
 
 
-def models(of: Sequence[Subject], first: str = "cnn") -> list[str]:
-    """By their titles: those that come with vizkit and know the classes of the first subject, beginning with networks
-    of the kind `first`, and all subjects."""
+def models(of: Sequence[Subject]) -> list[str]:
+    """By their titles: those that come with vizkit and know the classes of the first subject, CNNs first, and all
+    subjects."""
     known = bundled.knowing(tuple(of[0].loaded.labels)) if of and of[0].has_model and of[0].loaded.labels else []
-    known = sorted(known, key=lambda name: not name.endswith(first))
+    known = sorted(known, key=lambda name: not name.endswith("cnn"))
     return list(dict.fromkeys([*map(bundled.title, known), *(bundled.title(each.name) for each in of)]))
 
 
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:
     """One of the subjects, or another model on the same picture."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
-    return own or of[0].other(next((name for name, called in TITLES.items() if called == title), title))
+    return own or of[0].other(source_called(title))
+
+
+def source_called(title: str) -> str:
+    """What comes with vizkit by its title, which pages know it by; others by their own names."""
+    return next((name for name, called in TITLES.items() if called == title), title)
 
 
 def teachers(of: Sequence[Subject]) -> list[str]:
-    """First whom the first model names as its teacher."""
-    taught = teacher_of(of[0].loaded.source) if of and of[0].has_model else ""
+    """First whom the first model had as its teacher."""
+    taught = teacher_of(of[0].loaded) if of and of[0].has_model else ""
     return list(dict.fromkeys([*filter(None, [bundled.title(taught)]), *models(of)]))
 
 
-def teacher_of(source: str) -> str:
-    """The teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
-    kind, _, name = source.partition(":")
-    folder = bundled.FOLDER / name if kind == "bundled" else Path(source)
-    try:
-        found = json.loads((folder / "recipe.json").read_text(encoding="utf-8")).get("teacher", "")
-    except (OSError, ValueError):
-        return PAPERS if "distilled" in source else ""
-    return found if isinstance(found, str) and found.startswith("bundled:") else ""
+def own_teacher(of: Subject) -> Subject | None:
+    """On the same picture the teacher that a model had, where it comes with vizkit and knows the same classes."""
+    name = teacher_of(of.loaded)
+    return of.other(name) if name in bundled.knowing(tuple(of.loaded.labels)) else None
+
+
+def teacher_of(loaded: "Loaded") -> str:
+    """The bundled teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
+    name, run = source_called(loaded.name), loaded.source == "run folder"
+    if not run and not name.startswith("bundled:"):
+        return PAPERS if "distilled" in name else ""
+    with suppress(RecipeError):
+        home = runs_root() if run else bundled.FOLDER
+        found = RunFolder(home / name.removeprefix("bundled:")).recipe.teacher
+        return found if found.startswith("bundled:") else ""
+    return ""

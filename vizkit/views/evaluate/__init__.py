@@ -1,4 +1,4 @@
-"""Models judged on labelled images, the results of papers, and accuracy against training-set size."""
+"""Models judged on labelled images, and the results of papers."""
 
 from vizkit.views.entry import Entry, Former
 
@@ -14,16 +14,6 @@ VIEWS = (
         reads="models",
         formerly=(Former("Your pictures"),),
         name="evaluation",
-        page="evaluate",
-    ),
-    Entry(
-        "Data size",
-        "Accuracy against the number of training pictures.",
-        "evaluate.data_size:DataSize",
-        "",
-        fragment=False,
-        reads="nothing",
-        name="data-size",
         page="evaluate",
     ),
     Entry(

@@ -1,9 +1,18 @@
 """Train a model, watch it learn, compare runs."""
 
-from vizkit.ui.views import View
+from functools import partial
 
+from vizkit.ui.views import View
+from vizkit.views.entry import Former
+
+_view = partial(View, needs="", fragment=False, reads="nothing", page="train")
 VIEWS = (
-    View("Watch", "A run at work, or one that has ended, played again.", "watch", "", fragment=False, reads="nothing"),
-    View("Start", "Choose data, model and recipe, and start a run.", "start", "", fragment=False, reads="nothing"),
-    View("Compare", "The curves and results of several runs.", "compare", "", fragment=False, reads="nothing"),
+    _view("Watch", "A run at work, or one that has ended, played again.", "watch"),
+    _view(
+        "Start",
+        "Choose data, model and recipe, and start a run.",
+        "start",
+        formerly=(Former("Augmentation", "distillation"),),
+    ),
+    _view("Runs", "The curves and results of several runs.", "all_runs", formerly=(Former("Compare"),)),
 )

@@ -5,7 +5,7 @@ The widgets' own state is the draft, so that a page switch or a refused value lo
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import Field, fields
 from typing import Any
 
@@ -42,6 +42,7 @@ GROUPS = {
 """The fields of a heading, in the order of the form; what has none stands under OTHERS."""
 OTHERS = "Data, model and run"
 TITLES = {
+    "pretrained": "Start from published weights",
     "accumulate": "Gradient accumulation",
     "lr": "Learning rate",
     "min_lr": "Lowest learning rate",
@@ -161,6 +162,30 @@ def _plain_value(value: object) -> bool:
 def step_of(usual: float) -> float:
     """What + and − change: about a tenth of the usual value."""
     return 10.0 ** math.floor(math.log10(usual / 2)) if usual else 0.1
+
+
+def what_learns(on_change: Callable[[], None] | None = None) -> str | None:
+    """One of PARTS."""
+    part = st.segmented_control(
+        "What learns",
+        PARTS,
+        required=True,
+        key="train_part",
+        persist_state="session",
+        on_change=on_change,
+        help="All of it; or only the new head (a linear probe), or the last blocks with it: quicker, and better with "
+        "few pictures. The rest stays as it is.",
+    )
+    if part == PARTS[2]:
+        st.number_input(
+            "Number of last blocks",
+            1,
+            100,
+            key="train_last",
+            persist_state="session",
+            help="So many blocks before the head learn too.",
+        )
+    return part
 
 
 def typed() -> dict[str, Any]:

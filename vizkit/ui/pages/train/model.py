@@ -4,7 +4,6 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.training.runs.naming import safe_name
 from vizkit.training.tuning import PROBE, TUNE, TUNING, classes_in, head_words, refuse_other_task
-from vizkit.ui.pages.train.fields import KEY, PARTS, put, widget
+from vizkit.ui.pages.train.fields import KEY, PARTS, put, what_learns
 from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen, model_names, models, uploads
 from vizkit.ui.session.chosen import Opened
@@ -59,36 +58,6 @@ def choose() -> None:
         "its tag for other published weights.",
     )
     st.caption(about(str(model or ""), own))
-    widget("pretrained")
-    part = _what_learns(
-        "All of it, from scratch or fine-tuned. Or keep published weights as they are and let only the "
-        "new head, or the last blocks with it, learn: quicker, and better with few pictures."
-    )
-    if hint := misfit(str(model or ""), own, part):
-        st.caption(f":material/info: {hint}")
-    widget("image_size")
-
-
-def _what_learns(words: str, on_change: Callable[[], None] | None = None) -> str | None:
-    part = st.segmented_control(
-        "What learns",
-        PARTS,
-        required=True,
-        key="train_part",
-        persist_state="session",
-        on_change=on_change,
-        help=words,
-    )
-    if part == PARTS[2]:
-        st.number_input(
-            "Number of last blocks",
-            1,
-            100,
-            key="train_last",
-            persist_state="session",
-            help="So many blocks before the head learn too.",
-        )
-    return part
 
 
 def choose_trained(labels: tuple[str, ...]) -> None:
@@ -103,16 +72,11 @@ def choose_trained(labels: tuple[str, ...]) -> None:
         help="First those that you look at on the other pages, then those that come with vizkit, your runs, and what "
         "you have opened in the sidebar. Type a timm name, or owner/name on the hub, for other published weights.",
     )
-    part = _what_learns(
-        "All of it; or only the new head (a linear probe), or the last blocks with it: quicker, and better with few "
-        "pictures. The learning rate follows.",
-        _fit_rate,
-    )
+    part = what_learns(_fit_rate)
     if labels and source:
         with suppress(RecipeError):  # which stands beside the button
             known = classes_known(str(source))
             st.caption(f"{head_words(known, labels, whole=part == PARTS[0])} Size and normalisation stay its own.")
-    widget("image_size")
 
 
 def trained_models() -> list[str]:
@@ -135,9 +99,10 @@ def _fit_rate() -> None:
     put("lr", TUNING[TUNE if whole else PROBE][1].lr)
 
 
-def misfit(model: str, own: dict[str, Path], part: str | None) -> str:
+def misfit() -> str:
     """What would be followed, but not as somebody new to it may expect."""
-    pretrained = bool(st.session_state.get(f"{KEY}pretrained"))
+    model, pretrained = str(st.session_state.get(f"{KEY}model") or ""), bool(st.session_state.get(f"{KEY}pretrained"))
+    part, own = st.session_state.get("train_part"), model_names.trained()
     if model in OURS and pretrained:
         return "There are no published weights of this one: it begins at random."
     if part != PARTS[0] and model not in {*own, *opened()} and not pretrained:
@@ -160,26 +125,30 @@ def unknown(model: str) -> str:
     return f"{model[:60]!r} is no name of a model; choose one of the list, or type a timm name."
 
 
-def teacher() -> None:
-    """Distillation: another model's answers beside the labels."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            "Teacher",
-            [*model_names.bundled(), *model_names.trained(), *opened()],
-            format_func=_title,
-            key=f"{KEY}teacher",
-            index=None,
-            placeholder="none",
-            width=320,
-            persist_state="session",
-            accept_new_options=True,
-            on_change=_choose_kind,
-            help="A trained model whose answers the new one learns from beside the labels (distillation). It has to "
-            "know the same classes and see pictures of the same size. A timm name can be typed.",
-        )
-        if chosen:
-            for name in ("distillation", "temperature", "teacher_share"):
-                widget(name, 180)
+def teacher(labels: tuple[str, ...]) -> None:
+    """Distillation: another model's answers beside the labels. Offered are those that know these classes."""
+    st.selectbox(
+        "Teacher",
+        [name for name in (*model_names.bundled(), *model_names.trained(), *opened()) if knows(name, labels)],
+        format_func=_title,
+        key=f"{KEY}teacher",
+        index=None,
+        placeholder="none",
+        persist_state="session",
+        accept_new_options=True,
+        on_change=_choose_kind,
+        help="A trained model whose answers the new one learns from beside the labels (distillation). Here are those "
+        "that know the classes of the data; a timm name can be typed. What it gives, and its share, stand under More.",
+    )
+
+
+def knows(source: str, labels: tuple[str, ...]) -> bool:
+    """Whether a model knows these classes, or may: nobody can say."""
+    known: tuple[str, ...] = ()
+    with suppress(RecipeError):
+        known = classes_known(source)
+    unknown = not known and not source.startswith("bundled:")
+    return unknown or not labels or sorted(known) == sorted(labels)
 
 
 def teacher_of(data: str, chosen: str = "") -> str | None:

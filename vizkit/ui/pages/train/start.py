@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -24,10 +25,11 @@ from vizkit.ui.session.address import keep_valid
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
+from vizkit.ui.widgets.run_watch import recorded
 from vizkit.views import bundled
 
-MAIN = ("epochs", "images", "batch", "lr", "optimizer", "schedule", "seed")
-ELSEWHERE = ("data", "model", "image_size", "pretrained", "train_blocks")
+FIRST = ("epochs", "images")
+ELSEWHERE = ("data", "model", "epochs", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
@@ -50,54 +52,55 @@ def view(page: Page) -> None:
         at_work(run)
     if not allowed.jobs():
         st.info(allowed.NO_JOBS, icon=":material/lock:")
-    task, chosen = _recipe_picker()
+    given = {"required": True, "key": "train_task", "bind": "query-params"}
+    task = str(st.segmented_control("What is learned", [*TASKS], default=CLASSES, **given))
+    left, middle, right = st.columns(3, border=True)
+    with right:  # first, because a recipe fills the widgets of the others
+        recipe = _choose_recipe(task)
+        fields.widget("epochs")
     if task not in (CLASSES, TUNED, TEACH):
-        _other_task(chosen)
+        _other_task(recipe, left, middle)
         how()
         return
-    if task == TEACH:
-        _teacher(opened=True)
-    left, middle, right = st.columns(3, border=True)
     with left:
         data = data_choice.choose(_fit_to_data)
         contents = data_choice.show(data, number("images"), number("data_seed"))
+        checked.show(data, number("data_seed"))
+        _mirror_hint(data)
+    labels = contents.labels if contents else ()
     with middle:
         if task == TUNED:
-            model.choose_trained(contents.labels if contents else ())
+            model.choose_trained(labels)
         else:
             model.choose()
-    with right:
-        with st.container(horizontal=True):
-            for name in MAIN:
-                fields.widget(name, 130)
-        _mirror_hint(data)
-    if contents is not None:
-        data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
-    if task == CLASSES:
-        _teacher()
-    others()
-    checked.show(data, number("data_seed"))
+            if task == TEACH:
+                model.teacher(labels)
+            else:
+                fields.widget("pretrained")
     try:
         recipe, problem = _drafted(data, task), ""
     except RecipeError as error:
         recipe, problem = Recipe(), str(error)
+    if contents is not None:
+        _pictures(contents, recipe)
     ready = bool(data) and (contents is not None or data.startswith("torchvision:"))
-    _start_row(recipe, problem, ready=ready, contents=contents)
+    start_row = st.container()
+    with st.expander("More", icon=":material/tune:"):
+        _more(task, labels)
+    with start_row:
+        _start_row(recipe, problem, ready=ready, contents=contents)
     how()
 
 
-def _recipe_picker() -> tuple[str, Recipe]:
-    """(the task, the named recipe). Choosing one sets every field but the pictures."""
-    given = {"required": True, "key": "train_task", "bind": "query-params"}
-    task = str(st.segmented_control("What is learned", [*TASKS], default=CLASSES, **given))
+def _choose_recipe(task: str) -> Recipe:
+    """The named recipe. Choosing one sets every field but the pictures."""
     keep_valid("train_recipe", [*TASKS[task]], next(iter(TASKS[task])))
     name = st.selectbox(
         "Recipe",
         [*TASKS[task]],
         key="train_recipe",
         persist_state="session",
-        width=420,
-        help="A named recipe sets all fields below but the data; change what you like afterwards. quick is a good "
+        help="A named recipe sets all other fields but the data; change what you like afterwards. quick is a good "
         "first run; the others follow published papers and want a GPU.",
     )
     words, recipe = TASKS[task][name]
@@ -113,7 +116,7 @@ def _recipe_picker() -> tuple[str, Recipe]:
             fields.put("teacher", model.teacher_of(_data()))
             fields.put("distillation", "soft")
     st.caption(words)
-    return task, recipe
+    return recipe
 
 
 def _data() -> str:
@@ -138,24 +141,47 @@ def _begun(tuned: object) -> str:
     return begun
 
 
-def _other_task(recipe: Recipe) -> None:
+def _other_task(recipe: Recipe, left: Any, middle: Any) -> None:
     """What is drawn or written for it, and its network, are those of its recipe."""
-    st.caption(f"Data: {recipe.data}, made for it. Network: {recipe.model}.")
-    names = (*MAIN, "warmup_epochs", *(ENLARGING if recipe.task == "enlarge" else ()))
-    with st.container(horizontal=True, border=True):
-        for name in names:
+    left.markdown(f"**Data** · {recipe.data}, made for it")
+    with left:
+        fields.widget("images")
+    middle.markdown(f"**Network** · {recipe.model}")
+    own = ("batch", "lr", "optimizer", "schedule", "seed", "warmup_epochs")
+    names = (*FIRST, *own, *(ENLARGING if recipe.task == "enlarge" else ()))
+    start_row = st.container()
+    with st.expander("More", icon=":material/tune:"), st.container(horizontal=True):
+        for name in names[len(FIRST) :]:
             fields.widget(name, 160)
     values, problem = fields.typed(), ""
     try:
         recipe = recipe.but({name: values[name] for name in names})
     except RecipeError as error:
         problem = str(error)
-    _start_row(recipe, problem, ready=True)
+    with start_row:
+        _start_row(recipe, problem, ready=True)
 
 
-def _teacher(*, opened: bool = False) -> None:
-    with st.expander("Learn from a teacher (distillation)", icon=":material/school:", expanded=opened):
-        model.teacher()
+def _pictures(contents: data_choice.Preview, recipe: Recipe) -> None:
+    """A few of the data; and, where somebody asks, what the augmentation makes of them."""
+    data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
+    line = st.expander("As the model gets them", icon=":material/auto_fix_high:", key="changed", on_change="rerun")
+    if line.open:
+        with line:
+            side = recipe.image_size or (32 if recipe.model.startswith("digits_") else 112)
+            draw = int(st.number_input("Draw", 1, 999, key="changed_draw", width=120, help="Another step of the run."))
+            shown = augmented(contents.pictures, recipe, side, draw)
+            data_choice.row(shown, [""] * len(shown), data_choice.SIDE_PX)
+            st.caption("Changed at random in every step, by the settings of Augmentation under More.")
+
+
+@st.cache_data(max_entries=16, show_spinner="Changing the pictures …")
+def augmented(pictures: list[Any], recipe: Recipe, side_px: int, draw: int) -> list[Any]:
+    from vizkit.image import Preprocessing
+    from vizkit.training.pictures.preview import learned_from
+
+    needs = Preprocessing((side_px, side_px), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
+    return learned_from(pictures, recipe, needs, draw)
 
 
 def number(name: str) -> int:
@@ -171,14 +197,24 @@ def _mirror_hint(data: str) -> None:
         st.caption(":material/info: No picture is mirrored: a mirrored digit or letter is another one, or none.")
 
 
-def others() -> None:
-    names = [name for name in fields.BY_NAME if name not in (*MAIN, *ELSEWHERE, *TEACHER, *ENLARGING)]
-    with st.expander("All fields", icon=":material/tune:"):
-        for group, members in fields.grouped(names).items():
-            st.markdown(f"**{group}**")
-            with st.container(horizontal=True, vertical_alignment="bottom"):
-                for name in members:
-                    fields.widget(name, 180)
+def _more(task: str, labels: tuple[str, ...]) -> None:
+    """All other fields, each under its heading."""
+    if task != TUNED:
+        fields.what_learns()
+        if hint := model.misfit():
+            st.caption(f":material/info: {hint}")
+    if task == CLASSES:
+        model.teacher(labels)
+    if st.session_state.get(f"{fields.KEY}teacher"):
+        with st.container(horizontal=True):
+            for name in TEACHER[1:]:
+                fields.widget(name, 180)
+    shown = (*ELSEWHERE, *TEACHER, *ENLARGING)
+    for group, members in fields.grouped([name for name in fields.BY_NAME if name not in shown]).items():
+        st.markdown(f"**{group}**")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            for name in members:
+                fields.widget(name, 180)
 
 
 def _drafted(data: str, task: str) -> Recipe:
@@ -232,23 +268,21 @@ def _start_row(recipe: Recipe, problem: str, *, ready: bool, contents: data_choi
         st.warning(plain(sentence), icon=":material/front_hand:")
     if ready and not problem:
         with st.expander("The same as a command", icon=":material/terminal:"):
-            named = portable(recipe)
-            st.code(command(named, f"runs/{name}"), language="bash", wrap_lines=True)
-            if named.data != recipe.data:
-                st.caption(f"{plain(named.data)} stands for the pictures that you chose: write the path to yours.")
-            for field in ("model", "teacher"):
-                if st.session_state.get(f"{fields.KEY}{field}") in model.opened():
-                    st.caption(
-                        f"{plain(getattr(named, field))} is the model that you opened: a folder with its "
-                        "weights and config.json, as timm saves them."
-                    )
+            named = recipe if allowed.jobs() else portable(recipe)  # whoever may start it here may know where it lies
+            chosen = str(st.session_state["train_recipe"])
+            base = (chosen, TASKS[str(st.session_state["train_task"])][chosen][1]) if chosen != OWN else None
+            st.code(command(named, f"runs/{name}", base), language="bash", wrap_lines=True)
+            if named != recipe:
+                st.caption("Folders and files are called by their own names: write the path to yours.")
 
 
 def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
     images = contents.images["train"] if contents else recipe.images or INSECTS["train"]
     if contents is None and not recipe.images:
         return time_estimate.sentence(None)
-    return time_estimate.sentence(time_estimate.estimate(recipe, images, time_estimate.device(), runs()))
+    return time_estimate.sentence(
+        time_estimate.estimate(recipe, images, time_estimate.device(), runs(), [*recorded().values()])
+    )
 
 
 def suggested(recipe: Recipe) -> str:

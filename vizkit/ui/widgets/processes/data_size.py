@@ -1,4 +1,4 @@
-"""The runs of the view Data size: the box that trains those that are missing."""
+"""The runs of the view Does it help?: the box that trains those that are missing."""
 
 import shlex
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import changed, preview
 from vizkit.ui.widgets.run_watch import progress_line
 from vizkit.ui.widgets.time_estimate import in_words
-from vizkit.views.evaluate.data_size import SHIPPED
+from vizkit.views.distillation.teacher_gain import SHIPPED
 
 FOLDER = "a folder on this machine"
 SETS = (DATA, "digits", FOLDER)
@@ -118,12 +118,6 @@ def experiment() -> None:
                     "first shows how much is chance.",
                 )
             )
-        if busy and not ours(busy[0][0]):
-            st.caption(
-                ":material/hourglass_top: The experiment of the Distillation page is at work; this one can "
-                "begin when it has ended."
-            )
-            return
         planned = _planned_runs(busy[0][1].data, busy[0][1].seed) if busy else _planned_runs(data, seed)
         if planned is None:
             return
