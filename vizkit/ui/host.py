@@ -63,7 +63,8 @@ def draw(entry: Entry, page: Any) -> None:
         reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name, without), 0)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
-            reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
+            meant = view.meant(of)
+            reading.guarded(_one, Drawing(entry, view, [meant], opacity, f"{entry.name}{index}_{meant.source}"), index)
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 

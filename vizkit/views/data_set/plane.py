@@ -6,10 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import ceiling, on_the_map
 from vizkit.analysis.remarks.data_set import chosen as of_chosen
-from vizkit.analysis.remarks.data_set import on_the_map
+from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.analysis.remarks.remark import percent
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
+from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
 from vizkit.figure.palette import CLASSES, MARKS
@@ -23,10 +25,9 @@ from vizkit.views.data_set.recorded import (
     Step,
     answer_of,
     described,
-    errors_of,
     grid,
-    true_label,
 )
+from vizkit.views.evaluate.measured import ends
 from vizkit.views.rules import words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -40,7 +41,7 @@ LONGEST = 4000  # characters of what is chosen
 
 
 def pages(of: Sequence[Subject], view: "Plane") -> int:
-    found = view.known(of[0]) if of else None
+    found = view.made(of[0]) if of else None
     return max(2, -(-len(chosen_of(view.chosen, len(found) if found else 0)) // AT_ONCE))
 
 
@@ -85,22 +86,32 @@ class Plane(OfData):
         return f"{of.name}: pictures near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:
-        name = ("plane", self.space, self.layout)
-        yield from self.later(of, partial(self.drawn, of), Step(name, "Laying the map", self.placed))
+        plane = Step(("plane", self.space, self.layout), "Laying the map", self.placed)
+        yield from self.later(of, partial(self.drawn, of), plane, Step(("probe",), "Probing its features", self.probed))
 
     def placed(self, found: Recorded, progress: Progress) -> Embedding:
         return embedding(found, self.space, self.layout)
 
-    def drawn(self, of: Subject, found: Recorded, plane: Embedding | None) -> Blocks:
+    def probed(self, found: Recorded, progress: Progress) -> Probed | str:
+        """Or why there is none."""
+        try:
+            return probe(found)
+        except NotApplicable as sentence:
+            return str(sentence)
+
+    def drawn(
+        self, of: Subject, found: Recorded, plane: Embedding | None, probed: Probed | str | None = None
+    ) -> Blocks:
         if plane is None:
             return
         rows = chosen_of(self.chosen, len(found))
-        known, planted = int(found.known.sum()), sum(true_label(found, row) is not None for row in range(len(found)))
-        right, classifies = known - int(errors_of(found).sum()), found.classifies
-        by = SPACES[self.space]
-        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=classifies)
+        planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.space]
+        known, right = int(found.known.sum()), int(found.right.sum())
+        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=found.classifies)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
+        if probed is not None:
+            yield Line(told(found, probed))
         yield from self.notes(found)
         yield Numbers(
             lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}
@@ -127,7 +138,7 @@ class Plane(OfData):
 
     def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
         """The chosen pictures; without any the surest errors, or else the least sure answers."""
-        wrong = np.flatnonzero(errors_of(found))
+        wrong = np.flatnonzero(found.known & ~found.right)
         order = np.argsort(found.probability, kind="stable")
         what, first = "Least sure answers", order
         if not found.classifies:
@@ -149,7 +160,7 @@ def colouring(found: Recorded, what: str) -> Colouring:
     if what == "error":
         if not found.known.any():
             raise NotApplicable(f"{found.model} knows none of these labels, so no answer is right or wrong.")
-        return by_kind(np.where(found.known, errors_of(found), -1), ("right", "wrong"), "", tuple(MARKS.values()))
+        return by_kind(np.where(found.known, ~found.right, -1), ("right", "wrong"), "", tuple(MARKS.values()))
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
     if what == "entropy":
@@ -159,7 +170,7 @@ def colouring(found: Recorded, what: str) -> Colouring:
     names = [*found.classes, *(label for label in found.labels if label not in found.classes)]
     place = {name: at for at, name in enumerate(names)}
     label = np.array([place[found.labels[target]] for target in found.target])
-    label = np.where(found.known, found.truth, label)
+    label = np.where(found.known, found.truth, label)  # the colour of a class is that of its label
     if len(names) > len(CLASSES):
         counts = np.bincount(label, minlength=len(names))
         rank = np.argsort(-counts, kind="stable")
@@ -169,9 +180,19 @@ def colouring(found: Recorded, what: str) -> Colouring:
     return by_kind(back[label if what == "label" else found.answer], names, what)
 
 
+def told(found: Recorded, probed: Probed | str) -> str:
+    """What frozen features tell of the labels, beside the model's own answers; of labels that are planted wrong, what
+    they leave to be right."""
+    if isinstance(probed, str):
+        return probed
+    own = ends(probed.model) if probed.model else None
+    said = of_probed(probed.knn.value, probed.linear.value, own, probed.chance, len(probed.rows))
+    planted = sum(found.faults[row].label is not None for row in probed.rows.tolist())
+    return f"{said} {ceiling(planted, len(probed.rows))}" if planted else said
+
+
 def mistakes(found: Recorded, rows: Sequence[int]) -> tuple[int, int, list[tuple[str, str]]]:
-    errors = errors_of(found)
-    wrong = [row for row in rows if errors[row]]
+    wrong = [row for row in rows if found.known[row] and not found.right[row]]
     return len(wrong), len(rows), [(found.labels[found.target[row]], answer_of(found, row)) for row in wrong]
 
 

@@ -1,6 +1,6 @@
 """Suspects: pictures that somebody should look at before a model learns from them, and what is decided about each."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -27,7 +27,7 @@ STEP = ("suspects",)
 
 
 def pages(of: Sequence[Subject], view: "Suspects") -> int:
-    found = of[0].find(OfModel((*view.key(of[0]), *STEP))) if of else None
+    found = view.made(of[0], *STEP) if of else None
     return max(2, -(-len(view.of_kind(found or ())) // AT_ONCE))
 
 
@@ -74,8 +74,10 @@ class Suspects(OfData):
         at = AT_ONCE * (min(self.page, max(1, -(-len(own) // AT_ONCE))) - 1)
         counts = {NAMES[kind]: sum(one.kind == kind for one in every) for kind in KINDS}
         yield Said(suspected(len(found), len({one.row for one in every}), counts))
-        if truth := self.truth(found):
-            yield Line(of_truth(judged(truth.wrong, "label", every, found), judged(truth.copies, "copy", every, found)))
+        wrong = {row for row, fault in enumerate(found.faults) if fault.label is not None}
+        copies = {row for row, fault in enumerate(found.faults) if fault.copy}
+        if wrong or copies:
+            yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
             yield Line(f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}, the worst first; the others: More.")
         if own:
@@ -120,11 +122,10 @@ class Suspects(OfData):
         return suspects_csv(found, every, decided).encode()
 
 
-def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:
-    """(planted faults, how many of them were found, how many others are suspected)."""
-    own = [{one.row, one.other if kind == "copy" else one.row} for one in every if one.kind == kind]
-    named = [{int(found.rows[row]) for row in rows} & set(truth) for rows in own]
-    return len(truth), len(set[int]().union(*named)), sum(not rows for rows in named)
+def judged(planted: set[int], kind: str, every: Sequence[Suspect]) -> tuple[int, int, int]:
+    """(rows of planted faults, how many of them were found, how many others are suspected)."""
+    named = [{one.row, one.other if kind == "copy" else one.row} & planted for one in every if one.kind == kind]
+    return len(planted), len(set[int]().union(*named)), sum(not rows for rows in named)
 
 
 def decisions(text: str, found: Recorded) -> Iterator[tuple[tuple[int, str], str]]:
