@@ -60,6 +60,10 @@ class Source(ABC):
         """What was planted in picture `index`."""
         return Fault()
 
+    def file(self, index: int) -> str:
+        """The path of the file that picture `index` is, byte by byte; "" of one that is drawn or changed."""
+        return ""
+
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
@@ -129,6 +133,9 @@ class Taken(Source):
 
     def fault(self, index: int) -> Fault:
         return self.whole.fault(self.rows[index])
+
+    def file(self, index: int) -> str:
+        return self.whole.file(self.rows[index])
 
 
 def digest_of(*parts: object) -> str:

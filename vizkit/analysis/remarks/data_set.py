@@ -40,6 +40,11 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
 
 
+def mended(labels: int, left_out: int) -> str:
+    """Of a mended copy: how many pictures have another label, and how many are left out."""
+    return f"{begun(counted(labels, 'picture'))} with another label, {left_out:,} left out."
+
+
 def ceiling(wrong: int, pictures: int) -> str:
     """How often a model can be right where so many labels of `pictures` were planted wrong."""
     planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"

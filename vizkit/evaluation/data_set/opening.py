@@ -41,6 +41,10 @@ class Joined(Source):
         _, images, row = self._found(index)
         return images.source.fault(row)
 
+    def file(self, index: int) -> str:
+        _, images, row = self._found(index)
+        return images.source.file(row)
+
 
 def joined(sets: Mapping[str, ImageSet]) -> ImageSet:
     """All pictures of several splits of one set. Of one split that split."""

@@ -1,6 +1,7 @@
 """Map: all pictures of a set as points, those beside one another that the model holds for alike."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -13,10 +14,10 @@ from vizkit.analysis.remarks.remark import percent
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
-from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
+from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, middles, packed, scatter
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, ToReport, side_by_side
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import (
     AT_ONCE,
@@ -37,6 +38,7 @@ SPACES = {"features": "features", "maps": "where it looked"}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
+WORST = 10
 LONGEST = 4000  # characters of what is chosen
 
 
@@ -119,15 +121,18 @@ class Plane(OfData):
         yield Download("All pictures (CSV)", partial(table, found, plane))
 
     def points(self, found: Recorded, plane: Embedding, rows: Sequence[int]) -> Blocks:
-        coloured = colouring(found, self.colour)
+        coloured, groups = colouring(found, self.colour), middles(plane.xy, found.target, found.labels)
         said = [described(found, row) for row in range(len(found))]
         yield Canvas(
             "vizkit_points",
-            packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen),
+            packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen, groups),
             f"{len(found):,} pictures, coloured by {COLOURS[self.colour]}",
             {"chosen": (words(LONGEST), "chosen")},
             still=(
-                Chart(scatter(plane.xy, coloured, LAYOUTS[self.layout], rows), f"{len(found):,} pictures as points"),
+                Chart(
+                    scatter(plane.xy, coloured, LAYOUTS[self.layout], rows, groups),
+                    f"{len(found):,} pictures as points",
+                ),
             ),
         )
         same, before, chance = map(percent, (plane.purity, plane.purity_before, plane.chance))
@@ -151,6 +156,9 @@ class Plane(OfData):
             what, first = "Surest errors", order[::-1][np.isin(order[::-1], wrong)]
         yield Heading(what)
         yield from grid(of, found, first.tolist(), f"{what}: pictures, and where the model looked")
+        if not rows:
+            worst = " ".join(str(row + 1) for row in first[:WORST].tolist())
+            yield ToReport("The ten worst to the report", replace(self, chosen=worst))
 
 
 def colouring(found: Recorded, what: str) -> Colouring:

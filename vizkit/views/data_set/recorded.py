@@ -31,7 +31,7 @@ from vizkit.views.view import View
 PLANTED, TAUGHT = "digits:faulty", "bundled:digits_faulty"  # a set whose faults are known, and who learned from it
 NAMES = WORDS | {PLANTED: "digits with planted faults"}
 COUNTS = ("300", "1000", "2000", "10000")
-AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
+AT_ONCE = 12  # pictures beside one another
 SIDE_PX = 112  # of one
 SHEET = 12, 2  # columns and rows, which are drawn in a second
 Progress = Callable[[int, int], None]
@@ -99,7 +99,7 @@ class OfData(View):
         """What the pictures are, and what could not be read of them."""
         if self.data == PLANTED:
             yield Line(
-                f"{found.model} learned from the {sum(found.splits == 'train'):,} of them to train on, faults too."
+                f"{found.model} was trained on {sum(found.splits == 'train'):,} of these pictures, faults included."
             )
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
@@ -135,8 +135,12 @@ class OfData(View):
 
 def images_of(of: Subject, source: str, split: str, count: int | None) -> ImageSet:
     with refused():
-        size_px = min(512, max(32, *of.loaded.preprocessing.size_hw))
-        return open_labelled(source, split, images=count, size_px=size_px)
+        return open_labelled(source, split, images=count, size_px=side_of(of))
+
+
+def side_of(of: Subject) -> int:
+    """In pixels, of pictures that are drawn for this model."""
+    return min(512, max(32, *of.loaded.preprocessing.size_hw))
 
 
 def recorded(of: Subject, opened: Callable[[], ImageSet], progress: Progress) -> Recorded:
@@ -201,7 +205,7 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
         row = shown[index]
         return f"{found.labels[found.target[row]]}, {Path(found.keys[row]).name}", found.picture(row)
 
-    still = [Picture(pictures[row], captions[row], captions[row]) for row in shown[:STILL]]
+    still = [Picture(pictures[row], captions[row], captions[row]) for row in shown]
     yield Canvas(
         "vizkit_evaluated",
         {"tiles": [tile(found, row, rgb) for row, rgb in pictures.items()]},

@@ -1,29 +1,49 @@
 """Suspects: pictures that somebody should look at before a model learns from them, and what is decided about each."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import mended, suspected
 from vizkit.analysis.remarks.data_set import planted as of_truth
-from vizkit.analysis.remarks.data_set import suspected
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url
-from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
 from vizkit.views.controls import choice, number, text
-from vizkit.views.data_set.recorded import SIDE_PX, STILL, OfData, Progress, Step
+from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step, side_of
+from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.rules import words
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
-ALL, AT_ONCE = "all", 18
+ALL, AT_ONCE, STILL = "all", 18, 6  # at once, and on paper
 NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
 NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd sizes"}
 LONGEST = 8000  # characters of what is decided
 KEEP, LEAVE_OUT = "keep", "drop"
 STEP = ("suspects",)
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of pictures by their
+    places, a label or None; `said` counts it. `model`: which is to learn from it."""
+
+    source: str
+    split: str
+    size_px: int
+    name: str
+    model: str
+    decided: tuple[tuple[str, str | None], ...]
+
+    @property
+    def said(self) -> str:
+        left_out = sum(label is None for _, label in self.decided)
+        return mended(len(self.decided) - left_out, left_out)
 
 
 def pages(of: Sequence[Subject], view: "Suspects") -> int:
@@ -84,6 +104,9 @@ class Suspects(OfData):
             yield from self.shown(of, found, own[at : at + AT_ONCE])
         elif every:
             yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
+        if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
+            facts = self.source(of), self.split, side_of(of), found.name, of.loaded.source
+            yield Process("processes.mended", Mend(*facts, decided))
         yield from self.notes(found)
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))
         yield Numbers(lambda: {"row": [one.row for one in own], "score": np.array([one.score for one in own])})
@@ -116,6 +139,15 @@ class Suspects(OfData):
             {"decided": (words(LONGEST), "decided")},
             still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
         )
+
+    def mended(self, found: Recorded) -> tuple[tuple[str, str | None], ...]:
+        """What the decisions change, by the places of the pictures: who is left out for anything has no label."""
+        changed: dict[str, str | None] = {}
+        for (row, _), what in decisions(self.decided, found):
+            place = found.keys[row]
+            if what != KEEP:
+                changed[place] = None if what == LEAVE_OUT or changed.get(place, "") is None else what
+        return tuple(sorted(changed.items()))
 
     def table(self, found: Recorded, every: Sequence[Suspect]) -> bytes:
         decided = dict(decisions(self.decided, found))
