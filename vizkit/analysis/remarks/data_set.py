@@ -78,6 +78,11 @@ def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
     return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."
 
 
+def shared_mark(marked: int, shown: int) -> str:
+    """Of a picture with a planted mark: how many of the `shown` ones that speak for its error have it too."""
+    return f"Planted here: a mark in its corner, which {of_all(marked, shown, 'picture')} that taught it most have too."
+
+
 def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
     """Of each kind of fault how many were planted, how many of them found, and how many others suspected."""
 

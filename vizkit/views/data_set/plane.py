@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from vizkit.views.view import How
 from vizkit.writing import csv_rows
 
 SPACES = {"features": "features", "maps": "where it looked"}
+# One after another: t-SNE takes seconds.
+LAID: dict[str, tuple[Literal["tsne", "pca"], ...]] = {"tsne": ("pca", "tsne"), "pca": ("pca",)}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
@@ -88,11 +90,21 @@ class Plane(OfData):
         return f"{of.name}: pictures near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:
-        plane = Step(("plane", self.space, self.layout), "Laying the map", self.placed)
-        yield from self.later(of, partial(self.drawn, of), plane, Step(("probe",), "Probing its features", self.probed))
+        planes = [
+            Step(("plane", self.space, how), "Laying the map", partial(self.placed, how), how != self.layout)
+            for how in LAID[self.layout]
+        ]
 
-    def placed(self, found: Recorded, progress: Progress) -> Embedding:
-        return embedding(found, self.space, self.layout)
+        def shown(found: Recorded, *made: Any) -> Blocks:
+            *laid, probed = made
+            yield from self.drawn(of, found, laid[-1] or laid[0], probed)
+            if laid[0] and not laid[-1]:
+                yield Line("Laid by principal components until t-SNE is done.")
+
+        yield from self.later(of, shown, *planes, Step(("probe",), "Probing its features", self.probed))
+
+    def placed(self, layout: Literal["tsne", "pca"], found: Recorded, progress: Progress) -> Embedding:
+        return embedding(found, self.space, layout)
 
     def probed(self, found: Recorded, progress: Progress) -> Probed | str:
         """Or why there is none."""

@@ -39,11 +39,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from what was recorded: `name` with all settings that it depends on, `words` for its progress."""
+    """What follows from what was recorded: `name` with all settings that it depends on, `words` for its progress.
+    `rough`: see `Job`."""
 
     name: tuple[str | int, ...]
     words: str
     work: Callable[[Recorded, Progress], Any]
+    rough: bool = False
 
 
 def offered(of: Sequence[Subject]) -> list[str]:
@@ -120,7 +122,10 @@ class OfData(View):
         words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} pictures"
         opened = partial(images_of, of, self.source(of), self.split, count)
         first = Job(OfModel(key), words, partial(recorded, of, opened))
-        rest = [Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work)) for step in steps]
+        rest = [
+            Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work), step.rough)
+            for step in steps
+        ]
         sheet = Job(OfModel((*key, "sheet")), "Opening the pictures", partial(some, of, first, opened), rough=True)
 
         def shown(results: Mapping[Any, Any]) -> Blocks:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import shared_mark as of_mark
 from vizkit.analysis.remarks.data_set import taught as of_taught
 from vizkit.evaluation.data_set.influence import taught
 from vizkit.evaluation.data_set.record import Recorded
@@ -80,6 +81,8 @@ class Taught(OfData):
             *grid(of, found, speaks, "Pictures that speak for the label"),
         )
         yield side_by_side(asked, both, widths=(1, 3))
+        if found.faults[row].marked:
+            yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())
         yield Line(f"Of {train or len(found) - 1:,} {'training pictures' if train else 'other pictures of the set'}.")
         yield from self.notes(found)
