@@ -101,12 +101,13 @@ def middles(
     """Of each kind the picture where its own lie closest: the one nearest to half of them. The largest kinds first;
     none of fewer than FEWEST."""
     found: dict[str, int] = {}
-    for each in np.argsort(-np.bincount(kind, minlength=len(names)), kind="stable").tolist():
+    counts = np.bincount(kind, minlength=len(names))
+    for each, name in sorted(enumerate(names), key=lambda one: -counts[one[0]]):
         own = np.flatnonzero((kind == each) & np.isfinite(xy).all(1))
         own = own[:: 1 + len(own) // MOST_COMPARED]
         if len(own) >= FEWEST:
             apart = np.sort(np.linalg.norm(xy[own, None] - xy[own], axis=2), 1)
-            found[names[each]] = int(own[apart[:, : len(own) // 2 + 1].sum(1).argmin()])
+            found[name] = int(own[apart[:, : len(own) // 2 + 1].sum(1).argmin()])
     return found
 
 
