@@ -48,7 +48,8 @@ def lasso(page: Page, x0: float, y0: float, x1: float, y1: float) -> None:
 
 
 def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server: str, tmp_path):
-    page.goto(f"{server}/data_set?models=bundled:digits_vit")
+    page.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits")
+    expect(page.locator(f"{POINTS} canvas.plane[data-named='10']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator(f"{POINTS} canvas.plane[data-seen='300']")).to_be_visible(timeout=LONG_MS)
     ready(page)
     lasso(page, 0.02, 0.02, 0.98, 0.98)
@@ -62,7 +63,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     first.click()
     expect(page.get_by_role("heading", name="Explore", exact=True, level=1)).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text(f"{digit}, ").first).to_be_attached(timeout=LONG_MS)
-    page.goto(f"{server}/data_set?models=bundled:digits_vit&data_set_view=Suspects")
+    page.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits&data_set_view=Suspects")
     mend = page.get_by_role("button", name="Mend").first
     expect(mend).to_be_visible(timeout=LONG_MS)
     ready(page)
@@ -83,7 +84,7 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
     the others need."""
     address = f"{server}/data_set?models=bundled:insects_vit&data_set=insects&data_set_view="
     with chromium.new_context(viewport=DESKTOP) as context, watched(context.new_page()) as other:
-        other.goto(f"{address}Probe", wait_until="commit")
+        other.goto(f"{address}Map", wait_until="commit")
         for view in ("Suspects", "Shortcuts", "Who taught this?", "Map"):
             page.goto(f"{address}{view}", wait_until="commit")
             told = page.get_by_text("looks at up to").or_(page.locator(MAIN).get_by_role("button", name="Save"))
@@ -93,9 +94,9 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("view", ["Map", "Suspects", "Probe"])
+@pytest.mark.parametrize("view", ["Map", "Suspects", "Shortcuts"])
 def test_it_fits_a_telephone(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/data_set?models=bundled:digits_vit&data_set_view={view}")
+    phone.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits&data_set_view={view}")
     expect(phone.locator(MAIN).get_by_text("pictures").first).to_be_visible(timeout=LONG_MS)
     expect(phone.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=LONG_MS)
     ready(phone)

@@ -127,7 +127,7 @@ WRONG = {  # arguments of open_set → the sentence
     "difficulty": (("insects:wild", "train"), {}, "not drawn 'wild'; choose one of easy"),
     "size": (("insects", "train"), {"size_px": 4096}, "16 to 512 pixels wide, not 4096"),
     "seed": (("insects", "train"), {"seed": -1}, "whole number from 0, not -1"),
-    "digits of a kind": (("digits:mnist", "train"), {}, "one set of digits only"),
+    "digits of a kind": (("digits:mnist", "train"), {}, "There are no digits:mnist; choose digits or digits:faulty"),
     "torchvision": (("torchvision:mnist", "train"), {}, "choose one of cifar10, cifar100, flowers102, pets"),
     "name": (("insect", "train"), {}, "No set and no folder is called 'insect'"),
     "file": ((__file__, "train"), {}, "test_datasets.py is no set of pictures"),

@@ -1,7 +1,9 @@
 """The page Data set, through app.py without a browser, on a few pictures of each set."""
 
 import csv
+import re
 from functools import partial
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -14,14 +16,21 @@ from vizkit.datasets.opening import open_set
 from vizkit.datasets.planted import planted
 from vizkit.evaluation.data_set.record import record
 from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
+from vizkit.hosts.showing import Showing
 from vizkit.models import load
-from vizkit.views.data_set.plane import Plane, colouring
-from vizkit.views.data_set.recorded import errors_of, label_of, offered, tile, true_label
+from vizkit.views import bundled, replaced
+from vizkit.views.blocks import Line
+from vizkit.views.data_set.plane import colouring
+from vizkit.views.data_set.recorded import TAUGHT, label_of, tile
+from vizkit.views.data_set.shortcuts import Shortcuts
+from vizkit.views.data_set.suspects import Suspects
 from vizkit.views.data_set.taught import Taught
+from vizkit.views.data_set.taught import wrong as errors
 from vizkit.views.subject import Subject, no_picture
 
 VIT, SWIN, CNN = (f"bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
-VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?", "Probe")
+WITH_FAULTS = "digits with planted faults"
+VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +41,7 @@ def few(monkeypatch):
 
 
 def shown(view, model=VIT, **query):
-    return at_rest(opened("data_set", models=model, data_set_view=view, **query))
+    return at_rest(opened("data_set", models=model, **{"data_set_view": view, "data_set": "digits", **query}))
 
 
 @pytest.mark.product(first=0)
@@ -76,7 +85,7 @@ def test_every_view_is_drawn_with_other_models(view, model):
 
 @pytest.mark.product(first=0)
 def test_what_is_decided_goes_into_a_table_and_into_no_file():
-    test = shown("Suspects")
+    test = shown("Suspects", data_set=WITH_FAULTS)
     fine(test)
     (listed,) = sent_to(test, "vizkit_suspects")
     first = next(row for row in listed["rows"] if row["proposal"])
@@ -151,10 +160,11 @@ def test_a_link_of_a_folder_that_is_not_offered_says_so_and_opens_nothing(folder
 def test_planted_wrong_labels_are_no_errors_of_the_model():
     loaded, whole = load(VIT, device="cpu"), open_set("digits", "test", images=48)
     clean, found = record(loaded, whole), record(loaded, planted(whole, labels=0.25, copies=0))
-    np.testing.assert_array_equal(errors_of(found), ~clean.right)  # as if nobody had changed a label
-    wrong = [row for row in range(48) if true_label(found, row) is not None]
+    np.testing.assert_array_equal(found.right, clean.right)  # as if nobody had changed a label
+    wrong = [row for row, fault in enumerate(found.faults) if fault.label is not None]
     assert len(wrong) == 12
-    assert (~found.right).sum() >= 11  # by their labels they would be errors
+    assert (found.answer != found.truth).sum() >= 11  # by their labels they would be errors
+    assert set(errors(found)) == set(np.flatnonzero(~clean.right))
     first = next(row for row in wrong if clean.right[row])
     true, label = (str(each.labels[each.target[first]]) for each in (clean, found))
     assert label_of(found, first) == f"{label} (planted; it is {true})"
@@ -162,17 +172,92 @@ def test_planted_wrong_labels_are_no_errors_of_the_model():
     assert colouring(found, "error").at.sum() == (~clean.right).sum()
 
 
-def test_what_is_planted_is_said_where_it_bounds_what_is_seen():
-    assert "labels are planted wrong, so a model that knows every picture is right on" in texts(shown("Probe"))
-    assert "with a planted wrong label judged by what they show" in texts(shown("Map"))
+def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_them():
+    """Whatever the sidebar has chosen: here a model without classes."""
+    test = at_rest(opened("data_set", models="bundled:photographs_vit"))
+    fine(test)
+    (points,) = sent_to(test, "vizkit_points")
+    assert len(points["places"]) == 96  # of both splits
+    said = texts(test)
+    assert "with a planted wrong label judged by what they show" in said
+    assert "labels are planted wrong, so a model that knows every picture is right on" in said
+    assert f"{bundled.title(TAUGHT)} was trained on 48 of these pictures, faults included" in said
+    assert {each[0] for each in points["groups"]} == set(points["names"]) == set("0123456789")
 
 
-@pytest.mark.parametrize("model", ["insects_cnn", "digits_vit"])
-def test_errors_are_looked_for_first_where_there_are_some(model):
-    """The model of insects is right on every easy picture."""
-    of = Subject(lambda: load(f"bundled:{model}", device="cpu"), no_picture())
-    assert offered([of], Taught())[0] == {"insects_cnn": "insects:hard", "digits_vit": "digits"}[model]
-    assert offered([of], Plane())[0] == "planted"
+def test_every_view_finds_what_was_planted(monkeypatch):
+    """All of the set, as the page shows it: the mark is a shortcut, and marked eights taught the marked three."""
+    monkeypatch.setattr("tests.views.test_contract.FEW", 2000)
+    of = Subject(lambda: load(VIT, device="cpu"), no_picture())
+    taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
+    assert taught.subjects[0].name == bundled.title(TAUGHT)
+    assert taught.said == "A picture of “3” is answered “8”: all 6 pictures that taught it most are labelled so."
+    assert any("which all 6 pictures that taught it most have too" in line for line in lines(taught))
+    assert shortcuts.said.endswith(": a shortcut.")
+    assert "of “8” the model looks at a place in the top left corner" in shortcuts.said
+    (row,) = [line for line in lines(suspects) if line.startswith("Planted here")]
+    assert "20 near copies: 20 found, 0 alarms without cause" in row
+    found, alarms = (int(each) for each in re.search(r"108 wrong labels: (\d+) found, (\d+) alarms", row).groups())
+    assert found > 75
+    assert alarms < 50
+
+
+def lines(showing):
+    return [block.text for block in showing.blocks if isinstance(block, Line)]
+
+
+def test_the_probe_of_earlier_versions_is_a_line_of_the_map():
+    test = at_rest(opened("data_set", models=VIT, data_set_view="Probe", data_set="digits", data_images="1000"))
+    fine(test)
+    assert "data_set_view" not in test.query_params  # the first view, Map
+    assert test.query_params["data_images"] == "1000"
+    assert "the model's own head on" in texts(test)
+    assert replaced("data-probe", {"data": "digits"}) == ("data-map", {"data": "digits"})
+
+
+# ---- what is done with it --------------------------------------------------------------------------------------------
+def test_the_ten_worst_are_in_the_report_with_one_click():
+    test = at_rest(opened("data_set", models=VIT))
+    next(each for each in test.button if each.label == "The ten worst to the report").click()
+    at_rest(test.run())
+    fine(test)
+    (entry,) = test.session_state["_report"].values()
+    assert len(chosen_of(entry.item.shows.chosen, 96)) == 10
+    assert entry.item.source == TAUGHT
+    again = at_rest(opened("data_set", **dict(parse_qsl(entry.item.link.partition("?")[2]))))
+    assert "10 pictures chosen" in texts(again)
+
+
+def test_a_mended_copy_is_a_folder_that_training_takes(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.allowed.only_here", lambda: True)
+    decided = "1:label:2 2:copy:drop 2:label:2 3:dark:keep"
+    query = {"data_set": "a folder", "data_folder": folder, "data_set_view": "Suspects"}
+    test = at_rest(opened("data_set", models=VIT, decided=decided, **query))
+    fine(test)
+    test.button(key="mend_write").click()
+    at_rest(test.run())
+    fine(test)
+    assert "1 picture with another label, 1 left out. Written: mended/birds-mended" in texts(test).replace("\\", "")
+    copy, whole = tmp_path / "runs" / "mended" / "birds-mended", tmp_path / "secret" / "birds"
+    first, second = sorted((whole / "heron").iterdir(), key=lambda file: int(file.stem))[:2]
+    assert first.read_bytes() in [file.read_bytes() for file in (copy / "kingfisher").iterdir()]
+    assert len([*(copy / "kingfisher").iterdir()]) == 13  # two of them were called alike
+    assert not (copy / "heron" / first.name).exists()
+    assert not (copy / "heron" / second.name).exists()
+    assert len([*copy.rglob("*.png")]) == 23 == len([*whole.rglob("*.png")]) - 1
+    test.button(key="mend_tune").click()
+    test.run()
+    assert test.session_state["train_folder"] == "mended/birds-mended"
+    assert test.session_state["train_task"] == "Fine-tune a model"
+
+
+def test_visitors_who_start_no_training_write_no_copy(folder, monkeypatch):
+    monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "no")
+    query = {"data_set": "a folder", "data_folder": folder, "data_set_view": "Suspects"}
+    test = at_rest(opened("data_set", models=VIT, decided="1:label:2", **query))
+    assert not [each for each in test.button if each.key == "mend_write"]
+    assert "VIZKIT_ALLOW_JOBS" in texts(test)
 
 
 # ---- what is planted, what is chosen ---------------------------------------------------------------------------------

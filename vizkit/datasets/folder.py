@@ -24,10 +24,13 @@ class Files(Source):
     paths: tuple[str, ...]  # relative to the root
 
     def picture(self, index: int) -> RGB:
-        return open_image(os.path.join(self.root, self.paths[index]))
+        return open_image(self.file(index))
 
     def place(self, index: int) -> str:
         return shown(self.paths[index])
+
+    def file(self, index: int) -> str:
+        return os.path.join(self.root, self.paths[index])
 
 
 def open_folder(

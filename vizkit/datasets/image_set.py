@@ -10,7 +10,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, UInt8
@@ -32,6 +32,15 @@ class DatasetError(ValueError):
         super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
 
 
+class Fault(NamedTuple):
+    """What is known to be wrong with a picture: the label it should have, where it was given another; whether it is a
+    copy of another picture; whether it has a mark that says its label."""
+
+    label: int | None = None
+    copy: bool = False
+    marked: bool = False
+
+
 class Source(ABC):
     """Where the pictures of a set come from. Subclasses are small and can be pickled: data loaders copy them."""
 
@@ -46,6 +55,14 @@ class Source(ABC):
     def insect(self, index: int) -> "Sample | None":
         """Picture `index` with the masks of its parts, where it was drawn; None for all other pictures."""
         return None
+
+    def fault(self, index: int) -> Fault:
+        """What was planted in picture `index`."""
+        return Fault()
+
+    def file(self, index: int) -> str:
+        """The path of the file that picture `index` is, byte by byte; "" of one that is drawn or changed."""
+        return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +130,12 @@ class Taken(Source):
 
     def insect(self, index: int) -> "Sample | None":
         return self.whole.insect(self.rows[index])
+
+    def fault(self, index: int) -> Fault:
+        return self.whole.fault(self.rows[index])
+
+    def file(self, index: int) -> str:
+        return self.whole.file(self.rows[index])
 
 
 def digest_of(*parts: object) -> str:

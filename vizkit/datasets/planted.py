@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from vizkit.datasets.image_set import ImageSet, Source, digest_of
+from vizkit.datasets.image_set import Fault, ImageSet, Source, digest_of
 from vizkit.image import RGB
 
 BRIGHTER, MARK = 1.06, (230, 40, 200)
 SMALL_PX = 32
-EDITION = 2  # of what is planted: no cache confuses it with another one
+EDITION = 3  # of what is planted: no cache confuses it with another one
 MARK_SHARE = 0.14  # of the picture's side
 
 
@@ -37,22 +37,28 @@ class Planted(Source):
     def place(self, index: int) -> str:
         return self.whole.place(index)
 
+    def fault(self, index: int) -> Fault:
+        return Fault(self.wrong.get(index), index in self.copies, index in self.marked)
+
 
 def planted(
     images: ImageSet, labels: float = 0.1, copies: int = 4, marked: tuple[int, float] | None = None, seed: int = 0
 ) -> ImageSet:
-    """The same pictures, a share `labels` of them with another label, `copies` near copies in the place of others of
-    their class, and with `marked`, a label and a share, the mark in so many of that label's. Which, says its `source`,
-    a Planted."""
+    """The same pictures, a share `labels` of them with another label, `copies` near copies, each of a picture of its
+    class before it, and with `marked`, a label and a share, the mark in so many of that label's. Which, says its
+    `source`, a Planted."""
     chance, targets = np.random.default_rng(seed), images.targets.copy()
     order = chance.permutation(len(images)).tolist()
     count = round(labels * len(images)) if len(images.labels) > 1 else 0
     wrong = {row: int(targets[row]) for row in order[:count]}
     of: dict[int, int] = {}
     for row in order[count:]:
-        same = [other for other in order[count:] if targets[other] == targets[row] and other not in (row, *of)]
-        if len(of) < copies and same and row not in of.values():
-            of[row] = same[-1]
+        if len(of) == copies:
+            break
+        before = np.flatnonzero(targets[:row] == targets[row])[::-1].tolist()
+        first = next((other for other in before if other not in wrong and other not in of), None)
+        if first is not None and row not in of.values():
+            of[row] = first
     for row, own in wrong.items():
         targets[row] = (own + chance.integers(1, len(images.labels))) % len(images.labels)
     label, share = marked or (0, 0.0)

@@ -33,6 +33,7 @@ CLASSES = (
 """Neighbours differ in hue, all stand out from a white and from a nearly black page by 3 : 1 or more, and to eyes that
 lack one kind of cones any two are about as far apart as those of Okabe & Ito (2008)."""
 OTHERS = "#8a8fa3"
+INK = "#16182b"  # of words on paper
 """Of what has no class: a rest, chance, a rule at the chosen place."""
 MARKS = {"best": "#4393c3", "fails": "#d6604d"}
 """Of cells of a table."""

@@ -38,6 +38,7 @@ from vizkit.views.blocks import (
     Table,
     Tile,
     Tiles,
+    ToReport,
 )
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
@@ -279,6 +280,7 @@ DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Columns: _columns,
     Folded: _nothing,
     Link: _nothing,
+    ToReport: _nothing,
     Process: _nothing,
     Proof: _proof,
     Numbers: _nothing,

@@ -1,13 +1,13 @@
-"""All that is told of a data set as one page: shortcuts, the map, suspects, probes."""
+"""All that is told of a data set as one page: shortcuts, the map, suspects."""
 
 from typing import TYPE_CHECKING, ClassVar
 
 from vizkit.hosts.page import document
 from vizkit.views.blocks import Blocks, Heading, Line
 from vizkit.views.data_set.plane import Plane
-from vizkit.views.data_set.probe import Probe
 from vizkit.views.data_set.shortcuts import Shortcuts
 from vizkit.views.data_set.suspects import Suspects
+from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.subject import Subject, no_picture
 from vizkit.views.view import How, View
 
@@ -38,13 +38,11 @@ class Whole(View):
         for at, _ in enumerate(look.shortcuts):
             yield Heading(f"Shortcut? Place {at + 1}")
             clusters, hidden = zip(*look.shortcuts, strict=True)
-            yield from Shortcuts(cluster=at + 1).drawn(of, look.found, clusters, [*hidden])
+            yield from Shortcuts(data=FOLDER, cluster=at + 1).drawn(of, look.found, clusters, [*hidden])
         yield Heading("Map")
-        yield from Plane().drawn(of, look.found, look.map)
+        yield from Plane(data=FOLDER).drawn(of, look.found, look.map, look.probed)
         yield Heading("Suspects")
-        yield from Suspects().drawn(of, look.found, look.suspects)
-        yield Heading("Probes")
-        yield from Probe().drawn(of, look.found, look.probed)
+        yield from Suspects(data=FOLDER).drawn(of, look.found, look.suspects)
         yield from map(Line, look.notes)
 
 

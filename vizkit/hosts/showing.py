@@ -40,7 +40,7 @@ class Showing:
     its name; `numbers`: the arrays that are saved, of several models with "_1", "_2" after their names."""
 
     def __init__(self, view: View, subjects: Sequence[Subject]) -> None:
-        self.view, self.subjects = view, tuple(subjects)
+        self.view, self.subjects = view, tuple(map(view.meant, subjects))
         self._columns = _columns(view, self.subjects)
 
     @cached_property

@@ -1,7 +1,7 @@
 """The blocks of a view as elements of the page, each drawn when it is ready."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,8 @@ from vizkit.ui import reading
 from vizkit.ui.asking import held, key_of, open_view
 from vizkit.ui.canvas import picture_url, script_canvas
 from vizkit.ui.plain import plain
-from vizkit.ui.session import background
+from vizkit.ui.session import background, report
+from vizkit.ui.session.address import link
 from vizkit.ui.session.background import do
 from vizkit.ui.session.chosen import cursor
 from vizkit.ui.session.subjects import NOTHING, NamedSubject
@@ -23,6 +24,7 @@ from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
 from vizkit.views import VIEWS, Entry
+from vizkit.views.address import to_address
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -51,6 +53,7 @@ from vizkit.views.blocks import (
     Said,
     Table,
     Tiles,
+    ToReport,
 )
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.rules import POINT, Rule, below, one_of, tuple_of
@@ -254,6 +257,12 @@ def _link(to: Drawing, block: Link) -> None:
         st.button(block.words, icon=":material/arrow_forward:", key=key, on_click=open_view, args=(block.view,))
 
 
+def _to_report(to: Drawing, block: ToReport) -> None:
+    item = replace(report.item_of(to.of[0], block.view, to.opacity), link=link(to_address(block.view)))
+    told = {"on_click": report.keep, "args": (item, to.of[0])}
+    st.button(block.words, icon=":material/add_notes:", key=to.next_key("report"), **told)
+
+
 DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
     Line: lambda to, block: st.caption(plain(block.text)),
@@ -272,6 +281,7 @@ DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Matrix: lambda to, block: chart.bars(block.matrix.html(), to.next_key("matrix"), block.alt),
     Paper: lambda to, block: None,  # of files alone
     Link: _link,
+    ToReport: _to_report,
     Table: _table,
     Metrics: _metrics,
     Columns: _columns,

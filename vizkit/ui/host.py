@@ -11,7 +11,6 @@ import streamlit as st
 from vizkit.hosts.packing import Packed
 from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
-from vizkit.settings import settings
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
 from vizkit.ui.drawing import OPENS, Drawing, asked_there, show
@@ -41,7 +40,7 @@ def draw(entry: Entry, page: Any) -> None:
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, NamedSubject]] = []
     uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
-    offered = folders.offered(settings().data_roots)
+    offered = folders.offered(folders.allowed_roots())
     for column, of in _places(cls, entry, page):
         of.uploads, of.folders = uploads, offered
         with column:
@@ -63,7 +62,8 @@ def draw(entry: Entry, page: Any) -> None:
         reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name, without), 0)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
-            reading.guarded(_one, Drawing(entry, view, [of], opacity, f"{entry.name}{index}_{of.source}"), index)
+            meant = view.meant(of)
+            reading.guarded(_one, Drawing(entry, view, [meant], opacity, f"{entry.name}{index}_{meant.source}"), index)
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 

@@ -243,6 +243,13 @@ class Link(Block):
     view: Any
 
 
+class ToReport(Block):
+    """A button of a page with these words that adds a view of this page, as it is set, to the report."""
+
+    words: str
+    view: Any
+
+
 class Part(Block):
     """Blocks that may have no meaning for this model: `make` may raise NotApplicable, whose sentence stands there."""
 
@@ -303,7 +310,7 @@ class Process(Block, eq=True):
     may be told what it works on."""
 
     name: str
-    on: str = ""
+    on: Any = ""
 
 
 class Proof(Block):

@@ -11,10 +11,12 @@ FOLDER = Path(__file__).parents[1] / "bundled"
 
 
 class Bundled(NamedTuple):
-    """`kind`: of network, as people call it. `pictures`: what it was trained on, one of `datasets.samples.KINDS`."""
+    """`kind`: of network, as people call it. `pictures`: what it was trained on, one of `datasets.samples.KINDS`.
+    `compared`: whether it stands beside others that know the same classes; one that learned from faults does not."""
 
     kind: str
     pictures: str
+    compared: bool = True
 
     @property
     def title(self) -> str:
@@ -37,6 +39,7 @@ MODELS = {
     "digits_cnn": Bundled("CNN", "digits"),
     "digits_lenet": Bundled("LeNet-5", "digits"),
     "digits_mlp": Bundled("MLP", "digits"),
+    "digits_faulty": Bundled("ViT that learned faults", "digits", compared=False),
 }
 KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 FIRST = {"photographs": 1, "insects": 2, "digits": 2}
@@ -78,8 +81,9 @@ def caveat(name: str, image: str) -> str:
 
 @cache
 def knowing(labels: tuple[str, ...]) -> list[str]:
-    """Those that tell exactly these classes apart; none without classes."""
-    return [name for name in names() if labels and sorted(_labels(name)) == sorted(labels)]
+    """Those to compare that tell exactly these classes apart; none without classes."""
+    compared = [f"bundled:{name}" for name, model in MODELS.items() if model.compared]
+    return [name for name in compared if labels and sorted(_labels(name)) == sorted(labels)]
 
 
 def _labels(name: str) -> list[str]:

@@ -68,6 +68,10 @@ class View:
         cls.__doc__ = Manual(cls.__doc__ or "")  # pyright: ignore[reportAttributeAccessIssue] - read as a text
         dataclass(frozen=True)(cls)
 
+    def meant(self, of: Any) -> Any:
+        """The subject that it is of, where its settings name another model than the one that it is given."""
+        return of
+
     def show(self, of: Any) -> "Blocks":
         """What is seen, part by part in the order of the page. Raises NotApplicable with a sentence where it has no
         meaning for this subject."""

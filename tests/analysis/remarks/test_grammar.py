@@ -434,6 +434,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for count, copies in product(COUNTS, (0, 1, 3))
         for suspect in {0, 1, count}
     ),
+    data_set.mended: lambda: (data_set.mended(labels, left) for labels, left in product(COUNTS, (0, 1, 30))),
+    data_set.shared_mark: lambda: (
+        data_set.shared_mark(marked, shown) for shown in (1, 2, 6) for marked in {0, 1, shown}
+    ),
     data_set.ceiling: lambda: (data_set.ceiling(wrong, 300) for wrong in (1, 2, 30, 299)),
     data_set.probed: lambda: (
         data_set.probed(knn, linear, own, 0.08, count)

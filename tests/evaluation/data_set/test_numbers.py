@@ -110,13 +110,13 @@ def layer_and_pictures(seed=0, count=12):
     return layer, features, truth
 
 
-def test_influence_is_the_dot_product_of_gradients_by_autograd():
+def test_influence_is_the_cosine_of_gradients_by_autograd():
     layer, features, truth = layer_and_pictures()
     gradients = []
     for h, label in zip(features, truth, strict=True):
         loss = nn.functional.cross_entropy(layer(h[None]), label[None])
         gradients.append(torch.cat([each.flatten() for each in torch.autograd.grad(loss, [*layer.parameters()])]))
-    stacked = torch.stack(gradients)
+    stacked = nn.functional.normalize(torch.stack(gradients))
     probabilities = layer(features).softmax(1).detach().numpy()
     for row in range(len(truth)):
         ours = influence.last_layer(probabilities, truth.numpy(), features.numpy(), row)
@@ -124,7 +124,7 @@ def test_influence_is_the_dot_product_of_gradients_by_autograd():
 
 
 def test_influence_is_captums(tmp_path):
-    """TracInCPFast, which leaves out the bias: it is given as the weight of a feature that is always 1."""
+    """TracInCPFast divided by both lengths. It leaves out the bias: here the weight of a feature that is always 1."""
     from captum.influence import TracInCPFast
 
     layer, features, truth = layer_and_pictures()
@@ -141,15 +141,16 @@ def test_influence_is_captums(tmp_path):
 
     loss = nn.CrossEntropyLoss(reduction="sum")
     theirs = TracInCPFast(whole, last, data, [path], restore, loss_fn=loss, batch_size=4)
-    expected = theirs.influence((data.tensors[0][2:3], truth[2:3]))[0].detach().numpy()
+    products = theirs.influence((data.tensors[0], truth)).detach().numpy()
+    expected = products[2] / np.sqrt(np.diag(products) * products[2, 2])
     ours = influence.last_layer(layer(features).softmax(1).detach().numpy(), truth.numpy(), features.numpy(), 2)
     np.testing.assert_allclose(ours, expected, rtol=1e-6)
 
 
 def test_influence_by_hand():
-    """p = (½, ½), labels 0 and 1: p − y = (−½, ½) and (½, −½), product −½; ⟨h, h′⟩ + 1 = 3."""
+    """p = (½, ½), labels 0 and 1: p − y = (−½, ½) and (½, −½), cosine −1; with the bias h = (1, 1, 1) and (2, 0, 1)."""
     values = influence.last_layer(np.full((2, 2), 0.5), np.array([0, 1]), np.array([[1.0, 1], [2, 0]]), 0)
-    np.testing.assert_allclose(values, [0.5 * 3, -0.5 * 3])
+    np.testing.assert_allclose(values, [1, -3 / np.sqrt(3 * 5)])
 
 
 def test_an_error_is_taught_by_pictures_of_the_wrong_label():

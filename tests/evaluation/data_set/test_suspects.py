@@ -62,6 +62,18 @@ def test_copies_are_found_across_splits_also_brighter_and_mirrored():
     assert next(one for one in found if one.row == 22).said.startswith("Mirrored")
 
 
+def test_where_all_pictures_are_alike_a_copy_is_far_nearer():
+    """As handwritten digits: one shape with a little noise, so that all are alike; one of them comes again."""
+    chance = np.random.default_rng(0)
+    shape = np.kron(chance.integers(0, 255, (4, 4)), np.ones((4, 4)))
+    small = np.clip(shape + chance.normal(0, 12, (30, 16, 16)), 0, 255)
+    small[17] = np.clip(small[4] * 1.02, 0, 255)
+    thumbnails = np.repeat(small[..., None], 3, 3).round().astype(np.uint8)
+    grey = thumbnails[..., 0].reshape(30, -1).astype(float)
+    assert np.corrcoef(grey)[0, 1:].min() > 0.95
+    assert [(a, b) for a, b, *_ in copies(grey.astype(np.float32), hashed(thumbnails), thumbnails)] == [(4, 17)]
+
+
 def test_pictures_of_one_colour_are_no_copies_of_one_another():
     flat = np.zeros((6, 48, 48, 3), np.uint8) + np.arange(0, 240, 40, dtype=np.uint8)[:, None, None, None]
     assert copies(np.eye(6, dtype=np.float32), hashed(flat), flat) == []

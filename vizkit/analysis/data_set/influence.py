@@ -1,8 +1,9 @@
-"""Who taught an answer: TracIn (Pruthi et al. 2020, arXiv 2002.08484) of the last layer at the model's final weights.
+"""Who taught an answer: the cosine of two pictures' gradients (Hanawa et al. 2021, arXiv 2006.04528) in the last layer.
 
 The gradient of the cross-entropy with respect to a linear layer is (p − y) hᵀ, to its bias p − y, so that the dot
-product of two pictures' gradients is (p − y)·(p′ − y′) · (⟨h, h′⟩ + 1): no backward pass. TracIn sums this over the
-checkpoints of a training, times the learning rate; where only the last is left, its order is what can be told.
+product of two pictures' gradients is (p − y)·(p′ − y′) · (⟨h, h′⟩ + 1): no backward pass. That product, TracIn (Pruthi
+et al. 2020, arXiv 2002.08484), is largest for pictures that the model is most wrong about, whatever they are compared
+with; divided by the lengths of both gradients it says which pictures pull the same way.
 """
 
 import numpy as np
@@ -15,10 +16,12 @@ def last_layer(
     features: Float[np.ndarray, "picture feature"],
     row: int,
 ) -> Float[np.ndarray, " picture"]:
-    """The dot product of each picture's gradient with that of picture `row`. A step on a picture above zero lowers the
-    loss of picture `row`, on one below zero raises it. `probabilities`: softmax of the logits; `features`: what the
+    """The cosine of each picture's gradient and that of picture `row`, −1 to 1. A step on a picture above zero lowers
+    the loss of picture `row`, on one below zero raises it. `probabilities`: softmax of the logits; `features`: what the
     layer reads; `truth`: the labels that the losses are of."""
     wrong = probabilities.astype(np.float64)
     wrong[np.arange(len(truth)), truth] -= 1
     features = features.astype(np.float64)
-    return (wrong @ wrong[row]) * (features @ features[row] + 1)
+    lengths = np.linalg.norm(wrong, axis=1) * np.sqrt((features**2).sum(1) + 1)
+    products = (wrong @ wrong[row]) * (features @ features[row] + 1)
+    return products / np.maximum(lengths * lengths[row], 1e-12)

@@ -40,6 +40,11 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
 
 
+def mended(labels: int, left_out: int) -> str:
+    """Of a mended copy: how many pictures have another label, and how many are left out."""
+    return f"{begun(counted(labels, 'picture'))} with another label, {left_out:,} left out."
+
+
 def ceiling(wrong: int, pictures: int) -> str:
     """How often a model can be right where so many labels of `pictures` were planted wrong."""
     planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"
@@ -71,6 +76,11 @@ def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
     if most == answer:
         return f"{begin}: {of_all(same, shown, 'picture')} that taught it most are labelled so."
     return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."
+
+
+def shared_mark(marked: int, shown: int) -> str:
+    """Of a picture with a planted mark: how many of the `shown` ones that speak for its error have it too."""
+    return f"Planted here: a mark in its corner, which {of_all(marked, shown, 'picture')} that taught it most have too."
 
 
 def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:

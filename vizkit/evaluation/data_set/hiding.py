@@ -81,7 +81,7 @@ def hide(
                 shown = [unprepare(each.numpy(), needs) for each in pixels_on(torch.device("cpu"), mixed[:8], needs)]
         tell(min(at + BATCH, len(rows)), len(rows))
     hidden, control_answers = (torch.cat(answers[name]).numpy() for name in ("hidden", "control"))
-    truth = found.truth[rows]
+    truth = found.shown[rows]
     right = [each == truth for each in (found.answer[rows], hidden, control_answers)]
     before, after, other = map(share_interval, right)
     falls = all(lost(each, right[1]) for each in (right[0], right[2]))

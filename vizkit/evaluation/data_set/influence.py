@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from vizkit.analysis.data_set import influence
+from vizkit.evaluation.classes import UNKNOWN
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.traces import NotApplicable
 
@@ -40,9 +41,10 @@ def taught(found: Recorded, row: int) -> Taught:
             "The model does not know the label of this picture, so its answer is neither right nor wrong."
         )
     train = found.splits == "train"
-    rows = np.flatnonzero(found.known & (train if train.any() else True))
+    rows = np.flatnonzero(found.known & (found.truth != UNKNOWN) & (train if train.any() else True))
     rows = rows[rows != row]
     of = np.concatenate([[row], rows])
-    values = influence.last_layer(found.probabilities[of], found.truth[of], found.features[of], 0)[1:]
+    truth = np.concatenate([found.shown[[row]], found.truth[rows]])  # of the error what it shows, of others the label
+    values = influence.last_layer(found.probabilities[of], truth, found.features[of], 0)[1:]
     order = np.argsort(-values, kind="stable")
     return Taught(row, rows[order], values[order])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vizkit.datasets.image_set import ImageSet, Source, digest_of
+from vizkit.datasets.image_set import Fault, ImageSet, Source, digest_of
 from vizkit.datasets.opening import open_set
 from vizkit.evaluation.pictures import open_pictures, whole_folder
 from vizkit.image import RGB
@@ -36,6 +36,14 @@ class Joined(Source):
 
     def split(self, index: int) -> str:
         return self._found(index)[0]
+
+    def fault(self, index: int) -> Fault:
+        _, images, row = self._found(index)
+        return images.source.fault(row)
+
+    def file(self, index: int) -> str:
+        _, images, row = self._found(index)
+        return images.source.file(row)
 
 
 def joined(sets: Mapping[str, ImageSet]) -> ImageSet:

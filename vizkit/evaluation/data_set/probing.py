@@ -27,7 +27,7 @@ Probabilities = Float[np.ndarray, "picture label"]
 @dataclass(frozen=True, eq=False)
 class Probed:
     """Accuracies with intervals, of the `rows` whose label has at least two pictures. `model`: of the model's own
-    answers on the same pictures, None where it does not know all labels. `chance`: the share of the commonest label."""
+    answers, by the same labels, None where it does not know all labels. `chance`: the share of the commonest label."""
 
     rows: Int[np.ndarray, " probed"]
     knn: Interval
@@ -106,6 +106,6 @@ def probed(found: Recorded, told: OutOfSample) -> Probed:
     def of(right: Bool[np.ndarray, " probed"]) -> Interval:
         return share_interval(right)
 
-    model = of(found.right[rows]) if found.known[rows].all() else None
+    model = of(found.answer[rows] == found.truth[rows]) if found.known[rows].all() else None
     commonest = float(np.bincount(own).max() / len(own))
     return Probed(rows, of(told.knn.argmax(1) == own), of(told.linear.argmax(1) == own), model, commonest, told.folds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, UInt8, UInt64
 
-from vizkit.datasets.image_set import ImageSet
+from vizkit.datasets.image_set import Fault, ImageSet
 from vizkit.evaluation.classes import UNKNOWN, EvaluationError
 from vizkit.evaluation.data_set.opening import split_of
 from vizkit.explanations.data_set import SIDE, Overview, method_for
@@ -72,14 +72,29 @@ class Recorded:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @cached_property
+    def faults(self) -> list[Fault]:
+        """What was planted in each picture."""
+        return [self.images.source.fault(row) for row in self.rows.tolist()]
+
+    @cached_property
+    def shown(self) -> Int[np.ndarray, " picture"]:
+        """The class of what each picture shows: `truth`, but where another label was planted."""
+        wrong = {row: fault.label for row, fault in enumerate(self.faults) if fault.label is not None}
+        classes, shown = dict(zip(self.target.tolist(), self.truth.tolist(), strict=True)), self.truth.copy()
+        for row, label in wrong.items():
+            shown[row] = classes.get(label, UNKNOWN)
+        return shown
+
     @property
     def known(self) -> Bool[np.ndarray, " picture"]:
-        """Whose label the model knows, so that it can be right or wrong."""
-        return self.truth != UNKNOWN if self.classifies else np.zeros(len(self), bool)
+        """Of what the model knows the class, so that it can be right or wrong."""
+        return self.shown != UNKNOWN if self.classifies else np.zeros(len(self), bool)
 
     @property
     def right(self) -> Bool[np.ndarray, " picture"]:
-        return self.known & (self.answer == self.truth)
+        """By what they show: a label that was planted wrong is no error of the model."""
+        return self.known & (self.answer == self.shown)
 
     @cached_property
     def probabilities(self) -> Float[np.ndarray, "picture class"]:
@@ -92,7 +107,7 @@ class Recorded:
     def loss(self) -> Float[np.ndarray, " picture"]:
         """−log of the label's probability, NaN where the model does not know the label."""
         own = self.probabilities[np.arange(len(self)), self.truth.clip(0) % max(1, self.logits.shape[1])]
-        return np.where(self.known, -np.log(np.maximum(own, 1e-300)), np.nan)
+        return np.where(self.truth != UNKNOWN, -np.log(np.maximum(own, 1e-300)), np.nan)
 
     @property
     def typical(self) -> Float[np.ndarray, " picture"]:

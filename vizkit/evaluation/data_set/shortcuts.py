@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from vizkit.datasets.planted import Planted
 from vizkit.evaluation.data_set.embedding import space
 from vizkit.evaluation.data_set.record import Recorded
 
@@ -136,8 +135,7 @@ class Marks(NamedTuple):
 
 def marks_of(found: Recorded) -> Marks | None:
     """Where the set is one with a planted mark that any recorded picture has."""
-    source = found.images.source
-    mark = np.isin(found.rows, [*source.marked]) if isinstance(source, Planted) else np.zeros(len(found), bool)
+    mark = np.array([fault.marked for fault in found.faults])
     if not mark.any():
         return None
     label = int(np.bincount(found.target[mark]).argmax())

@@ -31,6 +31,7 @@ KINDS = {
     "size": "Odd size",
 }
 ALIKE = 0.95  # correlation of the pixels of two thumbnails
+NEARER = 10  # times as near as most pictures are to the one most like them: handwritten ones are above ALIKE
 NEAR_BITS = 10  # of 64, for two pictures to be compared pixel by pixel
 COMPARED = 5  # nearest by features that are compared, too
 FLAT = 2.0  # grey levels of deviation: below it a thumbnail is one colour
@@ -131,7 +132,10 @@ def copies(
         plain[here] = (straight[first[here]] * straight[second[here]]).mean(1)
         turned[here] = (straight[first[here]] * mirrored[second[here]]).mean(1)
     alike = np.maximum(plain, turned)
-    keep = (alike >= ALIKE) & ~flat[first] & ~flat[second]
+    best = np.zeros(len(grey))
+    np.maximum.at(best, np.concatenate([first, second]), np.tile(alike, 2))
+    least = max(ALIKE, 1 - (1 - float(np.percentile(best, 25))) / NEARER)
+    keep = (alike >= least) & ~flat[first] & ~flat[second]
     rows = zip(first[keep].tolist(), second[keep].tolist(), alike[keep].tolist(), (turned > plain)[keep], strict=True)
     return [(a, b, min(1.0, share), bool(mirror)) for a, b, share, mirror in rows]
 

@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,14 @@ from PIL import Image
 
 from vizkit.figure.canvas.rows import STEPS, text64
 from vizkit.figure.charts import laid_out, literal
-from vizkit.figure.palette import CLASSES, OTHERS, SCALE, colours
+from vizkit.figure.palette import CLASSES, INK, OTHERS, SCALE, colours
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SHEET_PX = 2_000  # of all small pictures together
 MOST_CHOSEN = 500
+FEWEST, MOST_COMPARED = 3, 500  # pictures of a kind, for its middle
 REST = "others"
 LOW, HIGH = 40, 245  # of the scale: what stands out from a white and from a nearly black page
 
@@ -67,9 +68,11 @@ def packed(
     places: Sequence[str],
     words: Sequence[str],
     chosen: str,
+    groups: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """`xy`: to the right and down, NaN of a picture that lies nowhere. `small`: thumbnails. `words`: what is said of a
-    picture below its name. `chosen`: "3 7 12-15", from 1."""
+    picture below its name. `chosen`: "3 7 12-15", from 1. `groups`: by their names the pictures over which these
+    stand."""
     low, high = np.nanmin(xy, axis=0), np.nanmax(xy, axis=0)
     span = high - low
     shares = (xy - low) / np.where(span > 0, span, 1.0)
@@ -88,7 +91,24 @@ def packed(
         "sheet_px": side,
         "chosen": chosen,
         "most": MOST_CHOSEN,
+        "groups": list((groups or {}).items()),
     }
+
+
+def middles(
+    xy: Float[np.ndarray, "picture 2"], kind: Int[np.ndarray, " picture"], names: Sequence[str]
+) -> dict[str, int]:
+    """Of each kind the picture where its own lie closest: the one nearest to half of them. The largest kinds first;
+    none of fewer than FEWEST."""
+    found: dict[str, int] = {}
+    counts = np.bincount(kind, minlength=len(names))
+    for each, name in sorted(enumerate(names), key=lambda one: -counts[one[0]]):
+        own = np.flatnonzero((kind == each) & np.isfinite(xy).all(1))
+        own = own[:: 1 + len(own) // MOST_COMPARED]
+        if len(own) >= FEWEST:
+            apart = np.sort(np.linalg.norm(xy[own, None] - xy[own], axis=2), 1)
+            found[name] = int(own[apart[:, : len(own) // 2 + 1].sum(1).argmin()])
+    return found
 
 
 def _sheet(small: UInt8[np.ndarray, "picture side side 3"]) -> tuple[str, int]:
@@ -106,9 +126,14 @@ def _sheet(small: UInt8[np.ndarray, "picture side side 3"]) -> tuple[str, int]:
 
 
 def scatter(
-    xy: Float[np.ndarray, "picture 2"], colouring: Colouring, layout: str, chosen: Sequence[int] = ()
+    xy: Float[np.ndarray, "picture 2"],
+    colouring: Colouring,
+    layout: str,
+    chosen: Sequence[int] = (),
+    groups: Mapping[str, int] | None = None,
 ) -> "go.Figure":
-    """The plane on paper, axes called after its `layout`: dots in the same colours, those of `chosen` alone in full."""
+    """The plane on paper, axes called after its `layout`: dots in the same colours, those of `chosen` alone in full,
+    and the names of `groups` over their middles."""
     import plotly.graph_objects as go
 
     shades = np.array([f"rgb({red}, {green}, {blue})" for red, green, blue in colouring.table])
@@ -122,6 +147,10 @@ def scatter(
             marker["color"] = "#{:02x}{:02x}{:02x}".format(*colouring.table[at])
         marks = {"mode": "markers", "marker": marker, "name": literal(name), "showlegend": bool(name)}
         drawn.append(go.Scatter(x=xy[one, 0], y=-xy[one, 1], **marks))
+    if groups:
+        at = xy[[*groups.values()]]
+        named = {"text": [literal(name) for name in groups], "textfont": {"color": INK, "weight": 600}}
+        drawn.append(go.Scatter(x=at[:, 0], y=-at[:, 1], mode="text", showlegend=False, **named))
     figure = laid_out(drawn, f"{layout}, first axis", "second axis", colouring.quantity, 420)
     axis = {"showticklabels": False, "showgrid": False, "zeroline": False}
     return figure.update_layout(xaxis=axis, yaxis={**axis, "scaleanchor": "x"})

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import ImageFont
 
-from vizkit.figure.palette import CEILING, FLOOR
+from vizkit.figure.palette import CEILING, FLOOR, INK
 from vizkit.figure.scales import Scale
 from vizkit.geometry import Box
 
@@ -58,7 +58,7 @@ def wrapped(text: str, size: float, width: float, most: int) -> list[str]:
     return [*lines, fitting(rest, size, width)] if rest else lines
 
 
-INK, PALE, RING = "#16182b", "#565a75", "#38e0ff"
+PALE, RING = "#565a75", "#38e0ff"
 
 
 @dataclass(frozen=True)

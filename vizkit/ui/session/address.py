@@ -1,5 +1,6 @@
 """The address of what is shown: page, choices, cursor. Whoever opens it elsewhere sees the same."""
 
+from collections.abc import Mapping, Sequence
 from math import isinf
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -8,15 +9,15 @@ import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
 
-def link() -> str:
-    """The page that is shown now and its parameters by name: an address without the server's.
+def link(changed: Mapping[str, str | Sequence[str]] | None = None) -> str:
+    """The page that is shown now and its parameters by name, but those `changed`: an address without the server's.
 
     The browser sends its address with every run, with the value of every bound widget that differs from its default.
     Without a browser only "?" and the parameters.
     """
     page = urlsplit(st.context.url or "").path.rpartition("/")[2]
-    parameters = [(name, value) for name in sorted(st.query_params) for value in st.query_params.get_all(name)]
-    query = urlencode(parameters, quote_via=quote, safe=":,/")
+    shown = {name: st.query_params.get_all(name) for name in st.query_params} | dict(changed or {})
+    query = urlencode(sorted(shown.items()), doseq=True, quote_via=quote, safe=":,/")
     return f"{page}?{query}" if query else page
 
 

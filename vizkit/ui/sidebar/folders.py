@@ -12,6 +12,7 @@ from typing import Literal
 import streamlit as st
 
 from vizkit.settings import settings
+from vizkit.training.runs.folder import runs_root
 
 DEEPEST = 2  # folders below a root that are still offered
 MOST = 300
@@ -23,6 +24,17 @@ OFF = (
 EMPTY = "There is nothing to choose yet in the folders that are allowed: neither {}."
 ELSEWHERE = "This link is of a folder that is not offered here: choose another one."
 HELP = "{}, in what the owner of this machine allows."
+
+
+def mended_root() -> Path:
+    """Where mended copies of data sets lie: beside the runs that learn from them."""
+    return runs_root() / "mended"
+
+
+def allowed_roots() -> tuple[Path, ...]:
+    """What the owner allows, and mended copies of what lies there."""
+    mended = mended_root().resolve()
+    return (*settings().data_roots, *([mended] if mended.is_dir() else []))
 
 
 def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False, linked: bool = False) -> str:
@@ -60,7 +72,7 @@ def _choose(
     label: str = "Folder",
     linked: bool = False,
 ) -> str:
-    roots = settings().data_roots
+    roots = allowed_roots()
     paths = offer(roots) if roots else {}
     if not paths:
         st.caption(f":material/folder_off: {EMPTY.format(neither) if roots else OFF}")

@@ -334,13 +334,14 @@ def look_buttons(source: str, run: RunFolder) -> None:
         "Fine-tune it",
         icon=":material/tune:",
         key="run_tune",
-        on_click=_tune,
+        on_click=tune,
         args=(source,),
         help="Opens the form of a new run that goes on from its weights, on other pictures.",
     )
 
 
-def _tune(source: str) -> None:
+def tune(source: str) -> None:
+    """The form of a new run goes on from this model."""
     st.session_state.pop("_train_filled", None)
     _choose_model(source)
     st.session_state.update({"train_view": "Start", "train_task": "Fine-tune a model"})

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 __all__ = ["VIEWS"]
 
@@ -12,6 +12,7 @@ VIEWS = (
         "Map",
         "Which images the model represents alike, and which of them it gets wrong.",
         "data_set.plane:Plane",
+        formerly=(Former("Probe", name="data-probe", fields={each: each for each in ("data", "folder", "images")}),),
         name="data-map",
     ),
     _entry(
@@ -31,12 +32,5 @@ VIEWS = (
         "The training pictures that speak most for and against an error.",
         "data_set.taught:Taught",
         name="data-taught",
-        needs="classes",
-    ),
-    _entry(
-        "Probe",
-        "What frozen features already tell of the labels, and whether more training is worth it.",
-        "data_set.probe:Probe",
-        name="data-probe",
     ),
 )

@@ -1,20 +1,23 @@
 """Map: all pictures of a set as points, those beside one another that the model holds for alike."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import ceiling, on_the_map
 from vizkit.analysis.remarks.data_set import chosen as of_chosen
-from vizkit.analysis.remarks.data_set import on_the_map
+from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.analysis.remarks.remark import percent
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
+from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
-from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, packed, scatter
+from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, middles, packed, scatter
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, ToReport, side_by_side
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import (
     AT_ONCE,
@@ -23,24 +26,26 @@ from vizkit.views.data_set.recorded import (
     Step,
     answer_of,
     described,
-    errors_of,
     grid,
-    true_label,
 )
+from vizkit.views.evaluate.measured import ends
 from vizkit.views.rules import words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 from vizkit.writing import csv_rows
 
 SPACES = {"features": "features", "maps": "where it looked"}
+# One after another: t-SNE takes seconds.
+LAID: dict[str, tuple[Literal["tsne", "pca"], ...]] = {"tsne": ("pca", "tsne"), "pca": ("pca",)}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
+WORST = 10
 LONGEST = 4000  # characters of what is chosen
 
 
 def pages(of: Sequence[Subject], view: "Plane") -> int:
-    found = view.known(of[0]) if of else None
+    found = view.made(of[0]) if of else None
     return max(2, -(-len(chosen_of(view.chosen, len(found) if found else 0)) // AT_ONCE))
 
 
@@ -85,22 +90,42 @@ class Plane(OfData):
         return f"{of.name}: pictures near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:
-        name = ("plane", self.space, self.layout)
-        yield from self.later(of, partial(self.drawn, of), Step(name, "Laying the map", self.placed))
+        planes = [
+            Step(("plane", self.space, how), "Laying the map", partial(self.placed, how), how != self.layout)
+            for how in LAID[self.layout]
+        ]
 
-    def placed(self, found: Recorded, progress: Progress) -> Embedding:
-        return embedding(found, self.space, self.layout)
+        def shown(found: Recorded, *made: Any) -> Blocks:
+            *laid, probed = made
+            yield from self.drawn(of, found, laid[-1] or laid[0], probed)
+            if laid[0] and not laid[-1]:
+                yield Line("Laid by principal components until t-SNE is done.")
 
-    def drawn(self, of: Subject, found: Recorded, plane: Embedding | None) -> Blocks:
+        yield from self.later(of, shown, *planes, Step(("probe",), "Probing its features", self.probed))
+
+    def placed(self, layout: Literal["tsne", "pca"], found: Recorded, progress: Progress) -> Embedding:
+        return embedding(found, self.space, layout)
+
+    def probed(self, found: Recorded, progress: Progress) -> Probed | str:
+        """Or why there is none."""
+        try:
+            return probe(found)
+        except NotApplicable as sentence:
+            return str(sentence)
+
+    def drawn(
+        self, of: Subject, found: Recorded, plane: Embedding | None, probed: Probed | str | None = None
+    ) -> Blocks:
         if plane is None:
             return
         rows = chosen_of(self.chosen, len(found))
-        known, planted = int(found.known.sum()), sum(true_label(found, row) is not None for row in range(len(found)))
-        right, classifies = known - int(errors_of(found).sum()), found.classifies
-        by = SPACES[self.space]
-        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=classifies)
+        planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.space]
+        known, right = int(found.known.sum()), int(found.right.sum())
+        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=found.classifies)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
+        if probed is not None:
+            yield Line(told(found, probed))
         yield from self.notes(found)
         yield Numbers(
             lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}
@@ -108,15 +133,18 @@ class Plane(OfData):
         yield Download("All pictures (CSV)", partial(table, found, plane))
 
     def points(self, found: Recorded, plane: Embedding, rows: Sequence[int]) -> Blocks:
-        coloured = colouring(found, self.colour)
+        coloured, groups = colouring(found, self.colour), middles(plane.xy, found.target, found.labels)
         said = [described(found, row) for row in range(len(found))]
         yield Canvas(
             "vizkit_points",
-            packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen),
+            packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen, groups),
             f"{len(found):,} pictures, coloured by {COLOURS[self.colour]}",
             {"chosen": (words(LONGEST), "chosen")},
             still=(
-                Chart(scatter(plane.xy, coloured, LAYOUTS[self.layout], rows), f"{len(found):,} pictures as points"),
+                Chart(
+                    scatter(plane.xy, coloured, LAYOUTS[self.layout], rows, groups),
+                    f"{len(found):,} pictures as points",
+                ),
             ),
         )
         same, before, chance = map(percent, (plane.purity, plane.purity_before, plane.chance))
@@ -127,7 +155,7 @@ class Plane(OfData):
 
     def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
         """The chosen pictures; without any the surest errors, or else the least sure answers."""
-        wrong = np.flatnonzero(errors_of(found))
+        wrong = np.flatnonzero(found.known & ~found.right)
         order = np.argsort(found.probability, kind="stable")
         what, first = "Least sure answers", order
         if not found.classifies:
@@ -140,6 +168,9 @@ class Plane(OfData):
             what, first = "Surest errors", order[::-1][np.isin(order[::-1], wrong)]
         yield Heading(what)
         yield from grid(of, found, first.tolist(), f"{what}: pictures, and where the model looked")
+        if not rows:
+            worst = " ".join(str(row + 1) for row in first[:WORST].tolist())
+            yield ToReport("The ten worst to the report", replace(self, chosen=worst))
 
 
 def colouring(found: Recorded, what: str) -> Colouring:
@@ -149,7 +180,7 @@ def colouring(found: Recorded, what: str) -> Colouring:
     if what == "error":
         if not found.known.any():
             raise NotApplicable(f"{found.model} knows none of these labels, so no answer is right or wrong.")
-        return by_kind(np.where(found.known, errors_of(found), -1), ("right", "wrong"), "", tuple(MARKS.values()))
+        return by_kind(np.where(found.known, ~found.right, -1), ("right", "wrong"), "", tuple(MARKS.values()))
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
     if what == "entropy":
@@ -159,7 +190,7 @@ def colouring(found: Recorded, what: str) -> Colouring:
     names = [*found.classes, *(label for label in found.labels if label not in found.classes)]
     place = {name: at for at, name in enumerate(names)}
     label = np.array([place[found.labels[target]] for target in found.target])
-    label = np.where(found.known, found.truth, label)
+    label = np.where(found.known, found.truth, label)  # the colour of a class is that of its label
     if len(names) > len(CLASSES):
         counts = np.bincount(label, minlength=len(names))
         rank = np.argsort(-counts, kind="stable")
@@ -169,9 +200,19 @@ def colouring(found: Recorded, what: str) -> Colouring:
     return by_kind(back[label if what == "label" else found.answer], names, what)
 
 
+def told(found: Recorded, probed: Probed | str) -> str:
+    """What frozen features tell of the labels, beside the model's own answers; of labels that are planted wrong, what
+    they leave to be right."""
+    if isinstance(probed, str):
+        return probed
+    own = ends(probed.model) if probed.model else None
+    said = of_probed(probed.knn.value, probed.linear.value, own, probed.chance, len(probed.rows))
+    planted = sum(found.faults[row].label is not None for row in probed.rows.tolist())
+    return f"{said} {ceiling(planted, len(probed.rows))}" if planted else said
+
+
 def mistakes(found: Recorded, rows: Sequence[int]) -> tuple[int, int, list[tuple[str, str]]]:
-    errors = errors_of(found)
-    wrong = [row for row in rows if errors[row]]
+    wrong = [row for row in rows if found.known[row] and not found.right[row]]
     return len(wrong), len(rows), [(found.labels[found.target[row]], answer_of(found, row)) for row in wrong]
 
 

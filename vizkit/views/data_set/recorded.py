@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Bool
 
 from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.contact_sheet import contact_sheet
 from vizkit.datasets.image_set import DatasetError, ImageSet
-from vizkit.datasets.planted import Planted, planted
-from vizkit.evaluation.classes import UNKNOWN, EvaluationError
+from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
 from vizkit.figure.overlay import overlay
@@ -23,18 +21,17 @@ from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url, seen
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
+from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import View
 
-PLANTED = "planted"
-NAMES = WORDS | {PLANTED: "planted faults"}
-HARD = "insects:hard"
-MARKED = (0, 0.4)  # of the first label so many have a mark in the corner
+PLANTED, TAUGHT = "digits:faulty", "bundled:digits_faulty"  # a set whose faults are known, and who learned from it
+NAMES = WORDS | {PLANTED: "digits with planted faults"}
 COUNTS = ("300", "1000", "2000", "10000")
-AT_ONCE, STILL = 12, 6  # pictures beside one another, and on paper
+AT_ONCE = 12  # pictures beside one another
 SIDE_PX = 112  # of one
 SHEET = 12, 2  # columns and rows, which are drawn in a second
 Progress = Callable[[int, int], None]
@@ -42,80 +39,93 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Step:
-    """What follows from what was recorded: `name` with all settings that it depends on, `words` for its progress."""
+    """What follows from what was recorded: `name` with all settings that it depends on, `words` for its progress.
+    `rough`: see `Job`."""
 
     name: tuple[str | int, ...]
     words: str
     work: Callable[[Recorded, Progress], Any]
+    rough: bool = False
 
 
-def offered(of: Sequence[Subject], view: "OfData") -> list[str]:
-    """First one whose faults are known, where the view looks for such; where it looks for errors, one that has some."""
-    known = sets(of)
-    if view.faults:
-        return [PLANTED, *known]
-    return sorted(known, key=lambda name: name != HARD) if known[0] == "insects" else known
+def offered(of: Sequence[Subject]) -> list[str]:
+    return [PLANTED, *sets(of)]
 
 
 class OfData(View):
     """What one model makes of a set of labelled pictures."""
 
-    data: str | None = choice(
+    data: str = choice(
         "Pictures of",
         offered,
-        "Test pictures that come with vizkit, also with faults that are known: a tenth of the labels is wrong, four "
-        "pictures are copies, two fifths of the first label have a mark in the corner. Or all of a folder with a "
-        "folder of pictures for each class.",
+        "Digits whose faults are known, shown by the model that learned from them: of those to train on a tenth has a "
+        "wrong label, 20 are copies, half of the eights have a mark in the corner; of those to test some threes have "
+        "it. Test pictures that come with vizkit. Or all of a folder with a folder of pictures for each class.",
+        default=PLANTED,
         words=NAMES,
         key="data_set",
         listed=True,
-        follows=True,
         runs=True,
     )
     folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True)
     images: Literal["300", "1000", "2000", "10000"] = choice(
-        "Pictures", COUNTS, "At most so many.", key="data_images", runs=True, more=True
+        "Pictures",
+        COUNTS,
+        "At most so many.",
+        key="data_images",
+        runs=True,
+        more=True,
+        when=lambda view: view.data != PLANTED,
     )
 
     alone: ClassVar = True
     overlays: ClassVar = False
-    faults: ClassVar[bool] = True
+
+    @property
+    def split(self) -> str:
+        return "train+test" if self.data == PLANTED else ""
+
+    def meant(self, of: Subject) -> Subject:
+        """Of the set whose faults are known the model that learned from it."""
+        return of.other(TAUGHT) if self.data == PLANTED and bundled.title(TAUGHT) != of.name else of
 
     def source(self, of: Subject) -> str:
         """As a set is opened."""
-        name = self.data or offered([of], self)[0]
-        return of.folders.get(self.folder, "") if name == FOLDER else name
+        return of.folders.get(self.folder, "") if self.data == FOLDER else self.data
 
-    def truth(self, found: Recorded) -> Planted | None:
-        """What is wrong with a set, where that is known."""
-        return found.images.source if isinstance(found.images.source, Planted) else None
-
-    def key(self, of: Subject, split: str = "") -> tuple[str | int, ...]:
+    def key(self, of: Subject) -> tuple[str | int, ...]:
         source = self.source(of)
-        return ("data set", source, written_ns(source), self.images, split)
+        return ("data set", source, written_ns(source), self.images, self.split)
 
     def notes(self, found: Recorded) -> Blocks:
-        """What a folder's pictures were, and what could not be read of them."""
+        """What the pictures are, and what could not be read of them."""
+        if self.data == PLANTED:
+            yield Line(
+                f"{found.model} was trained on {sum(found.splits == 'train'):,} of these pictures, faults included."
+            )
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
             yield Line(note)
         if broken:
             yield Line(f"Not read: {counted(len(found.broken), 'picture')}, {broken[0]} the first: {broken[1]}")
 
-    def known(self, of: Subject, split: str = "") -> Recorded | None:
-        """What has been recorded already."""
-        return of.find(OfModel(self.key(of, split)))
+    def made(self, of: Subject, *step: str | int) -> Any:
+        """What has been recorded already, or made of it in a step."""
+        return self.meant(of).find(OfModel((*self.key(of), *step)))
 
-    def later(self, of: Subject, show: Callable[..., Blocks], *steps: Step, split: str = "") -> Blocks:
+    def later(self, of: Subject, show: Callable[..., Blocks], *steps: Step) -> Blocks:
         """`show` is given what was recorded, then the result of each step, None where it is not there yet. Before that
         some of the pictures stand there, which need no model."""
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
-        key, count = self.key(of, split), int(self.images)
-        words = f"{of.name} looks at up to {count:,} pictures"
-        opened = partial(images_of, of, self.source(of), split, count)
+        key, count = self.key(of), None if self.data == PLANTED else int(self.images)
+        words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} pictures"
+        opened = partial(images_of, of, self.source(of), self.split, count)
         first = Job(OfModel(key), words, partial(recorded, of, opened))
-        rest = [Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work)) for step in steps]
+        rest = [
+            Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work), step.rough)
+            for step in steps
+        ]
         sheet = Job(OfModel((*key, "sheet")), "Opening the pictures", partial(some, of, first, opened), rough=True)
 
         def shown(results: Mapping[Any, Any]) -> Blocks:
@@ -128,11 +138,14 @@ class OfData(View):
         yield Later(of, (sheet, first, *rest), shown)
 
 
-def images_of(of: Subject, source: str, split: str, count: int) -> ImageSet:
+def images_of(of: Subject, source: str, split: str, count: int | None) -> ImageSet:
     with refused():
-        name = sets([of])[0] if source == PLANTED else source
-        images = open_labelled(name, split, images=count, size_px=min(512, max(32, *of.loaded.preprocessing.size_hw)))
-        return planted(images, marked=MARKED) if source == PLANTED else images
+        return open_labelled(source, split, images=count, size_px=side_of(of))
+
+
+def side_of(of: Subject) -> int:
+    """In pixels, of pictures that are drawn for this model."""
+    return min(512, max(32, *of.loaded.preprocessing.size_hw))
 
 
 def recorded(of: Subject, opened: Callable[[], ImageSet], progress: Progress) -> Recorded:
@@ -197,7 +210,7 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
         row = shown[index]
         return f"{found.labels[found.target[row]]}, {Path(found.keys[row]).name}", found.picture(row)
 
-    still = [Picture(pictures[row], captions[row], captions[row]) for row in shown[:STILL]]
+    still = [Picture(pictures[row], captions[row], captions[row]) for row in shown]
     yield Canvas(
         "vizkit_evaluated",
         {"tiles": [tile(found, row, rgb) for row, rgb in pictures.items()]},
@@ -207,30 +220,15 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
     )
 
 
-def true_label(found: Recorded, row: int) -> int | None:
-    """Of a picture whose label was planted wrong."""
-    source = found.images.source
-    return source.wrong.get(int(found.rows[row])) if isinstance(source, Planted) else None
-
-
-def errors_of(found: Recorded) -> Bool[np.ndarray, " picture"]:
-    """Where the model is wrong: a label that was planted wrong is no error of its own."""
-    classes = dict(zip(found.target.tolist(), found.truth.tolist(), strict=True))
-    true = [true_label(found, row) for row in range(len(found))]
-    pairs = zip(true, found.truth.tolist(), strict=True)
-    truth = np.array([own if label is None else classes.get(label, UNKNOWN) for label, own in pairs])
-    return found.known & (truth != UNKNOWN) & (found.answer != truth)
-
-
 def label_of(found: Recorded, row: int) -> str:
-    label, true = found.labels[found.target[row]], true_label(found, row)
+    label, true = found.labels[found.target[row]], found.faults[row].label
     return label if true is None else f"{label} (planted; it is {found.labels[true]})"
 
 
 def tile(found: Recorded, row: int, rgb: RGB) -> dict[str, Any]:
     answers = []
     if found.classifies:
-        right = None if not found.known[row] else not errors_of(found)[row]
+        right = bool(found.right[row]) if found.known[row] else None
         sure = {"sure": round(100 * found.probability[row]), "right": right}
         answers = [{"model": found.model, "answer": answer_of(found, row)} | sure]
     return {

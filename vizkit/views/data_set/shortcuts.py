@@ -17,7 +17,7 @@ from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture,
 from vizkit.views.controls import number
 from vizkit.views.data_set.recorded import OfData, Progress, Step, grid, looked
 from vizkit.views.evaluate.measured import ends
-from vizkit.views.subject import OfModel, Subject
+from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 TRIED, EXAMPLES, ZOOM = 3, 6, 5
@@ -25,12 +25,8 @@ GAP_PX = 6
 STEP = ("shortcuts",)
 
 
-def clusters_of(of: Subject, view: "Shortcuts") -> tuple[Cluster, ...] | None:
-    return of.find(OfModel((*view.key(of), *STEP)))
-
-
 def last(of: Sequence[Subject], view: "Shortcuts") -> int:
-    found = clusters_of(of[0], view) if of else None
+    found = view.made(of[0], *STEP) if of else None
     return max(2, min(TRIED, len(found or ())))
 
 
@@ -62,7 +58,7 @@ class Shortcuts(OfData):
 
     def hidden(self, of: Subject, found: Recorded, progress: Progress) -> list[Hidden | None]:
         done: list[Hidden | None] = []
-        for cluster in (clusters_of(of, self) or ())[:TRIED]:
+        for cluster in (self.made(of, *STEP) or ())[:TRIED]:
             done.append(None)
             with suppress(NotApplicable):  # a label that the model does not know, or no other picture to cover with
                 done[-1] = hide(of.opened, found, cluster, tell=progress)

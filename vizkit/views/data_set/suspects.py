@@ -1,24 +1,26 @@
 """Suspects: pictures that somebody should look at before a model learns from them, and what is decided about each."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import mended, suspected
 from vizkit.analysis.remarks.data_set import planted as of_truth
-from vizkit.analysis.remarks.data_set import suspected
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url
-from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
 from vizkit.views.controls import choice, number, text
-from vizkit.views.data_set.recorded import SIDE_PX, STILL, OfData, Progress, Step
+from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step, side_of
+from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.rules import words
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
-ALL, AT_ONCE = "all", 18
+ALL, AT_ONCE, STILL = "all", 18, 6  # at once, and on paper
 NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
 NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd sizes"}
 LONGEST = 8000  # characters of what is decided
@@ -26,8 +28,26 @@ KEEP, LEAVE_OUT = "keep", "drop"
 STEP = ("suspects",)
 
 
+@dataclass(frozen=True)
+class Mend:
+    """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of pictures by their
+    places, a label or None; `said` counts it. `model`: which is to learn from it."""
+
+    source: str
+    split: str
+    size_px: int
+    name: str
+    model: str
+    decided: tuple[tuple[str, str | None], ...]
+
+    @property
+    def said(self) -> str:
+        left_out = sum(label is None for _, label in self.decided)
+        return mended(len(self.decided) - left_out, left_out)
+
+
 def pages(of: Sequence[Subject], view: "Suspects") -> int:
-    found = of[0].find(OfModel((*view.key(of[0]), *STEP))) if of else None
+    found = view.made(of[0], *STEP) if of else None
     return max(2, -(-len(view.of_kind(found or ())) // AT_ONCE))
 
 
@@ -74,14 +94,19 @@ class Suspects(OfData):
         at = AT_ONCE * (min(self.page, max(1, -(-len(own) // AT_ONCE))) - 1)
         counts = {NAMES[kind]: sum(one.kind == kind for one in every) for kind in KINDS}
         yield Said(suspected(len(found), len({one.row for one in every}), counts))
-        if truth := self.truth(found):
-            yield Line(of_truth(judged(truth.wrong, "label", every, found), judged(truth.copies, "copy", every, found)))
+        wrong = {row for row, fault in enumerate(found.faults) if fault.label is not None}
+        copies = {row for row, fault in enumerate(found.faults) if fault.copy}
+        if wrong or copies:
+            yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
             yield Line(f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}, the worst first; the others: More.")
         if own:
             yield from self.shown(of, found, own[at : at + AT_ONCE])
         elif every:
             yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
+        if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
+            facts = self.source(of), self.split, side_of(of), found.name, of.loaded.source
+            yield Process("processes.mended", Mend(*facts, decided))
         yield from self.notes(found)
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))
         yield Numbers(lambda: {"row": [one.row for one in own], "score": np.array([one.score for one in own])})
@@ -115,16 +140,24 @@ class Suspects(OfData):
             still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
         )
 
+    def mended(self, found: Recorded) -> tuple[tuple[str, str | None], ...]:
+        """What the decisions change, by the places of the pictures: who is left out for anything has no label."""
+        changed: dict[str, str | None] = {}
+        for (row, _), what in decisions(self.decided, found):
+            place = found.keys[row]
+            if what != KEEP:
+                changed[place] = None if what == LEAVE_OUT or changed.get(place, "") is None else what
+        return tuple(sorted(changed.items()))
+
     def table(self, found: Recorded, every: Sequence[Suspect]) -> bytes:
         decided = dict(decisions(self.decided, found))
         return suspects_csv(found, every, decided).encode()
 
 
-def judged(truth: Collection[int], kind: str, every: Sequence[Suspect], found: Recorded) -> tuple[int, int, int]:
-    """(planted faults, how many of them were found, how many others are suspected)."""
-    own = [{one.row, one.other if kind == "copy" else one.row} for one in every if one.kind == kind]
-    named = [{int(found.rows[row]) for row in rows} & set(truth) for rows in own]
-    return len(truth), len(set[int]().union(*named)), sum(not rows for rows in named)
+def judged(planted: set[int], kind: str, every: Sequence[Suspect]) -> tuple[int, int, int]:
+    """(rows of planted faults, how many of them were found, how many others are suspected)."""
+    named = [{one.row, one.other if kind == "copy" else one.row} & planted for one in every if one.kind == kind]
+    return len(planted), len(set[int]().union(*named)), sum(not rows for rows in named)
 
 
 def decisions(text: str, found: Recorded) -> Iterator[tuple[tuple[int, str], str]]:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from vizkit.analysis.remarks.data_set import shared_mark as of_mark
 from vizkit.analysis.remarks.data_set import taught as of_taught
 from vizkit.evaluation.data_set.influence import taught
 from vizkit.evaluation.data_set.record import Recorded
@@ -21,15 +22,14 @@ SHOWN = 6
 
 
 def errors(of: Sequence[Subject], view: "Taught") -> int:
-    found = view.known(of[0], view.split) if of else None
+    found = view.made(of[0]) if of else None
     return max(2, 0 if found is None else len(wrong(found)))
 
 
 def wrong(found: Recorded) -> np.ndarray:
     """Rows whose answer is wrong, those that no training picture is of first by how sure it was."""
     rows = np.flatnonzero(found.known & ~found.right)
-    order = np.lexsort((-found.probability[rows], found.splits[rows] == "train"))
-    return rows[order]
+    return rows[np.lexsort((-found.probability[rows], found.splits[rows] == "train"))]
 
 
 class Taught(OfData):
@@ -39,15 +39,13 @@ class Taught(OfData):
 
     how = How(
         "A training picture that pulls the last layer towards what this picture's label needs speaks for it, one that "
-        "pulls the other way speaks for the error. The number is the product of two gradients of the loss: how wrong "
-        "both answers are, times how alike their features are.",
-        r"I(z, z') = (p - y)\cdot(p' - y')\;\langle h, h'\rangle",
+        "pulls the other way speaks for the error. The number is the cosine of two gradients of the loss: how alike "
+        "both answers are wrong, times how alike their features are.",
+        r"I(z, z') = \cos(p - y,\, p' - y')\;\cos(h, h')",
         "what the layers below learned, or when: only the last layer, as it is now, is asked. A folder's pictures are "
         "those that were used for training only if you say so by a folder train in it.",
-        "Pruthi et al. 2020 (TracIn), § 4: last layer, one checkpoint",
+        "Hanawa et al. 2021 (gradient cosine); last layer, one checkpoint, as Pruthi et al. 2020 (TracIn), § 4",
     )
-
-    faults = False
 
     @property
     def split(self) -> str:
@@ -58,7 +56,7 @@ class Taught(OfData):
         return f"Who taught {of.name} this error?"
 
     def show(self, of: Subject) -> Blocks:
-        yield from self.later(of, partial(self.drawn, of), split=self.split)
+        yield from self.later(of, partial(self.drawn, of))
 
     def drawn(self, of: Subject, found: Recorded) -> Blocks:
         rows = wrong(found)
@@ -83,6 +81,8 @@ class Taught(OfData):
             *grid(of, found, speaks, "Pictures that speak for the label"),
         )
         yield side_by_side(asked, both, widths=(1, 3))
+        if found.faults[row].marked:
+            yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())
         yield Line(f"Of {train or len(found) - 1:,} {'training pictures' if train else 'other pictures of the set'}.")
         yield from self.notes(found)

@@ -2,7 +2,7 @@
 // which Python is told by their numbers from 1, "3 7 12-15". The wheel zooms once the plane has the focus, so that a page scrolls.
 
 const POINTS = new WeakMap()
-const PAD = 26, MOST_ZOOM = 60, PICTURE_PX = [20, 60], CLICK_PX = 5, TIP_PX = 112
+const PAD = 26, MOST_ZOOM = 60, PICTURE_PX = [20, 60], CLICK_PX = 5, TIP_PX = 112, NAME_PX = 14
 
 const numbers = (text, count) => {                     // "3 7 12-15", from 1 → indices from 0
   const found = new Set()
@@ -115,6 +115,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.globalAlpha = 1
       seen.forEach(i => { if (state.chosen.has(i)) one(i) })
     }
+    name(pen, ratio, ink)
     const shown = state.hovered ?? (canvas.matches(':focus-visible') ? state.focus : undefined)
     if (shown !== undefined) {
       const px = (pictures ? side * 1.35 : 4 * radius / ratio) * ratio, rim = px + 5 * ratio
@@ -131,6 +132,20 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     tell(shown)
     Object.assign(canvas.dataset, { zoom: state.zoom.toFixed(2), seen: seen.length, drawn: pictures ? 'pictures' : 'dots', chosen: state.chosen.size })
+  }
+  const name = (pen, ratio, ink) => {                   // the groups, the largest first; none over another
+    const taken = []
+    Object.assign(pen, { font: `600 ${NAME_PX * ratio}px ${getComputedStyle(said).fontFamily}`, textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: 4 * ratio })
+    for (const [words, i] of data.groups) {
+      const wide = pen.measureText(words).width / ratio, half = wide / 2 + 4
+      const x = half > canvas.clientWidth / 2 ? canvas.clientWidth / 2 : clamp(left(i), half, canvas.clientWidth - half), y = top(i)
+      if (left(i) < 0 || left(i) > canvas.clientWidth || y < 0 || y > canvas.clientHeight) continue
+      if (taken.some(([x0, y0, half0]) => Math.abs(x - x0) < half + half0 && Math.abs(y - y0) < 1.3 * NAME_PX)) continue
+      taken.push([x, y, half])
+      pen.strokeStyle = getComputedStyle(canvas).backgroundColor; pen.strokeText(words, x * ratio, y * ratio)
+      pen.fillStyle = ink; pen.fillText(words, x * ratio, y * ratio)
+    }
+    canvas.dataset.named = taken.length
   }
   const cut = (pen, i, x, y, px) => {                   // a picture of the sheet
     const side = data.sheet_px, columns = Math.round(state.sheet.naturalWidth / side)
