@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 SUFFIXES = (".png", ".svg", ".html", ".npz", ".zip")
+LONGEST = 200  # characters of one line
 UNTRAINED = " (random weights: its answers mean nothing)"
 
 
@@ -159,6 +160,11 @@ class Showing:
             return f"<p>{escape(str(sentence))}</p>"
 
     def __repr__(self) -> str:
+        """Its title and its sentence in one line."""
+        line = " ".join(str(self).split())
+        return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+    def __str__(self) -> str:
         return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
 
 

@@ -5,15 +5,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   list.replaceChildren(...lines)
   lines.forEach((line, at) => {
     line.onpointerdown = ({ pointerId }) => {
-      line.setPointerCapture(pointerId)
+      list.setPointerCapture(pointerId)  // a line that is put elsewhere would lose the pointer
       line.classList.add('dragged')
-      line.onpointermove = ({ clientY }) => {
+      list.onpointermove = ({ clientY }) => {
         const others = [...list.children].filter(other => other !== line)
         const after = others.find(other => { const box = other.getBoundingClientRect(); return clientY < box.top + box.height / 2 })
         if ((after ?? null) !== line.nextSibling) list.insertBefore(line, after ?? null)
       }
-      line.onpointerup = line.onpointercancel = () => {
-        line.onpointermove = line.onpointerup = line.onpointercancel = null
+      list.onpointerup = list.onpointercancel = () => {
+        list.onpointermove = list.onpointerup = list.onpointercancel = null
         line.classList.remove('dragged')
         const to = [...list.children].indexOf(line)
         if (to !== at) setTriggerValue('move', [at, to])
