@@ -1,6 +1,8 @@
 """The recipes of ARCHITECTURE.md, followed on toys: one new file and one line in a list, then the public face."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -202,7 +204,9 @@ assert found and set(found) <= {"14 × 14", "18 × 18", "28 × 28"}, (found, [ea
 """
 
 
-def test_a_page_is_a_file_a_line_and_its_views(copy):
+@pytest.fixture
+def with_view(copy):
+    """The view of ARCHITECTURE.md as it stands there, on a page of its own."""
     told = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n### Add a view\n")[2]
     view, entry = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
     (copy / "vizkit/views/sizes.py").write_text(view)
@@ -221,13 +225,30 @@ def test_a_page_is_a_file_a_line_and_its_views(copy):
         there.unlink()
         assert text.count(before) == 1
         there.write_text(text.replace(before, after))
-    (copy / "app.py").symlink_to(ROOT / "app.py")
+    for name in ("app.py", "pyproject.toml", "tests", "ARCHITECTURE.md"):
+        (copy / name).symlink_to(ROOT / name)
     (copy / "pages").mkdir()
     for path in (ROOT / "pages").glob("*.py"):
         (copy / "pages" / path.name).symlink_to(path)
     (copy / "pages/sizes.py").write_text((ROOT / "pages/rollout.py").read_text().replace('"rollout"', '"sizes"'))
-    done = run_code(USE_PAGE, copy)
+    return copy
+
+
+def test_a_page_is_a_file_a_line_and_its_views(with_view):
+    done = run_code(USE_PAGE, with_view)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(("before", "after", "code"), [("", "", 0), ("if not of.layers:", "if False:", 1)])
+def test_the_view_of_the_recipe_keeps_the_contract_that_is_promised(with_view, before, after, code):
+    """On a model without attention too, which it refuses with a sentence; without that sentence it breaks."""
+    there = with_view / "vizkit/views/sizes.py"
+    there.write_text(there.read_text().replace(before, after))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/views/test_contract.py"]
+    done = subprocess.run([*command, "-k", "sizes"], cwd=with_view, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout
+    assert ("sizes-digits_cnn" in done.stdout) is bool(code)
 
 
 def test_without_the_line_it_is_not_there(copy):

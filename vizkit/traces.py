@@ -8,7 +8,7 @@ inner and outer attention, cross-attention and attention pooling need one struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 
 import torch
@@ -25,6 +25,7 @@ __all__ = [
     "Check",
     "Features",
     "NotApplicable",
+    "OneLine",
     "Tokens",
     "Trace",
     "TraceError",
@@ -37,6 +38,7 @@ __all__ = [
     "tolerance",
 ]
 
+LONGEST, FEW = 170, 2  # characters of a record in one line; values that are shown of several
 PADDING = -1
 """The id of a place that is no token: Swin pads grids that its window does not divide."""
 
@@ -73,6 +75,26 @@ class TraceError(ValueError):
     """A recording is empty or contradicts itself; no picture may be drawn from it."""
 
 
+class OneLine:
+    """A record that a console shows in one line: its fields that are not as usual, arrays by their shapes, several
+    records by their number."""
+
+    def __repr__(self) -> str:
+        shown = (each for each in fields(self) if each.repr and getattr(self, each.name) is not each.default)  # pyright: ignore[reportArgumentType]
+        line = ", ".join(f"{each.name}={_short(getattr(self, each.name))}" for each in shown)
+        return f"{type(self).__name__}({line if len(line) <= LONGEST else f'{line[:LONGEST]}…'})"
+
+
+def _short(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"[{' × '.join(map(str, shape))}]"
+    if is_dataclass(value):
+        return type(value).__name__
+    records = isinstance(value, tuple | list | dict | set) and len(value) > FEW
+    return f"{len(value)} of them" if records else " ".join(repr(value).split())
+
+
 @dataclass(frozen=True)
 class Tokens:
     """One set of tokens in the order of their ids: `special` by name, then the `grid` row by row, then `free` slots.
@@ -105,8 +127,8 @@ class Tokens:
         return len(self.special) + rows * columns + self.free
 
 
-@dataclass(frozen=True)
-class Attention:
+@dataclass(frozen=True, repr=False)
+class Attention(OneLine):
     """Weights of one layer after softmax: `weights[g, h, i, j]` is the weight of head h from token `query_ids[g, i]` to
     token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
 
@@ -163,8 +185,8 @@ class Attention:
         return self.query.grid is not None and self.key.grid is not None and self.query.image == self.key.image
 
 
-@dataclass(frozen=True)
-class Features:
+@dataclass(frozen=True, repr=False)
+class Features(OneLine):
     """The token vectors that leave a block, in the order of the ids of `tokens`.
 
     `gradient` is that of the target's logit with respect to `values`, in logits per unit of the feature.
@@ -180,8 +202,8 @@ class Features:
             raise TraceError(f"{self.name}: gradient {tuple(self.gradient.shape)} against {tuple(self.values.shape)}.")
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(OneLine):
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
     Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own. Or two pictures,

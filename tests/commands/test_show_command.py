@@ -46,7 +46,7 @@ def test_it_writes_what_the_library_gives(show, digits, tmp_path):
     assert (code, printed.err) == (0, "")
     head, *seen, first, second = printed.out.splitlines()
     assert head == f"{VIT} (bundled with vizkit, licence mit)"
-    assert "\n".join(seen).strip() == repr(expected)
+    assert "\n".join(seen).strip() == str(expected)
     assert (first, second) == (str(tmp_path / "out.npz"), str(tmp_path / "a.PNG"))
     assert meta == json.loads(json.dumps(expected.meta))
     assert arrays.keys() == expected.numbers.keys()

@@ -126,7 +126,7 @@ def test_frames_are_json(value):
 
 # ---- the first blocks of a page --------------------------------------------------------------------------------------
 def test_a_page_is_given_the_first_blocks_at_every_step_and_draws_the_rest():
-    book, rest = leading(Toy(), [subject()], "over image")
+    book, _, rest = leading(Toy(), [subject()], "over image")
     assert book is not None
     for value in (1, 2, 3):
         (column,) = frame(book, value)
@@ -147,7 +147,7 @@ def test_what_comes_after_is_not_made_for_other_steps():
             made.append(self.step)
             yield Line("slow")
 
-    book, rest = leading(Slow(), [subject()], "over image")
+    book, _, rest = leading(Slow(), [subject()], "over image")
     assert book is not None
     assert [column[0]["text"] for value in (1, 2, 3) for column in frame(book, value)] == ["at 1", "at 2", "at 3"]
     assert all(len(column) == 1 for value in (1, 2, 3) for column in frame(book, value))
@@ -163,7 +163,7 @@ def test_a_step_without_a_meaning_is_left_to_the_server():
                 raise NotApplicable("Not here.")
             yield Line(f"at {self.step}")
 
-    book, _ = leading(Gap(), [subject()], "over image")
+    book, _, _ = leading(Gap(), [subject()], "over image")
     assert book is not None
     assert [each is None for each in book["frames"]] == [False, False, True]
     with pytest.raises(NotApplicable):
@@ -172,7 +172,7 @@ def test_a_step_without_a_meaning_is_left_to_the_server():
 
 @pytest.mark.parametrize(("view", "most_bytes"), [(Toy(), 5_000), (Still(), 10**9), (Runs(), 10**9)])
 def test_what_is_not_turned_comes_block_by_block(view, most_bytes):
-    book, blocks = leading(view, [subject()], "over image", most_bytes)
+    book, _, blocks = leading(view, [subject()], "over image", most_bytes)
     assert book is None
     assert [type(block) for block in blocks] == [type(block) for block in view.show(subject())]
 
@@ -183,7 +183,7 @@ def test_the_deepest_model_says_how_many_steps_there_are():
 
     one, other = subject("a"), subject("abc")
     one.beside = (other,)
-    book, _ = leading(Deep(), [one], "over image")
+    book, _, _ = leading(Deep(), [one], "over image")
     assert book is not None
     assert book["field"]["values"] == [1, 2, 3, 4, 5, 6]
 

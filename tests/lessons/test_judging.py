@@ -56,8 +56,15 @@ def test_a_map_that_is_no_share_is_told_in_its_own_unit():
 
 @pytest.mark.parametrize(
     ("answer", "told", "right"),
-    [("0.002", 0.1, False), ("0.002", 0.01, True), ("0.05", 0.09, True), ("0.05", 0.12, False), ("0.4", 0.3, True)]
-    + [("0.998", 0.9, False), ("0.998", 0.99, True)],
+    [
+        ("0.002", 0.1, False),
+        ("0.002", 0.01, True),
+        ("0.05", 0.09, True),
+        ("0.05", 0.12, False),
+        ("0.4", 0.3, True),
+        ("0.998", 0.9, False),
+        ("0.998", 0.99, True),
+    ],
 )
 def test_ten_points_are_much_beside_a_share_of_next_to_nothing_or_all(answer: str, told: float, right: bool):
     asked = {"answer": parse(answer), "unit": SHARE, "within": 0.1, "relative": False}

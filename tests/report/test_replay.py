@@ -107,11 +107,11 @@ def test_the_numbers_are_those_of_the_map(saved):
 
 
 @pytest.mark.product(first=0)
-def test_the_page_has_comments_drawings_and_a_canvas(saved):
+def test_the_page_has_every_view_live_below_its_comment(saved):
     page = (saved / "report.html").read_text(encoding="utf-8")
-    assert page.count("<article>") == len(ALL)
-    assert page.count("type='application/json'") == 3  # Explore alone has a canvas
-    assert '"start":{"layer":5,"head":"2","point":' in page
+    assert page.count("<article>") == page.count("type='application/json'") == len(ALL)
+    assert page.index(f"comment {escape(str(ALL[0][1]))}") < page.index("<figure>")
+    assert '"field":{"name":"layer","label":"Layer",' in page  # which can be played
     assert all(f"comment {escape(str(shows))}" in page for _, shows in ALL)
 
 

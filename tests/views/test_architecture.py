@@ -74,7 +74,7 @@ def test_the_step_nearest_to_the_own_alpha_is_that_alpha():
 
 def test_all_steps_come_in_one_message_on_one_scale():
     of = subject("digits_dual")
-    book, rest = leading(CoarserTokens(), [of], "over image")
+    book, _, rest = leading(CoarserTokens(), [of], "over image")
     assert len(book["frames"]) == len(ALPHAS)
     assert any(isinstance(block, Chart) for block in flat(rest))
     maps = [block.rows for at in (0.0, 0.6) for block in shown(CoarserTokens(at), of)[Map] if block.rows.kind != "pick"]
@@ -114,7 +114,7 @@ def test_another_model_is_refused_in_a_sentence():
 
 
 def test_there_is_no_alpha_to_turn_where_tokens_are_averaged():
-    book, _ = leading(CoarserTokens(), [subject("digits_gradual")], "over image")
+    book, _, _ = leading(CoarserTokens(), [subject("digits_gradual")], "over image")
     assert book is None
 
 

@@ -1,8 +1,9 @@
 """Any view of the app, as a picture, a page or numbers: its options are its settings, as `vizkit/views/` has them."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from cyclopts import App, Group, Parameter
 
@@ -44,6 +45,7 @@ def of_view(entry: Entry) -> App:
     cls = class_of(entry.name)
     opened = "models" in entry.reads and not cls.by_name
     without = (*(() if "picture" in entry.reads else PICTURE), *(() if opened else MODELS))
+    without += tuple(name for name in FIGURE if name in cls.__dataclass_fields__)  # which has one of its own
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
     required = ("model",) if entry.only else ("image", "model")
@@ -74,6 +76,28 @@ def _point(_: object, tokens: Sequence[Any]) -> tuple[float, float]:
     return x, y
 
 
+def _listed(kind: Any, tokens: Sequence[Any]) -> tuple[Any, ...]:
+    """Commas between them; of numbers those from 1."""
+    words = tuple(word.strip() for word in tokens[0].value.split(","))
+    if str not in get_args(kind):
+        if not all(re.fullmatch("[1-9][0-9]{0,4}", word) for word in words):
+            raise ValueError(f"{tokens[0].value[:60]!r} are no numbers from 1 such as 1,4,8.")
+        return tuple(map(int, words))
+    return words
+
+
+Listed = Annotated[
+    tuple[int, ...],
+    Parameter(
+        converter=_listed,
+        n_tokens=1,
+        show_default=False,
+        help="1,4,8: of small maps these alone.",
+    ),
+]
+FIGURE = ("layers", "heads", "methods", "only")
+
+
 def _settings(entry: Entry, typed: dict[str, Any]) -> dict[str, Any]:
     """As the view takes them. Raises ControlError for what no model allows."""
     from vizkit.views.address import from_text
@@ -86,6 +110,19 @@ def _settings(entry: Entry, typed: dict[str, Any]) -> dict[str, Any]:
             read = value if isinstance(value, bool) else from_text(control, value)
             found[name] = setting(cls, name, value if read is None else read)
     return found
+
+
+def _wanted(entry: Entry, methods: Sequence[str]) -> dict[str, Any]:
+    """The settings that have these methods computed, where a view leaves some out unless they are asked for."""
+    from vizkit.views.controls import controls
+
+    names = [method.replace("-", "_") for method in methods]
+    asked = {
+        name: tuple(each for each in names if each in control.options)
+        for name, control in controls(class_of(entry.name)).items()
+        if control.kind == "several" and not callable(control.options)
+    }
+    return {name: chosen for name, chosen in asked.items() if chosen}
 
 
 def _showing(entry: Entry) -> Callable[..., None]:
@@ -106,14 +143,19 @@ def _showing(entry: Entry) -> Callable[..., None]:
             ),
         ],
         staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
-        width_mm: Annotated[float | None, Parameter(help="Of a picture, 60 to 420; text keeps its size.")] = None,
-        only: Annotated[
-            list[str] | None,
-            Parameter(
-                help='Of the small maps of a picture these rows, columns or maps: --only "layer 1" --only "head 3".',
-                negative=(),
-            ),
+        width_mm: Annotated[
+            float | None, Parameter(help="Of a picture, 60 to 420, with text of 7 to 9 points.")
         ] = None,
+        layers: Listed = (),
+        heads: Listed = (),
+        methods: Annotated[
+            tuple[str, ...],
+            Parameter(converter=_listed, n_tokens=1, show_default=False, help="A,B,C: these small maps alone."),
+        ] = (),
+        only: Annotated[
+            tuple[str, ...],
+            Parameter(help="Of small maps those that are called so on a picture; repeatable.", show_default=False),
+        ] = (),
         model: Models | None = None,
         opening: BesideSettings = BESIDE,
         **typed: Any,
@@ -125,7 +167,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         for path in output:
             refuse_output(path, SUFFIXES)
         Layout(width_mm)  # first, with the path and what is set: a model takes longer
-        settings = _settings(entry, typed)
+        settings = _wanted(entry, methods) | _settings(entry, typed)
         if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
         models = [opening.load(name, several=True) for name in model or ()]
@@ -135,7 +177,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         print(shown)
         for path in output:
             with writing_to(path):
-                shown.save(path, width_mm=width_mm, only=only or ())
+                shown.save(path, width_mm=width_mm, layers=layers, heads=heads, methods=methods, only=only)
             print(path)
 
     return run

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from vizkit.figure.canvas.rows import cell_box
@@ -10,7 +11,7 @@ from vizkit.figure.saved.listed import class_rows, glance, shares, table
 from vizkit.figure.saved.panels import chart_marks, panel_of, widest
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
-from vizkit.figure.saved.small_maps import SmallMap, across, small_maps, table_of_maps
+from vizkit.figure.saved.small_maps import LARGEST, SmallMap, across, small_maps, table_of_maps
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -60,12 +61,14 @@ Draw = tuple[float, float]
 
 @dataclass
 class Column:
-    """A part of the sheet, `width` wide with its margins: `y` is where the next block begins."""
+    """A part of the sheet, `width` wide with its margins: `y` is where the next block begins. `full`: small maps are as
+    large as there is room."""
 
     of: Sequence[Subject]
     opacities: Draw
     width: float = WIDTH
     y: float = 0.0
+    full: bool = False
     marks: list[Mark] = field(default_factory=list)
 
     @property
@@ -144,8 +147,9 @@ def _tiles(to: Column, block: Tiles) -> None:
     if block.columns:
         _table_of(to, block.columns, [(name, "") for name in block.rows], maps, float(block.tile_px))
         return
-    beside = across(len(maps), float(block.tile_px), to.width)
-    to.add(small_maps(maps, beside, float(block.tile_px), to.opacities, to.y, to.width))
+    least = float(min(NARROWEST, block.tile_px) if to.full else block.tile_px)
+    beside = across(len(maps), least, to.width)
+    to.add(small_maps(maps, beside, _most(to, block.tile_px), to.opacities, to.y, to.width))
 
 
 def _grid(to: Column, block: Grid) -> None:
@@ -159,7 +163,12 @@ def _table_of(
     to: Column, columns: Sequence[str], names: Sequence[tuple[str, str]], maps: Sequence[SmallMap], least: float
 ) -> None:
     rows = [maps[start : start + len(columns)] for start in range(0, len(maps), len(columns))]
-    to.add(table_of_maps(columns, names, rows, least, to.opacities, to.y, to.width))
+    to.add(table_of_maps(columns, names, rows, _most(to, least), to.opacities, to.y, to.width))
+
+
+def _most(to: Column, least: int | float) -> float:
+    """How large a map becomes: few do not fill the sheet, unless it is their own."""
+    return inf if to.full else LARGEST * least
 
 
 def _small(tiles: Sequence[Tile], of: Sequence[Subject], chosen: Sequence[bool]) -> list[SmallMap]:

@@ -41,9 +41,9 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     )
 
 
-def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) -> str:
-    """HTML to put into any page, also several times."""
-    return _mounted(stage(view, of, most_bytes=most_bytes))
+def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES, draw: str = "over image") -> str:
+    """HTML to put into any page, also several times. `draw`: a key of OPACITIES."""
+    return _mounted(stage(view, of, draw, most_bytes))
 
 
 def _mounted(book: Packed) -> str:

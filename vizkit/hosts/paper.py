@@ -1,14 +1,16 @@
 """A view on paper: the blocks of the page in their order, a column for each model, as marks that PNG and SVG share."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from vizkit.figure.palette import CEILING, FLOOR
 from vizkit.figure.saved.plate import Mark, Plate, moved
-from vizkit.figure.saved.single import TEXT, WIDTH, Captions, below, top_lines
+from vizkit.figure.saved.single import MARGIN, TEXT, WIDTH, Captions, below, top_lines
 from vizkit.hosts.column import GAP, Column
 from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.hosts.layout import Columns as Shown
 from vizkit.views import content
 from vizkit.views.blocks import Block, Heading, Metrics, Numbers, Table
 from vizkit.views.settled import flat, settled
@@ -18,8 +20,6 @@ from vizkit.views.view import View
 SHORT = 50.0  # of words that stay with what follows
 
 Draw = tuple[float, float]
-Shown = Sequence[tuple[Sequence[Subject], Sequence[Block]]]
-"""The blocks of every column, and of whom they are."""
 
 
 def plate(
@@ -54,23 +54,25 @@ def sheet(
     width: float = WIDTH,
     layout: Layout = WHOLE,
 ) -> Plate:
-    """The blocks on paper: columns at least so wide, two in a row."""
+    """The blocks on paper: columns at least so wide, two in a row. A figure of chosen maps has no title and no origin,
+    which are in its file all the same."""
+    several = len(columns) > 1
+    columns = layout.chosen(columns)
     beside = max(1, min(2, len(columns)))
-    every = layout.chosen([blocks for _, blocks in columns])
-    columns = [(of, blocks) for (of, _), blocks in zip(columns, every, strict=True)]
-    width = layout.width(width, every, beside)
-    marks, top = top_lines(captions, beside * width)
+    width = layout.width(width, columns, beside)
+    around = replace(captions, lines=(), footer=()) if layout.only else captions
+    marks, top = ([], MARGIN) if layout.only else top_lines(captions, beside * width)
     for start in range(0, len(columns), beside):
         lowest = top
         for place, (of, blocks) in enumerate(columns[start : start + beside]):
-            column = Column(of, opacities, width)
-            if len(columns) > 1:
+            column = Column(of, opacities, width, full=bool(layout.only))
+            if several:
                 column.text(of[0].name, TEXT * 1.3)
             column.draw(blocks)
             marks += [moved(mark, place * width, top) for mark in column.marks]
             lowest = max(lowest, top + column.y)
         top = lowest + GAP
-    return below(marks, captions, beside * width, top)
+    return layout.printed(below(marks, around, beside * width, top))
 
 
 def lying(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), shape: float = 16 / 9) -> Plate:

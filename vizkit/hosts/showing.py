@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.hosts.layout import WHOLE, Layout, named
 from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
 from vizkit.settings import __version__
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 SUFFIXES = (".png", ".svg", ".html", ".npz", ".zip")
+LONGEST = 200  # characters of one line
 UNTRAINED = " (random weights: its answers mean nothing)"
 
 
@@ -85,13 +86,22 @@ class Showing:
             "vizkit": __version__,
         }
 
-    def save(self, path: str | os.PathLike, *, width_mm: int | float | None = None, only: Sequence[str] = ()) -> None:
+    def save(
+        self,
+        path: str | os.PathLike,
+        *,
+        width_mm: int | float | None = None,
+        layers: Sequence[int] = (),
+        heads: Sequence[int] = (),
+        methods: Sequence[str] = (),
+        only: Sequence[str] = (),
+    ) -> None:
         """As a picture (.png, .svg), a page that needs no server (.html), numbers with what they are of in `meta`, as
-        JSON (.npz), or a picture of every step (.zip). Of a picture `width_mm` is the
-        width, in which text keeps its size, and `only` names what is on it of its small maps, as in ("layer 1",
-        "layer 12", "head 3"). Raises ValueError for other endings, widths and names and for a view without steps,
-        OSError where the file cannot be written."""
-        layout = Layout(width_mm, tuple(only))
+        JSON (.npz), or a picture of every step (.zip). A picture is `width_mm` wide, with text of 7 to 9 points. It is
+        a figure of chosen small maps alone where `layers`, `heads`, `methods`, or with `only` others as they are called
+        on it, are named: layers=(1, 4, 8, 12), heads=(1, 3, 5). Raises ValueError for other endings, widths and names
+        and for a view without steps, OSError where the file cannot be written."""
+        layout = Layout(width_mm, named(layers, heads, methods, only))
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
             raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
@@ -150,6 +160,11 @@ class Showing:
             return f"<p>{escape(str(sentence))}</p>"
 
     def __repr__(self) -> str:
+        """Its title and its sentence in one line."""
+        line = " ".join(str(self).split())
+        return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+    def __str__(self) -> str:
         return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
 
 

@@ -44,23 +44,24 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
 
 def leading(
     view: View, of: Sequence[Subject], draw: str, most_bytes: int = FRAMES_BYTES
-) -> tuple[Packed | None, Blocks]:
-    """(one column with the blocks before the first that a page draws better itself, at every step; the blocks of the
-    present step after them, not made yet). None where nothing is played, or it takes too much: all blocks come then.
+) -> tuple[Packed | None, list[Block], Blocks]:
+    """(one column with the blocks before the first that a page draws better itself, at every step; those of the present
+    step; the blocks after them, not made yet). None where nothing is played, or it takes too much: all blocks come
+    after them then.
 
     Other models of the same picture, `beside` the subjects, have a say in what steps there are.
     """
     among = [*of, *(other for each in of for other in each.beside)]
     turned = Played.of(view, among)
     if turned is None or turned.control.runs or len(turned.values) > MOST_FRAMES:
-        return None, iter(_shown(view, of))
+        return None, [], iter(_shown(view, of))
     first, rest = _parted(_shown(view, of))
 
     def columns(at: View) -> Iterator[tuple[Sequence[Subject], Iterable[Block]]]:
         yield of, first if at is view else _parted(_shown(at, of))[0]
 
     book = _book(view, turned, columns, draw, most_bytes) if first else None
-    return (None, chain(first, rest)) if book is None else ({"titles": [""], **book}, rest)
+    return (None, [], chain(first, rest)) if book is None else ({"titles": [""], **book}, first, rest)
 
 
 def opening(view: View, of: Subject, draw: str = "over image") -> list[Packed]:

@@ -6,20 +6,22 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from vizkit import __version__
 from vizkit.from_json import ReportError, read
+from vizkit.hosts.page import fragment
+from vizkit.hosts.stage import FRAMES_BYTES
 from vizkit.report.item import Item, from_json, stem_of, to_json
-from vizkit.report.making import Made, made
-from vizkit.standalone.page import LIMIT_MB, Card, around, fragment
-from vizkit.traces import TraceError
-from vizkit.views.explore import Explore
+from vizkit.report.making import captions, made, ready
+from vizkit.standalone.page import around
 from vizkit.views.subject import Subject
 
 FORMAT = 1
 MOST_ITEMS, MOST_BYTES = 200, 2**22
-HTML_MB = 24.0  # of all canvases together
+HTML_BYTES = 24_000_000  # of all views together
+ENLARGE = (Path(__file__).parent / "enlarge.js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -62,40 +64,36 @@ def opened(data: bytes) -> Report:
 
 # ---- one page --------------------------------------------------------------------------------------------------------
 def html(report: Report, inputs: Sequence[Subject]) -> str:
-    """A page with all pictures and comments; attention can be explored in it, as far as 24 MB go."""
-    pictures = [made(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True)]
-    return _page(report, pictures, inputs)
-
-
-def _page(report: Report, pictures: Sequence[Made], inputs: Sequence[Subject]) -> str:
-    able = sum(isinstance(picture.item.shows, Explore) for picture in pictures)
-    limit = min(LIMIT_MB, HTML_MB / max(1, able))
-    articles = []
-    for number, (entry, picture, given) in enumerate(zip(report.entries, pictures, inputs, strict=True), 1):
-        title = f"{number}. {picture.plate.title}" if len(pictures) > 1 else picture.plate.title
-        comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
-        drawn = [f"<figure>{each}</figure>" for each in (picture.svg, _canvas(picture, given, limit)) if each]
-        articles.append(
-            f"<article><h2>{escape(title)}</h2>{comment}<div class='pictures'>{''.join(drawn)}</div></article>"
-        )
+    """A page with all pictures and comments, which can be explored in it; steps of a played field as far as 24 MB
+    go."""
+    most_bytes = min(FRAMES_BYTES, HTML_BYTES // max(1, len(report.entries)))
+    numbers = range(1, len(report.entries) + 1) if len(report.entries) > 1 else (0,)
+    articles = [
+        article(entry, given, number, most_bytes)
+        for number, entry, given in zip(numbers, report.entries, inputs, strict=True)
+    ]
     heading = f"<h1>{escape(report.title)}</h1>" if report.title else ""
-    footer = f"<footer>Made by vizkit {__version__}.</footer>"
-    return around(f"{heading}{''.join(articles)}{footer}", report.title or pictures[0].plate.title)
+    return paged(f"{heading}{''.join(articles)}<footer>Made by vizkit {__version__}.</footer>", report.title)
 
 
-def _canvas(picture: Made, inputs: Subject, limit_mb: float) -> str:
-    """The canvas of a picture that has one, at the same layer, head and query; "" of the others."""
-    shows = picture.item.shows
-    if not isinstance(shows, Explore):
-        return ""
-    loaded, (trace, layer), query = inputs.loaded, shows.traced(inputs), shows.asked(inputs)
-    head = None if shows.head is None else shows.head - 1
-    labels = tuple((loaded.label(label), value) for label, value in loaded.head.top(trace.logits))
-    card = Card(trace, inputs.rgb, inputs.box_xyxy, labels, loaded.trained, loaded.head)
-    try:
-        return fragment(card, limit_mb=limit_mb, start=(layer, head, query))
-    except TraceError:  # too large: the drawing stands alone
-        return ""
+def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FRAMES_BYTES) -> str:
+    """HTML of one picture below its comment: the view itself, which answers, or a figure of chosen maps as a drawing.
+    `number`: before its title, 0 for none. Raises as `made`."""
+    item, view, of = ready(entry.item, inputs)
+    words = captions(item, view, inputs)
+    shown = made(item, inputs).svg if item.only else fragment(view, of, most_bytes, item.draw)
+    comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
+    lines = escape(" · ".join((*words.lines, *words.footer)))
+    return (
+        f"<article><header><h2>{f'{number}. ' if number else ''}{escape(words.title)}</h2>"
+        f"<button class='enlarge'>Enlarge</button></header>{comment}<figure>{shown}</figure><footer>{lines}</footer>"
+        "</article>"
+    )
+
+
+def paged(inner: str, title: str) -> str:
+    """A whole page with articles."""
+    return around(f"{inner}<script>{ENLARGE}</script>", title or "Report")
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------
@@ -110,7 +108,7 @@ def files(report: Report, inputs: Sequence[Subject]) -> Iterator[tuple[str, byte
         yield f"{stem}.svg", picture.svg.encode()
         yield f"{stem}.npz", picture.npz
         pictures.append(picture)
-    yield "report.html", _page(report, pictures, inputs).encode()
+    yield "report.html", html(report, inputs).encode()
     whole = [Entry(picture.item, entry.comment) for picture, entry in zip(pictures, report.entries, strict=True)]
     yield "replay.json", Report(report.title, tuple(whole)).to_json().encode()
 

@@ -17,11 +17,11 @@ EXAMPLE = Report(
             "One patch of the nymph, and where it looks in layer 4. A comment like this one says what is to be seen.",
         ),
         Entry(
-            Item(Rollout(), *VIT, IMAGE, link="rollout", at=AT, others=(SWIN,)),
+            Item(Rollout(staged=True), *VIT, IMAGE, link="rollout", at=AT, others=(SWIN,)),
             "All layers multiplied, in two models on one scale.",
         ),
         Entry(
-            Item(Maps(), *VIT, IMAGE, link="relevance", at=AT),
+            Item(Maps(staged=True), *VIT, IMAGE, link="relevance", at=AT),
             "Evidence for the answer. Each picture is saved with its numbers, and replay.json makes all of them again.",
         ),
     ),

@@ -45,6 +45,7 @@ class Item:
 
     `edits`: changes of the picture and of the model (`interventions.Changes`). `at`: where the cursor stood, in
     fractions (x, y) of the picture. `others`: further models that are shown beside the first, on the same picture.
+    `only`: of small maps those that are called so, where it is a figure of them alone (`hosts.layout.Layout`).
 
     Filled when the picture is made (`complete`): `weights` and `pixels`, SHA-256 digests; `box_xyxy`, the part of the
     picture that the model saw.
@@ -65,6 +66,7 @@ class Item:
     edits: tuple[str, ...] = field(default=(), metadata=LATER)
     at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
     others: tuple[Other, ...] = field(default=(), metadata=LATER)
+    only: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def kind(self) -> str:

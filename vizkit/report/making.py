@@ -12,10 +12,11 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.hosts import paper
-from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.hosts.layout import Layout
 from vizkit.report.item import Item, complete, written
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
+from vizkit.views.view import View
 
 SHOWN = 12  # digits of a digest that are drawn; the whole one is in the file
 
@@ -44,22 +45,28 @@ class Made:
         return buffer.getvalue()
 
 
-def made(item: Item, inputs: Subject, *, lying: bool = False, layout: Layout = WHOLE) -> Made:
-    """The picture of an item; `lying`: of a view, in columns, as wide as a slide, else by its `layout`. Raises
+def made(item: Item, inputs: Subject, *, lying: bool = False, width_mm: int | float | None = None) -> Made:
+    """The picture of an item; `lying`: of a view, in columns, as wide as a slide, else in one, `width_mm` wide. Raises
     NotApplicable, ModelError or TraceError where there is none."""
-    item = complete(item, inputs)
-    of = [inputs, *inputs.beside][: 1 + len(item.others)]
-    view = checked(item.shows, of)
-    captions = _captions(item, view.title(of if view.together else inputs), inputs)
-    shown = paper.shown(view, of)
+    item, view, of = ready(item, inputs)
+    around, shown = captions(item, view, inputs), paper.shown(view, of)
     numbers = paper.numbers(*(blocks for _, blocks in shown))
     opacities = OPACITIES[item.draw]
-    if lying and not view.slides:  # which lie as they are
-        return Made(item, numbers, paper.lying(shown, captions, opacities))
-    return Made(item, numbers, paper.sheet(shown, captions, opacities, paper.width_of(view), layout))
+    if lying and not view.slides and not item.only:  # which lie as they are
+        return Made(item, numbers, paper.lying(shown, around, opacities))
+    layout = Layout(width_mm, item.only)
+    return Made(item, numbers, paper.sheet(shown, around, opacities, paper.width_of(view), layout))
 
 
-def _captions(item: Item, title: str, inputs: Subject) -> Captions:
+def ready(item: Item, inputs: Subject) -> tuple[Item, View, list[Subject]]:
+    """(the item with its digests, its view as these subjects have it, all of them)."""
+    of = [inputs, *inputs.beside][: 1 + len(item.others)]
+    return complete(item, inputs), checked(item.shows, of), of
+
+
+def captions(item: Item, view: View, inputs: Subject) -> Captions:
+    """What stands around the picture."""
+    title = view.title([inputs, *inputs.beside][: 1 + len(item.others)] if view.together else inputs)
     lines: tuple[str, ...] = (f"Changed: {', '.join(item.edits)}",) if item.edits else ()
     if item.image:
         lines = (f"Picture: {item.image}", *lines)

@@ -53,11 +53,7 @@ async function show(place, shell, book) {
     return { weights, step: top / 65535 }
   }
 
-  const start = book.start || {}
-  if (start.layer) layerField.value = start.layer
-  if (start.head) headField.value = start.head
-  if (special.includes(start.query)) queryField.value = start.query
-  let point = start.point || [0.5, 0.5], turn = 0
+  let point = [0.5, 0.5], turn = 0
   const draw = async () => {
     const mine = ++turn, layerNumber = Number(layerField.value), head = headField.value === 'mean' ? 0 : Number(headField.value)
     layerSaid.textContent = `${layerNumber} of ${depth}`

@@ -14,7 +14,6 @@ from jaxtyping import UInt8
 from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import CEILING, FLOOR, colours
-from vizkit.geometry import out_of_box
 from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, data_url
 from vizkit.standalone.packing import packed
@@ -22,8 +21,6 @@ from vizkit.traces import Check, Trace, TraceError
 
 LIMIT_MB = 3.0
 PICTURE_PX = 640
-Start = tuple[int, int | None, str | tuple[float, float]]
-"""Layer from 1, head from 0 or None, and a query: a special token, or a point in fractions of what the model saw."""
 UNTRAINED = "\nIts weights are random: its answers mean nothing."
 _HERE = Path(__file__).parent
 _HOST_JS = (_HERE / "host.js").read_text(encoding="utf-8")
@@ -58,9 +55,9 @@ def around(inner: str, title: str) -> str:
     return page.encode(errors="replace").decode()
 
 
-def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True, start: Start | None = None) -> str:
-    """HTML to put into any page, also several times, of at most `limit_mb` million characters. `start`: what it shows
-    at first, else the last layer, the mean of its heads and the patch in the middle.
+def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True) -> str:
+    """HTML to put into any page, also several times, of at most `limit_mb` million characters. It shows the
+    last layer first, the mean of its heads and the patch in the middle.
 
     Raises TraceError for a trace whose check failed or that is too large; with `refuse=False` the sentence is given.
     """
@@ -77,8 +74,6 @@ def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True, star
             return f"<p>{escape(sentence)}</p>"
         models.append(model)
     book = {"models": models, "colours": text64(colours()), "floor": FLOOR, "ceiling": CEILING}
-    if start is not None:
-        book["start"] = _started(cards[0], *start)
     name = f"vizkit-{uuid.uuid4().hex}"
     content = json.dumps(book, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     shell = json.dumps({"css": LOOK_CSS, "own": _HOST_CSS, "card": LOOK_HTML}).replace("<", "\\u003c")
@@ -88,14 +83,6 @@ def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True, star
         f"<script>(() => {{{script}\nshow(document.getElementById('{name}'), {shell},"
         f" JSON.parse(document.getElementById('{name}-book').textContent))}})()</script>"
     )
-
-
-def _started(card: Card, layer: int, head: int | None, query: str | tuple[float, float]) -> dict[str, Any]:
-    """As host.js reads it: the point in fractions of the picture."""
-    chosen: dict[str, Any] = {"layer": layer, "head": "mean" if head is None else str(head + 1)}
-    if isinstance(query, str):
-        return chosen | {"query": query}
-    return chosen | {"point": out_of_box(query, card.seen_box_xyxy, card.picture.shape[:2])}
 
 
 def proof(check: Check) -> str:

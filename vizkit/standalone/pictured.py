@@ -17,7 +17,7 @@ from vizkit.traces import Trace
 from vizkit.writing import write
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PicturedTrace(Trace):
     """`picture`: RGB, before any preprocessing; `seen_box_xyxy`: the part of it in the model's input, in its pixels;
     `labels`: names of the most probable classes with their probabilities, or of the values of a regression; `head` says

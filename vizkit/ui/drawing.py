@@ -61,12 +61,13 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 OPENED_IN, OPENS = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}, "_opens"
+SMALL = Tiles, Grid, Canvas, Chart
 
 
 @dataclass
 class Drawing:
     """One column of a view on the page: what its blocks are of, and how maps are drawn. `key`: before the keys of its
-    elements. `without`: what it is of where there is no model."""
+    elements. `without`: what it is of where there is no model. `small`: blocks that may have small maps."""
 
     entry: Entry
     view: View
@@ -76,6 +77,7 @@ class Drawing:
     without: Subject = NOTHING
     count: int = 0
     files: dict[str, Callable[[], bytes]] = field(default_factory=dict)
+    small: list[Block] = field(default_factory=list)
 
     def next_key(self, kind: str) -> str:
         """Of an element: the same at every run in which the blocks before it are the same."""
@@ -103,6 +105,8 @@ class Drawing:
 def show(to: Drawing, blocks: Iterable[Block]) -> None:
     """Each where the page stands, drawn when it is ready."""
     for block in blocks:
+        if isinstance(block, SMALL):
+            to.small.append(block)
         DRAWN[type(block)](to, block)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.hosts.layout import choices
 from vizkit.hosts.packing import Packed
 from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
@@ -90,9 +91,10 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: NamedSubject) -
 
 
 def _one(to: Drawing, index: int) -> None:
-    book, blocks = leading(to.view, to.of or [to.without], to.opacity, FRAMES_BYTES)
+    book, turned, blocks = leading(to.view, to.of or [to.without], to.opacity, FRAMES_BYTES)
     if book is not None:
         _turned(to, book)
+        to.small += turned
     show(to, blocks)
     key = f"{to.entry.name}{index}"
     if to.of:
@@ -101,7 +103,7 @@ def _one(to: Drawing, index: int) -> None:
         item = item if "picture" in reads(to.view) else replace(item, image="")
     else:
         item = item_alone(to.view, "picture" in reads(to.view))
-    save(key, {"": item}, to.of[0] if to.of else to.without, to.files)
+    save(key, item, to.of[0] if to.of else to.without, to.files, choices(to.small))
 
 
 def _turned(to: Drawing, book: Packed) -> None:

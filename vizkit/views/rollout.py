@@ -169,7 +169,7 @@ class Rollout(View):
         if len(grown) > 1:
             yield Tiles(
                 f"Layer by layer{self.own}",
-                tuple(self.tile(f"{start + i}", each, asked, tokens) for i, each in enumerate(grown)),
+                tuple(self.tile(f"layer {start + i}", each, asked, tokens) for i, each in enumerate(grown)),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),

@@ -114,7 +114,7 @@ def first(script: str, blocks: Iterator[Block], of: Sequence[Subject]) -> Iterat
 
 
 def played(script: str, view: View, of: Subject) -> Iterator[Message]:
-    book, _ = leading(view, [of], "over image")
+    book, _, _ = leading(view, [of], "over image")
     if book is None:
         return
     asked = book["field"]

@@ -14,7 +14,6 @@ from tests.ui.inventory import record, walk
 from tests.ui.inventory.facts import facts, sent_files
 from tests.ui.session.test_clicks import canvases, clicked
 from tests.ui.session.test_links import models_of, set_otherwise, shown, state
-from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.report import making
 from vizkit.report.item import Item
 from vizkit.report.making import Made
@@ -34,8 +33,8 @@ def drawn_once(monkeypatch: pytest.MonkeyPatch):
     drawn: dict[str, Made] = {}
     draw = making.made
 
-    def made(item: Item, inputs: Subject, layout: Layout = WHOLE) -> Made:
-        assert layout == WHOLE
+    def made(item: Item, inputs: Subject, width_mm: int | float | None = None) -> Made:
+        assert width_mm is None
         key = repr(item)
         drawn[key] = drawn.get(key) or draw(item, inputs)
         return drawn[key]

@@ -70,7 +70,7 @@ def test_a_replay_opens_as_it_was_saved():
     assert entries(test) == list(REPORT.entries)
     assert test.text_input(key="report_title").value == "Heads"
     assert test.text_area(key="report_comment_2").value == TEXT
-    assert len(test.main.get("image")) == 2
+    assert len(test.main.get("iframe")) == 2
     assert not stored()
     assert "the address holds it" in texts(test)
     assert not [button for button in test.button if button.label == "Keep for a link"]
@@ -107,7 +107,7 @@ def test_a_picture_of_ones_own_is_asked_for_and_given():
     assert "no longer among your images" in texts(test)
     test.file_uploader(key="report_files").upload("mine.png", photograph(90)).run()
     fine(test)
-    assert len(test.main.get("image")) == 1
+    assert len(test.main.get("iframe")) == 1
     test.switch_page("pages/explore.py").run()
     assert "mine.png" in test.selectbox(key="image").options
 
@@ -117,7 +117,7 @@ def test_a_model_of_another_visitor_and_a_path_are_not_opened(tmp_path: Path):
         test = given("replay.json", Report("", (Entry(replace(ITEM, source=source)),)).to_json().encode())
         assert not test.exception
         assert len(test.warning) == 1
-        assert not test.main.get("image")
+        assert not test.main.get("iframe")
 
 
 # ---- in a link -------------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_its_pictures_are_kept_too():
     next(button for button in test.button if button.label == "Keep for a link").click().run()
     again = opened("report", report=test.query_params["report"])
     fine(again)
-    assert len(again.main.get("image")) == 1
+    assert len(again.main.get("iframe")) == 1
 
 
 @pytest.mark.usefixtures("keeping")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
 
@@ -11,9 +12,13 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, texts
+from vizkit.report.document import Entry
+from vizkit.report.item import Item
+from vizkit.ui.pages.report import contents
 from vizkit.ui.session.report import ENTRIES
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
+from vizkit.views.rules import RefusedError
 
 FOLDER = "Folder with numbers (ZIP)"
 
@@ -69,6 +74,50 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test.switch_page("pages/report.py").run()
     assert test.text_area(key="report_comment_1").value == TEXT
     assert test.text_input(key="report_title").value == TEXT
+
+
+@pytest.mark.product(first=0)
+def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypatch: pytest.MonkeyPatch):
+    """Its figure and its sentence alone: the grid of heads is gone. The rest is the same text, but for numbers of
+    elements."""
+    seen: list[str] = []
+    monkeypatch.setattr(st, "iframe", lambda page, **_: seen.append(page))
+    waiting: dict = {}
+    monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.update({label: make}))
+    test = with_pictures()
+    for length, grids in (("Whole", 1), ("Short", 0), ("Whole", 1)):
+        seen.clear()
+        test.segmented_control(key="report_length_1").set_value(length).run()
+        fine(test)
+        assert test.session_state[ENTRIES][1].item.shows == Explore(layer=2, head=3, staged=not grids)
+        assert ('"script":"vizkit_heads"' in seen[0]) is bool(grids)
+        whole = waiting["One page (HTML)"]().decode()
+        for page in seen:
+            (figure,) = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+            assert without_numbers(figure) in without_numbers(whole)
+    assert len(seen) == 2
+
+
+def without_numbers(page: str) -> str:
+    return re.sub(r"vizkit-[0-9a-f]{32}", "vizkit", page)
+
+
+def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: pytest.MonkeyPatch):
+    moved = {}
+    monkeypatch.setattr(contents, "CONTENTS", lambda key, data, move: moved.update(lines=data["lines"], move=move))
+    kept = {number: Entry(Item(Explore(), VIT, name, "digit 3")) for number, name in ((4, "a"), (2, "b"), (9, "c"))}
+    monkeypatch.setattr(st, "session_state", {ENTRIES: kept})
+    contents.show(kept)
+    rule, move = moved["move"]
+    assert [line.split(" · ")[1] for line in moved["lines"]] == ["a", "b", "c"]
+    for places, order in (([0, 2], [2, 9, 4]), ([2, 0], [9, 4, 2])):
+        st.session_state[ENTRIES] = kept
+        move(rule(places))
+        assert [*st.session_state[ENTRIES]] == order
+    with pytest.raises(RefusedError):
+        rule([0, 3])
+    contents.show(dict([*kept.items()][:1]))  # nothing to order
+    assert len(moved["lines"]) == 3
 
 
 @pytest.mark.product(first=0)

@@ -133,6 +133,7 @@ TELL = {
 }
 SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms"}
 ELSEWHERE = {
+    "vizkit_contents",  # of a report: tests/ui/session/test_report_page.py
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py
     "vizkit_points",  # needs recorded pictures, as the next one: tests/ui/test_data_set_page.py

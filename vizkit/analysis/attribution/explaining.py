@@ -16,14 +16,14 @@ from torch import Tensor
 from vizkit.analysis.attribution.layer_product import Query, read_by_head
 from vizkit.analysis.attribution.methods import METHODS, Given, Method
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cells_of, on_cells
-from vizkit.traces import NotApplicable, Trace, refuse
+from vizkit.traces import NotApplicable, OneLine, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(OneLine):
     """One map. `heat` is at the map's own resolution: patches, features, cells or pixels of the model's input.
 
     Its cells divide the input (`image_size`, pixels) evenly, so the box of the picture that the model saw is the box of

@@ -15,13 +15,13 @@ from vizkit.evaluation.data_set.record import Recorded, Tell, record
 from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
 from vizkit.evaluation.data_set.suspects import Suspect, suspects
 from vizkit.models import Loaded
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, OneLine
 
 TRIED = 3  # clusters whose place is hidden
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+@dataclass(frozen=True, eq=False, repr=False)
+class Look(OneLine):
     """`map` and `probed` are None where the set is too small for them, with the reason in `notes`. `shortcuts`: the
     clusters that stand out most, and what came of hiding what they share."""
 

@@ -58,6 +58,7 @@ def wrapped(text: str, size: float, width: float, most: int) -> list[str]:
     return [*lines, fitting(rest, size, width)] if rest else lines
 
 
+PRINT_DPI = 300
 PALE, RING = "#565a75", "#38e0ff"
 
 
@@ -163,16 +164,33 @@ def moved(mark: "Mark", x: float, y: float) -> "Mark":
     return replace(mark, x=mark.x + x, y=mark.y + y)
 
 
+def _scaled(mark: "Mark", times: float, text_pt: tuple[float, float]) -> "Mark":
+    """The same mark so many times as large, text between these two sizes."""
+    if isinstance(mark, Stroke):
+        return replace(mark, points=tuple((x * times, y * times) for x, y in mark.points), line=mark.line * times)
+    if isinstance(mark, Words):
+        return replace(mark, x=mark.x * times, y=mark.y * times, size=float(np.clip(mark.size * times, *text_pt)))
+    box = {name: getattr(mark, name) * times for name in ("x", "y", "width", "height")}
+    return replace(mark, **box, **({"line": mark.line * times} if isinstance(mark, Outline) else {}))
+
+
 PATTERNS = {"dash": (6.0, 3.0), "dot": (1.5, 2.5)}  # drawn, left out; points
 Mark = Words | Raster | Overlay | Outline | Stroke
 
 
 @dataclass(frozen=True, eq=False)
 class Plate:
-    """`title` and `facts` are written in the file too: name → text."""
+    """`title` and `facts` are written in the file too: name → text. `least_dpi`: of a PNG."""
 
     width: float
     height: float
     title: str
     marks: tuple[Mark, ...]
     facts: dict[str, str] = field(default_factory=dict)
+    least_dpi: int = 144
+
+
+def printed(plate: Plate, times: float, text_pt: tuple[float, float]) -> Plate:
+    """The sheet so many times as large for print, its text between these two sizes."""
+    marks = tuple(_scaled(mark, times, text_pt) for mark in plate.marks)
+    return replace(plate, width=plate.width * times, height=plate.height * times, marks=marks, least_dpi=PRINT_DPI)

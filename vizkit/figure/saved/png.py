@@ -1,4 +1,4 @@
-"""A plate as PNG: twice as many pixels as points or more, and what it shows in the file's own text."""
+"""A plate as PNG: at least twice as many pixels as points, 300 an inch in print; its text says what it shows."""
 
 import io
 
@@ -10,7 +10,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words, font
 from vizkit.figure.vector import SMALL_PX
 
-TIMES, MOST_TIMES = 2, 4  # pixels a point; more where the photograph has them
+MOST_TIMES = 4  # pixels a point, where the photograph has them
 COMPRESSION = 3  # half of the time of zlib's usual 6, for files that are a tenth larger
 
 
@@ -38,9 +38,10 @@ def png(plate: Plate) -> bytes:
     return buffer.getvalue()
 
 
-def _times(plate: Plate) -> int:
-    own = [mark.image.shape[1] / mark.width for mark in plate.marks if isinstance(mark, Overlay)]
-    return int(min(MOST_TIMES, max(TIMES, *(np.ceil(ratio) for ratio in own), TIMES)))
+def _times(plate: Plate) -> float:
+    """Pixels a point."""
+    own = (mark.image.shape[1] / mark.width for mark in plate.marks if isinstance(mark, Overlay))
+    return max(plate.least_dpi / 72, min(MOST_TIMES, np.ceil(max(own, default=0.0))))
 
 
 def _pixels(mark: Raster | Overlay, size: tuple[int, int]) -> Image.Image:
@@ -56,7 +57,7 @@ def _pixels(mark: Raster | Overlay, size: tuple[int, int]) -> Image.Image:
     return Image.fromarray(overlay(image, mark.places, box, **mark.painted()))
 
 
-def _outline(pen: ImageDraw.ImageDraw, mark: Outline, times: int) -> None:
+def _outline(pen: ImageDraw.ImageDraw, mark: Outline, times: float) -> None:
     """Centred on its edge, as in SVG."""
     half = mark.line * times / 2
     x0, y0 = mark.x * times - half, mark.y * times - half
@@ -64,7 +65,7 @@ def _outline(pen: ImageDraw.ImageDraw, mark: Outline, times: int) -> None:
     pen.rectangle((round(x0), round(y0), round(x1), round(y1)), outline=mark.colour, width=max(1, round(2 * half)))
 
 
-def _stroke(pen: ImageDraw.ImageDraw, mark: Stroke, times: int) -> None:
+def _stroke(pen: ImageDraw.ImageDraw, mark: Stroke, times: float) -> None:
     half = mark.line * times / 2
     for piece in mark.pieces():
         places = [(x * times, y * times) for x, y in piece]

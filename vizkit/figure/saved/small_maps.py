@@ -39,10 +39,10 @@ def across(count: int, least: float, sheet: float = WIDTH) -> int:
 
 
 def small_maps(
-    maps: Sequence[SmallMap], beside: int, least: float, opacities: tuple[float, float], y: float, sheet: float = WIDTH
+    maps: Sequence[SmallMap], beside: int, most: float, opacities: tuple[float, float], y: float, sheet: float = WIDTH
 ) -> Drawn:
-    """(maps from `y` down, `beside` one another; where they end)."""
-    side = min((sheet - 2 * MARGIN + GAP) / beside - GAP, LARGEST * least)
+    """(maps from `y` down, `beside` one another, each at most so wide; where they end)."""
+    side = min((sheet - 2 * MARGIN + GAP) / beside - GAP, most)
     rows = [maps[start : start + beside] for start in range(0, len(maps), beside)]
     return _rows(rows, [[] for _ in rows], MARGIN, side, GAP, opacities, y, sheet)
 
@@ -51,16 +51,16 @@ def table_of_maps(
     columns: Sequence[str],
     names: Sequence[tuple[str, str]],
     rows: Sequence[Sequence[SmallMap]],
-    least: float,
+    most: float,
     opacities: tuple[float, float],
     y: float,
     sheet: float = WIDTH,
 ) -> Drawn:
     """(maps from `y` down as they stand on the page: below the names of their `columns`, behind the `names` and notes
-    of their rows; where they end)."""
+    of their rows, each at most so wide; where they end)."""
     inner = sheet - 2 * MARGIN
     left = _beside([text for name in names for text in name], inner)
-    side = min((inner - left + NEAR) / len(columns) - NEAR, LARGEST * least)
+    side = min((inner - left + NEAR) / len(columns) - NEAR, most)
     headings = [_lines(name, "", side) for name in columns]
     marks: list[Mark] = []
     for place, lines in enumerate(headings):
@@ -108,7 +108,7 @@ def _rows(
         y = lowest + gap
     if one_scale and max(opacities):
         scale = next(iter(bars.values()))
-        words = "times an equal share" if scale.kind == DOUBLINGS else "one scale for all of them"
+        words = "" if scale.kind == DOUBLINGS else "one scale for all of them"  # it says what it counts
         made, y = map_bar(y, sheet - 2 * MARGIN, scale, words)
         marks += made
     return marks, y

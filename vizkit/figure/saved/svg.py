@@ -2,6 +2,8 @@
 
 import base64
 import io
+import re
+from zlib import crc32
 
 import numpy as np
 from PIL import Image
@@ -20,8 +22,22 @@ def svg(plate: Plate) -> str:
         f'width="{plate.width:g}pt" height="{plate.height:g}pt" role="img" font-family="{FONTS}">'
         f"<title>{escaped(plate.title)}</title><desc>{escaped(plate.facts.get('Description', ''))}</desc>"
         f'<metadata><facts xmlns="urn:vizkit">{facts}</facts></metadata>'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(map(_drawn, plate.marks))}</svg>'
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{_shared("".join(map(_drawn, plate.marks)))}</svg>'
     )
+
+
+def _shared(drawn: str) -> str:
+    """The same with every photograph once, however many maps lie over it."""
+    names: dict[str, str] = {}
+
+    def once(found: re.Match[str]) -> str:
+        image = found[0]
+        if image in names:
+            return f'<use href="#{names[image]}"/>'
+        names[image] = f"image{crc32(image.encode())}"
+        return image.replace("<image", f'<image id="{names[image]}"', 1)
+
+    return re.sub(r"<image [^>]*>", once, drawn)
 
 
 def _drawn(mark: Mark) -> str:

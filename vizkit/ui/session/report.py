@@ -124,5 +124,11 @@ def remove(number: int) -> None:
     entries().pop(number, None)
 
 
+def shorten(number: int, *, short: bool) -> None:
+    """Its figure and its sentence alone, or the whole view."""
+    entry = entries()[number]
+    entries()[number] = replace(entry, item=replace(entry.item, shows=replace(entry.item.shows, staged=short)))
+
+
 def comment(number: int, text: str) -> None:
     entries()[number] = replace(entries()[number], comment=text)

@@ -1,6 +1,6 @@
 """Save a picture of the page: as a file that stands alone, its numbers, or in the report. One way for all pictures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,20 +24,18 @@ TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png"
 WIDTH = "saved_width_"  # begins the key of the one field that every Save has
 
 
-def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None = None) -> None:
-    """`items`: pictures by name, one of which is chosen where there are several. `more`: further files
-    by their labels, which end with (NPZ), (CSV), (HTML) or (PNG).
+def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[str, Sequence[str]]) -> None:
+    """`more`: further files by their labels, which end with (NPZ), (CSV), (HTML) or (PNG). `choices`: names of small
+    maps that a figure may have alone, by what they are.
 
     Nothing is drawn before it is asked for, and until then nothing but names waits on the server.
     """
-    from vizkit.hosts.layout import LEAST_MM, MOST_MM
     from vizkit.report.item import stem_of
 
     if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
     with st.popover("Save", icon=":material/download:"):
-        name = next(iter(items)) if len(items) == 1 else st.selectbox("Map", list(items), key=f"saved_{key}")
-        item = items[name]
+        item, width_mm = _figure(key, item, choices)
         st.button(
             "Add to report",
             icon=":material/add_notes:",
@@ -47,30 +45,43 @@ def save(key: str, items: "dict[str, Item]", inputs: Subject, more: More | None 
             args=(item, inputs),
             help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
         )
-        width_mm = st.number_input(
-            "Width (mm)",
-            LEAST_MM,
-            MOST_MM,
-            None,
-            key=f"{WIDTH}{key}",
-            placeholder="as wide as it needs",
-            help=f"Of the picture and the drawing, {LEAST_MM} to {MOST_MM}; text keeps its size.",
-        )
         stem = stem_of(item, inputs)
         kinds = KINDS if item.shows.slides else KINDS[:-1]
         for label, suffix, kind in kinds:
             make = _file(item, inputs, suffix, width_mm)
             st.download_button(label, make, f"{stem}.{suffix}", kind, key=f"{suffix}_{key}", on_click="ignore")
-        for label, make in (more or {}).items():
+        for label, make in more.items():
             suffix = label.rpartition("(")[2].rstrip(")").lower()
             st.download_button(
                 label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}", on_click="ignore"
             )
 
 
+def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tuple[Item, int | None]":
+    """(the picture with the small maps that are chosen for it, how wide it is to be in print)."""
+    from vizkit.hosts.layout import LEAST_MM, LEAST_PT, MOST_MM, MOST_PT
+
+    only: list[str] = []
+    for label, names in choices.items():
+        state = f"saved_{label}_{key}"
+        if state in st.session_state:  # another model may have fewer
+            st.session_state[state] = [name for name in st.session_state[state] if name in names]
+        help = "The picture is then a figure of these alone, for a paper."
+        only += st.multiselect(label, names, key=state, placeholder="the whole view", help=help)
+    width_mm = st.number_input(
+        "Width (mm)",
+        LEAST_MM,
+        MOST_MM,
+        None,
+        key=f"{WIDTH}{key}",
+        placeholder="as wide as it needs",
+        help=f"Of the picture and the drawing, {LEAST_MM} to {MOST_MM}; text has {LEAST_PT:g} to {MOST_PT:g} points.",
+    )
+    return replace(item, only=tuple(only)), width_mm
+
+
 def _file(item: "Item", inputs: Subject, suffix: str, width_mm: int | None) -> Callable[[], bytes]:
     def make() -> bytes:
-        from vizkit.hosts.layout import Layout
         from vizkit.report.making import made
 
         if suffix == "zip":
@@ -81,7 +92,7 @@ def _file(item: "Item", inputs: Subject, suffix: str, width_mm: int | None) -> C
 
             of = [inputs, *inputs.beside][: 1 + len(item.others)]
             return document(checked(item.shows, of), of).encode()
-        content = getattr(made(item, inputs, layout=Layout(width_mm)), suffix)
+        content = getattr(made(item, inputs, width_mm=width_mm), suffix)
         return content.encode() if isinstance(content, str) else content
 
     return make

@@ -50,7 +50,7 @@ class Maps(Coloured):
     together = True
     how = How(
         "Every map answers a different question about the same decision, written below it when it is large; bright or "
-        "red places are evidence for the class, blue ones against it. The number beside a name says how much better "
+        "red places are evidence for the class, blue ones against it. The number below a name says how much better "
         "than a random order it knows which places the model needs on this picture: the probability of the class when "
         "they are taken away and put back in the order of the map, as a difference to chance.",
         r"y_A \ \text{ or } \ y_A - y_B \ \text{ is explained, } y \text{ being the logits or values; "

@@ -119,8 +119,8 @@ class OfOne:
         scores = {name: results[job.key] for name, job in race.items()} if complete else {}
         gains, reason = gains_of(scores)
         order = sorted(maps, key=lambda name: -gains.get(name, -1.0))
-        names = [f"{TITLES[name]} {signed(gains[name])}" if name in gains else TITLES[name] for name in order]
-        notes = ["no better than chance" if name in gains and gains[name] <= MARGIN else "" for name in order]
+        names = [TITLES[name] for name in order]
+        notes = [_worth(gains[name]) if name in gains else "" for name in order]
         ranked = {TITLES[name]: gains[name] for name in order if name in gains}
         best = best_map(ranked, MARGIN, TITLES.get(self.method, ""))
         if race:
@@ -128,7 +128,7 @@ class OfOne:
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
         if ranked:
-            yield Line("Beside a name: by how much the order of the map is better than a random one, on this picture.")
+            yield Line("Below a name: by how much the order of the map is better than a random one, on this picture.")
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))
@@ -161,6 +161,10 @@ class OfOne:
         yield from lost(without, self.of.name if self.named else "this model")
         yield Answered(self.of.loaded)
         yield Proof(self.of.seen)
+
+
+def _worth(gain: float) -> str:
+    return signed(gain) if gain > MARGIN else f"{signed(gain)}, no better than chance"
 
 
 def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:

@@ -1,23 +1,20 @@
 """The pictures of the report, each with its comment; what can be saved of them together."""
 
-import io
 import logging
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from PIL import Image
 
 from vizkit.from_json import ReportError
 from vizkit.image import ImageError
 from vizkit.models import ModelError
-from vizkit.report.document import Entry, Report, html, zipped
+from vizkit.report.document import Entry, Report, article, html, paged, zipped
 from vizkit.report.example import EXAMPLE
 from vizkit.report.item import Item
-from vizkit.report.making import made
 from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
-from vizkit.ui.pages.report import linked
+from vizkit.ui.pages.report import contents, linked
 from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
 from vizkit.ui.session import linked_picture
@@ -35,7 +32,7 @@ EMPTY = (
     "Nothing of yours is here yet: open “Save” below a picture on any page and choose “Add to report”. "
     "This is what a report looks like:"
 )
-HIGHEST_PX = 640  # of a picture, which is enlarged by a click
+SHORT, WHOLE = "Short", "Whole"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 
@@ -58,14 +55,13 @@ def _example() -> None:
     )
     for entry in EXAMPLE.entries:
         with st.container(border=True):
-            left, right = st.columns(2)
-            with left:
-                _picture(entry)
-            right.markdown(plain(entry.comment))
+            st.markdown(plain(entry.comment))
+            _picture(entry)
 
 
 def _pictures(kept: dict[int, Entry]) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
+    contents.show(kept)
     ready: dict[int, Subject] = {}
     first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
@@ -82,8 +78,7 @@ def _picture(entry: Entry) -> Subject | None:
         inputs.uploads = {name: picture.rgb for name, picture in pictures.read_uploads()[0].items()}
         if other := changed(entry.item, inputs):
             raise ReportError(other)
-        content, width_px = _thumbnail(entry.item, inputs)
-        st.image(content, output_format="PNG", width=width_px, alt=entry.item.kind)
+        st.iframe(_page(entry.item, inputs), alt=entry.item.kind)
         return inputs
     except (ModelError, NotApplicable, TraceError, ImageError, ReportError) as sentence:
         whose = " on ".join(name for name in (entry.item.model, entry.item.image) if name)
@@ -96,40 +91,53 @@ def _picture(entry: Entry) -> Subject | None:
 
 def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Subject]) -> None:
     """`ready` collects the pictures that can be made. `ends`: whether it is the first, and the last."""
-    left, right = st.columns(2)
-    with left:
-        inputs = _picture(entry)
-    if inputs is not None:
-        ready[number] = inputs
-    with right:
-        key = f"report_comment_{number}"
-        st.text_area(
-            "Comment",
-            value=entry.comment,
-            key=key,
-            max_chars=LONGEST_COMMENT,
-            height=140,
-            placeholder="What is to be seen here?",
-            on_change=_comment,
-            args=(number, key),
-        )
-        with st.container(horizontal=True):
-            for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
-                st.button(
-                    word,
-                    icon=f":material/arrow_{icon}:",
-                    key=f"{word.lower()}_{number}",
-                    disabled=end,
-                    on_click=session_report.move,
-                    args=(number, places),
-                )
-            st.button(
-                "Remove",
-                icon=":material/delete:",
-                key=f"remove_{number}",
-                on_click=session_report.remove,
-                args=(number,),
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if not entry.item.only:  # a figure of chosen maps is short already
+            key = f"report_length_{number}"
+            st.segmented_control(
+                "Length",
+                [SHORT, WHOLE],
+                default=SHORT if entry.item.shows.staged else WHOLE,
+                required=True,
+                key=key,
+                label_visibility="collapsed",
+                on_change=_shortened,
+                args=(number, key),
+                help="Its figure and its sentence alone, or the whole view.",
             )
+        for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
+            st.button(
+                word,
+                icon=f":material/arrow_{icon}:",
+                key=f"{word.lower()}_{number}",
+                disabled=end,
+                on_click=session_report.move,
+                args=(number, places),
+            )
+        st.button(
+            "Remove",
+            icon=":material/delete:",
+            key=f"remove_{number}",
+            on_click=session_report.remove,
+            args=(number,),
+        )
+    key = f"report_comment_{number}"
+    st.text_area(
+        "Comment",
+        value=entry.comment,
+        key=key,
+        max_chars=LONGEST_COMMENT,
+        height="content",
+        placeholder="What is to be seen here?",
+        on_change=_comment,
+        args=(number, key),
+    )
+    if (inputs := _picture(entry)) is not None:
+        ready[number] = inputs
+
+
+def _shortened(number: int, key: str) -> None:
+    session_report.shorten(number, short=st.session_state[key] == SHORT)
 
 
 def _comment(number: int, key: str) -> None:
@@ -152,14 +160,9 @@ def picture_of(item: Item) -> "Picture | None":
 
 
 @remembered
-def _thumbnail(item: Item, _inputs: Subject) -> tuple[bytes, int]:
-    """(PNG, its width in pixels on the page). Streamlit would shrink a larger file again in every run of the page."""
-    with Image.open(io.BytesIO(made(item, _inputs).png)) as picture:
-        width_px = round(HIGHEST_PX * picture.width / picture.height)
-        picture.thumbnail((width_px, HIGHEST_PX), Image.Resampling.BILINEAR)
-        shrunk = io.BytesIO()
-        picture.save(shrunk, "PNG")
-    return shrunk.getvalue(), width_px
+def _page(item: Item, _inputs: Subject) -> str:
+    """As the saved page has it, but for the comment, which is written above it."""
+    return paged(article(Entry(item), _inputs), item.kind)
 
 
 def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
