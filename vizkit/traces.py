@@ -91,8 +91,9 @@ def _short(value: object) -> str:
         return f"[{' × '.join(map(str, shape))}]"
     if is_dataclass(value):
         return type(value).__name__
-    records = isinstance(value, tuple | list | dict | set) and len(value) > FEW
-    return f"{len(value)} of them" if records else " ".join(repr(value).split())
+    if isinstance(value, tuple | list | dict | set) and len(value) > FEW:
+        return f"{len(value)} of them"
+    return " ".join(repr(value).split())
 
 
 @dataclass(frozen=True)
