@@ -207,9 +207,13 @@ def of_steering(
     """Values of all outputs, called `names`, when a direction is added by each factor, 0 among them."""
     start = min(range(len(factors)), key=lambda at: abs(factors[at]))
     if not head.probable:
-        most = int((values[-1] - values[start]).argmax())  # what rises the most
-        was, now = (head.text(float(values[at, most])) for at in (start, -1))
-        return f"Towards {steered}, up to λ = {factors[-1]:g}, the {names[most]} goes from {was} to {now}."
+        own = names.index(steered) if steered in names else 0
+        what = f"{head.quantity} to {steered}" if steered in names else names[own]
+        best = start + int(values[start:, own].argmax())
+        was, now = (head.text(float(values[at, own])) for at in (start, best))
+        if best == start:
+            return f"Towards {steered}: no λ up to {factors[-1]:g} makes the {what} larger than {was}."
+        return f"Towards {steered}: the {what} goes from {was} to {now}, its largest, at λ = {factors[best]:g}."
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

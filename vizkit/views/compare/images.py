@@ -23,11 +23,11 @@ def at_hand(of: Sequence[Subject]) -> list[str]:
 
 
 def suggested(of: Sequence[Subject]) -> list[str]:
-    """All uploads where there are several, else the sidebar's image and two samples that show classes of the models, or
-    two photographs."""
+    """All uploads where there are several, else the sidebar's image and two samples that show classes of the first
+    model, or two photographs."""
     if len(of[0].uploads) > 1:
         return list(of[0].uploads)[:MOST]
-    known = {label for each in of if each.has_model for label in each.loaded.labels}
+    known = of[0].loaded.labels if of[0].has_model else ()
     suiting = [name for name in samples.names() if truth_of(name) in known] or photographs.NAMES
     return [of[0].image, *[name for name in suiting if name != of[0].image][:MORE]]
 

@@ -190,8 +190,8 @@ class Maps(Decision, OfImages):
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def said(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]]) -> str:
-        """On drawn insects which model has most of its map on them, else whose maps have most on few places; maps of two
-        kinds are named."""
+        """On drawn insects which model has most of its map on them, else whose maps have most on few places; of two
+        kinds each is named."""
         mixed = len({*map(self.responds, of)}) > 1
         every = {
             self.named(each) if mixed else each.name: [one for one in column if isinstance(one, Found)]

@@ -144,8 +144,7 @@ class Steer(View):
             now = f"{labels[label]}: {loaded.head.text(value)}"
             yield Line(f"As it is, {now}; the other λ are on their way.")
         else:
-            words = [f"likeness to “{label}”" if likened else label for label in labels]
-            yield Said(of_steering(words, FACTORS, values, name, loaded.head))
+            yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
             yield Numbers(lambda: {"factors": np.array(FACTORS), "likeness" if likened else "logits": every.numpy()})
         yield Answered(loaded)
         title = f"The answers when the direction of {name} is added after block {block}"
