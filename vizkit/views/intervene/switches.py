@@ -283,7 +283,7 @@ class Switches(View):
             scale,
             texts.index(now),
             picks=("changes", "tried"),
-            values=tuple((text, APART.join(texts[1:])) for text in (*texts, now)),
+            values=tuple((text, APART.join(texts[1:])) for text in [*texts, *([now] if changes else [])]),
             chosen=(now, APART.join(texts[1:])),
         )
 
