@@ -53,6 +53,8 @@ def test_it_opens_with_nothing_changed_and_asks_which_part_is_needed_most(name: 
     content = sent(Switches(), of=of)
     assert (content["changes"], content["off"], content["edited"], content["costliest"]) == (NONE, (), (), "")
     assert f"{asks} does it need most?" in said(Switches(), of=of)
+    tiles = tiles_of(Switches(), of)
+    assert len(tiles.values) == len(tiles.maps) == 1, "no difference, and no choice for one"
     assert of.find(COSTLIEST) is None, "nothing is looked for before the reader has tried something"
 
 
