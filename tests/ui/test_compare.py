@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from tests.ui.conftest import CNN, SWIN, VIT, at_rest, opened, sent_to, texts
+from tests.ui.conftest import CNN, SWIN, VIT, at_rest, fine, opened, sent_to, texts
 from vizkit.ui.session import models
 from vizkit.ui.widgets import known
 
@@ -181,3 +181,13 @@ def test_cost_is_measured_beside_the_page():
     assert table.loc["Tokens or places", "ViT · digits"] == "65"
     assert all("ms (" in each and each.endswith("of 2") for each in table.loc["Time of each of many at once"])
     assert "Measured on: CPU" in texts(test)
+
+
+def test_one_model_is_compared_with_another_that_knows_the_same_images():
+    test = predictions(models=[VIT], image="digit 3", images=DIGITS)
+    fine(test)
+    assert [len(row["cells"]) for row in grid(test)["rows"]] == [2, 2, 2]
+    assert "One model is chosen; to compare it with: Swin · digits." in texts(test)
+    test.button(key=f"add_{SWIN}").click().run()
+    assert [*test.session_state["models"]] == [VIT, SWIN]
+    assert "One model is chosen" not in texts(test)

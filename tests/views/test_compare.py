@@ -17,10 +17,11 @@ from vizkit.datasets import samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Download, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
-from vizkit.views.compare.maps import Found, scale_of
+from vizkit.views.compare.maps import Found, Maps, scale_of
 from vizkit.views.compare.predictions import DISAGREEING, Answers, Predictions
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.settled import flat, settled
@@ -65,12 +66,13 @@ def test_who_is_right_is_said_and_marked(insects):
     rows = {row["name"]: row for row in canvas.data["rows"]}
     assert [cell["right"] for cell in rows["stonefly nymph"]["cells"]] == [True, False, True]
     expected = insects[1].pictured("stonefly nymph").seen.logits.softmax(0)
-    name, share, _ = rows["stonefly nymph"]["cells"][1]["bars"][0]
+    name, share, _, value = rows["stonefly nymph"]["cells"][1]["bars"][0]
     assert (name, share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
+    assert value == in_percent(share)
     assert rows["mayfly nymph"]["lines"][0] == "All 3: mayfly nymph ✓"
     assert rows["stonefly nymph"]["lines"][0].endswith("bundled:insects_swin: water scorpion ✗")
     assert "bit of Jensen–Shannon divergence, mean of the pairs" in rows["mayfly nymph"]["lines"][1]
-    colours = [{tuple(bar[::2]) for bar in cell["bars"]} for row in rows.values() for cell in row["cells"]]
+    colours = [{(bar[0], bar[2]) for bar in cell["bars"]} for row in rows.values() for cell in row["cells"]]
     every = set().union(*colours)
     assert len({name for name, _ in every}) == len(every), "a class has one colour"
 
@@ -113,7 +115,8 @@ def test_photographs_and_features():
     both = list(Predictions(images=("flower", "china")).show([features, insects]))
     cells = {each["name"]: each["cells"][0] for each in of_kind(both, Canvas)[0].data["rows"]}
     like = torch.cosine_similarity(features.embedding, features.pictured("china").embedding, dim=0)
-    assert [(name, text) for name, text, _ in cells["flower"]["bars"]] == [("china", LIKENESS.text(float(like)))]
+    ((name, share, _, value),) = cells["flower"]["bars"]
+    assert (name, share, value) == ("china", pytest.approx(max(0.0, float(like))), LIKENESS.text(float(like)))
     assert [name for name, *_ in cells["china"]["bars"]] == ["flower"]
     assert row["cells"][1]["box"][1] == 0.0 < row["cells"][1]["box"][0], "the model sees a square of it"
     alone = list(Predictions(images=("flower",)).show([insects]))
@@ -155,6 +158,24 @@ def test_one_scale_counts_doublings_whatever_the_maps():
     assert signed.positions(np.array([-32.0, 0.0, 32.0])).tolist() == [0, 0.5, 1]
 
 
+def test_a_map_says_what_it_is_where_a_model_has_no_attention(insects):
+    blocks = flat(Maps().show(insects[::2]))
+    (grid, *_) = of_kind(blocks, Grid)
+    assert grid.columns == ("bundled:insects_vit (attention)", "bundled:insects_cnn (responses)")
+    words = " ".join(block.text for block in blocks if isinstance(block, Said | Line))
+    assert "bundled:insects_vit (attention) has" in words
+    assert "bundled:insects_cnn has no attention: its map is how strongly each place responds." in words
+
+
+def test_without_classes_an_image_is_like_another_one_and_not_like_itself():
+    features = subject(FEATURES, "flower")
+    (grid, *_) = of_kind(flat(Maps(images=("flower", "china", "cat")).show([features])), Grid)
+    notes = [tile.note for tile, _ in grid.cells]
+    assert len(notes) == 3
+    assert all(note.startswith("most like “") and "flower" not in note for note in notes[:1])
+    assert "1.000" not in " ".join(notes)
+
+
 # ---- cost ------------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
@@ -163,8 +184,8 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
         later.of.kept(job.key, lambda work=job.work: work(lambda done, total: None))
     blocks = flat(cost.Cost(batch=2).show(insects[:2]))
     assert of_kind(blocks, Said)[0].text == (
-        "bundled:insects_vit is right most often, on 99.2 % of the test images, for 4.4 times the multiply–adds of "
-        "bundled:insects_swin, which is right on 95.8 %."
+        "CNN · insects is right most often, on 99.9 % of the test images, for 1.5 times the multiply–adds of "
+        "bundled:insects_swin, which is right on 95.8 %."  # of all in the picture, also those that nobody chose
     )
     figure = of_kind(blocks, Chart)[0].figure
     symbols = {text: trace.marker.symbol for trace in figure.data for text in trace.text or ()}
@@ -206,8 +227,8 @@ def test_published_numbers_belong_to_a_size():
 # ---- robustness ------------------------------------------------------------------------------------------------------
 def test_curves_are_the_models_answers_to_the_changed_picture(insects):
     of, told = insects[2], []
-    found = answers(2, of, lambda done, total: told.append((done, total)))
-    assert told == [(done, 5 + 3 * 2) for done in range(5 + 3 * 2)]
+    found = {name: answers(2, name, of, lambda done, total: told.append((done, total))) for name in PERTURBATIONS}
+    assert len(told) == 5 + 3 * 2
     assert {name: len(each) for name, each in found.items()} == {
         name: 2 if kind.chance else 1 for name, kind in PERTURBATIONS.items()
     }
@@ -215,6 +236,18 @@ def test_curves_are_the_models_answers_to_the_changed_picture(insects):
         changed = perturbed(of.rgb, kind, PERTURBATIONS[kind].strengths[4], draw)
         expected = vizkit.trace(of.loaded, changed).logits
         torch.testing.assert_close(found[kind][draw, 4], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_curve_is_seen_as_soon_as_its_change_is_through(insects):
+    (later,) = of_kind(Robustness(draws=5).show(insects[1:]), Later)
+    first, second, *_ = later.jobs
+    assert [first.words.partition(":")[0] for first in (first, second)] == ["bundled", "bundled"]
+    title = first.words.rpartition(": ")[2]
+    found = {job.key: job.work(lambda done, total: None) for job in (first, second)}
+    (canvas,) = of_kind(later.show(found), Canvas)
+    there = {kind["title"]: [curve is not None for curve in kind["curves"]] for kind in canvas.data["kinds"]}
+    assert there.pop(title) == [True, True], "one change in both models"
+    assert not any(map(any, there.values()))
 
 
 @pytest.mark.product(first=0)

@@ -173,7 +173,7 @@ def draw(view: View, package: str, line: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if line:
             st.caption(line, width="content")
-        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside)
+        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside, view.least)
     if view.answers:
         banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:

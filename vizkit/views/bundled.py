@@ -57,6 +57,11 @@ def usual(picture: str) -> list[str]:
     return names(kind)[: FIRST[kind]]
 
 
+def beside(source: str, picture: str) -> str:
+    """One to compare with this model on a picture: trained on its kind, or on drawings of things."""
+    return next(name for name in (*names(samples.kind_of(picture)), *names("insects")) if name != source)
+
+
 def known(source: str) -> Bundled | None:
     """None of a model that does not come with vizkit."""
     kind, _, name = source.partition(":")

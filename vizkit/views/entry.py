@@ -34,7 +34,8 @@ class Entry:
     class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
 
     `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
-    another has to have that it is compared with. `fragment`: a change inside draws this view alone again, not the page.
+    another has to have that it is compared with; `least`: so many models are shown at least. `fragment`: a change
+    inside draws this view alone again, not the page.
     `formerly`: what it replaces, so that old addresses, commands and reports still open. `answers`: whether it shows
     what models answer.
     `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, else
@@ -52,4 +53,5 @@ class Entry:
     name: str = ""
     page: str = ""
     beside: str = ""
+    least: int = 1
     only: Only | None = None

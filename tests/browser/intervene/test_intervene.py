@@ -35,18 +35,21 @@ def test_switches_are_heard_go_into_the_link_and_come_back(page: Page, server: s
     expect(switches).to_have_attribute("data-off", "1")
 
 
-def test_what_is_away_is_guessed_before_it_is_shown(page: Page, server: str):
+def test_what_is_needed_most_is_guessed_before_it_is_shown(page: Page, server: str):
     page.goto(f"{server}/intervene?models=bundled:digits_vit&image=digit 3")
     ready(page)
     switches, show = page.locator(f"{MAIN} .switches"), page.get_by_role("button", name="Show which")
     expect(switches).to_have_attribute("data-off", "0")
-    expect(page.locator(MAIN).get_by_text("Which one is it?")).to_be_visible()
+    expect(page.locator(MAIN).get_by_text("Which head does it need most?")).to_be_visible()
+    expect(show).to_be_hidden()
     page.get_by_role("button", name="Layer 2, head 1").click()
     expect(page).to_have_url(re.compile("edits=heads%3A2.1%3D0"))
     expect(page).to_have_url(re.compile("tried=heads"))
-    expect(show).to_be_hidden()
     expect(switches).to_have_attribute("data-off", "1")
     expect(page.locator(MAIN).get_by_text("head 1 of layer 2 off: ")).to_be_visible()
+    show.click()
+    expect(page.locator(MAIN).get_by_text("none of the 24 heads costs the answer more")).to_be_visible()
+    expect(show).to_be_hidden()
     page.get_by_role("button", name="Reset").click()
     expect(page).not_to_have_url(re.compile("tried=heads"))
 

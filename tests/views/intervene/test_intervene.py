@@ -6,7 +6,7 @@ import torch
 
 import vizkit
 from tests.views.contract import counted, everything, model, subject
-from vizkit.datasets import samples
+from vizkit.datasets import photographs, samples
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
@@ -15,7 +15,7 @@ from vizkit.views.intervene.heads import Heads
 from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching
 from vizkit.views.intervene.smallest import Smallest
-from vizkit.views.intervene.steer import FACTORS, Steer
+from vizkit.views.intervene.steer import FACTORS, Steer, classes
 from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
@@ -106,7 +106,7 @@ def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_wi
     first = chart(blocks, "answers against").data[0]
     assert first.y[FACTORS.index(0.0)] == pytest.approx(float(answers.max()))
     assert np.isnan(np.delete(np.array(first.y, float), FACTORS.index(0.0))).all()
-    assert f"As it is the model says {of.loaded.label(int(answers.argmax()))}" in said(blocks)
+    assert f"As it is, {of.loaded.label(int(answers.argmax()))}: " in said(blocks)
     assert [[tile.name for tile in block.maps] for block in blocks if isinstance(block, Tiles)] == [["λ = 0"]]
 
 
@@ -132,6 +132,23 @@ def test_the_factor_runs_no_model():
         blocks = shown(Steer(towards="7", factor=FACTORS[0]), of)
     assert not calls
     assert "Towards 7: " in said(blocks)
+
+
+def test_what_knows_photographs_is_steered_towards_another_one():
+    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    others = [name for name in photographs.NAMES if name != "cat"]
+    assert classes([of]) == others
+    view = Steer(towards="flower", block=1)
+    blocks = shown(view, of)
+    assert "likeness to flower" in said(blocks)
+    assert "logit" not in said(blocks)
+    found = numbers(blocks)
+    as_it_is = found["likeness"][list(found["factors"]).index(0.0)]
+    assert as_it_is[0] == pytest.approx(1, abs=1e-4)
+    own, flower = of.embedding, of.pictured("flower").embedding
+    place = ["cat", *others].index("flower")
+    assert as_it_is[place] == pytest.approx(float(torch.cosine_similarity(own, flower, dim=0)), abs=1e-4)
 
 
 # ---- the answer as a sum, and read off every layer -------------------------------------------------------------------

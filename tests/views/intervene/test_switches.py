@@ -6,9 +6,11 @@ import torch
 
 from tests.views.contract import everything, subject
 from vizkit.datasets import samples
+from vizkit.heads import LIKENESS, SOFTMAX
 from vizkit.interventions import Changes
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Canvas, Later, Said, Tiles
+from vizkit.views.intervene.answers import Row
 from vizkit.views.intervene.changed import place
 from vizkit.views.intervene.switches import COSTLIEST, NONE, Switches
 from vizkit.views.rules import RefusedError
@@ -41,64 +43,68 @@ def test_without_changes_before_is_after(name: str, tool: str, grid: tuple[int, 
     assert (content["hidden"], content["off"], content["changes"]) == ((), (), NONE)
     assert (content["tool"], content["grid"]) == (tool, grid)
     assert all(before == after for _, before, after, *_ in content["answers"])
-    assert said(Switches(NONE), name).startswith("Nothing is changed")
-
-
-@pytest.mark.product(first=0)
-def test_it_opens_with_the_head_without_which_the_answer_leads_the_least():
-    of = subject("insects_deit")
-    found = sent(Switches(), of=of)["off"]
-    loaded, places = of.loaded, [(layer, head) for layer, many in enumerate(place(of).heads) for head in range(many)]
-    leads = {}
-    for layer, head in places:
-        logits = Changes.parse([f"heads:{layer + 1}.{head + 1}=0"]).trace(loaded, of.rgb).logits
-        own = int(of.seen.logits.argmax())
-        leads[f"{layer}.{head}"] = float(logits[own] - torch.cat([logits[:own], logits[own + 1 :]]).max())
-    assert found == (min(leads, key=leads.__getitem__),)
-    (text,) = of.find(COSTLIEST)
-    assert "Taken away alone, none of the 24 heads costs the answer more" in said(Switches(text), of=of)
+    assert said(Switches(NONE), name).startswith("With all ")
 
 
 # ---- guessed first, and what was tried -------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["insects_deit", "digits_cnn"])
-def test_it_opens_with_what_is_lost_and_asks_which_part_is_away(name: str):
+@pytest.mark.parametrize(("name", "asks"), [("insects_deit", "Which head"), ("digits_cnn", "Which patch")])
+def test_it_opens_with_nothing_changed_and_asks_which_part_is_needed_most(name: str, asks: str):
     of = subject(name)
-    content, words = sent(Switches(), of=of), said(Switches(), of=of)
-    assert content["asks"]
-    assert "Which one is it?" in words
-    assert "head 1 of layer 1" not in words
-    assert any(before != after for _, before, after, *_ in content["answers"])
-    assert content["seen"] == sent(Switches(NONE), of=of)["seen"]  # without the patch that is to be guessed
-    assert "head 1 of layer 1" not in " ".join(tile.name for tile in tiles_of(Switches(), of).maps)
+    content = sent(Switches(), of=of)
+    assert (content["changes"], content["off"], content["edited"], content["costliest"]) == (NONE, (), (), "")
+    assert f"{asks} does it need most?" in said(Switches(), of=of)
+    tiles = tiles_of(Switches(), of)
+    assert len(tiles.values) == len(tiles.maps) == 1, "no difference, and no choice for one"
+    assert of.find(COSTLIEST) is None, "nothing is looked for before the reader has tried something"
 
 
-def test_a_guess_is_shown_beside_what_costs_the_most():
+def test_after_a_guess_it_says_whether_another_head_costs_more_and_shows_it_when_asked():
     of = subject("insects_deit")
     at = place(of)
-    guess, tried = Switches().told(at, Switches().made(of, at))(
+    guess, tried = Switches().told(at, Switches().made(at))(
         {"number": 1, "back": None, "hidden": [], "off": ["3.1"], "hot": [1.0] * 6, "tool": "Hide", "painted": []}
     )
-    assert guess == "heads:4.2=0"
+    assert guess == tried == "heads:4.2=0"
     view = Switches(guess, tried=tried)
-    assert "With head 1 of layer 1 off it is at 9" in said(view, of=of)
-    tiles = tiles_of(view, of)
+    words, content = said(view, of=of), sent(view, of=of)
+    assert "One of the 24 heads, taken away alone, leaves 9" in words
+    assert "head 1 of layer 1" not in words
+    assert content["costliest"] == "heads:1.1=0"
+    leads = {}
+    for layer, many in enumerate(at.heads):
+        for head in range(many):
+            logits = Changes.parse([f"heads:{layer + 1}.{head + 1}=0"]).trace(of.loaded, of.rgb).logits
+            own = int(of.seen.logits.argmax())
+            leads[f"heads:{layer + 1}.{head + 1}=0"] = float(
+                logits[own] - torch.cat([logits[:own], logits[own + 1 :]]).max()
+            )
+    assert content["costliest"] == min(leads, key=leads.__getitem__)
+    shown_it = Switches(content["costliest"], tried=f"{tried}|{content['costliest']}")
+    assert "Taken away alone, none of the 24 heads costs the answer more" in said(shown_it, of=of)
+    assert sent(shown_it, of=of)["costliest"] == ""
+    tiles = tiles_of(shown_it, of)
     assert [tile.name.partition(":")[0] for tile in tiles.maps] == [
         "nothing changed",
-        "head 1 of layer 1 off",
         "head 2 of layer 4 off",
+        "head 1 of layer 1 off",
         "more (red) and less (blue) than before",
     ]
     assert len({tile.scale for tile in tiles.maps[:-1]}) == 1
     assert tiles.picks == ("changes", "tried")
-    assert tiles.values[1] == ("heads:1.1=0", tried)
     assert tiles.chosen == tiles.values[2]
+
+
+def test_of_a_likeness_no_logit_is_shown():
+    row = Row("ant", 0.9, 0.4, -1.5)
+    assert row.sent(SOFTMAX)[-1] == "logit −1.50"
+    assert row.sent(LIKENESS)[-1] == ""
 
 
 def test_what_was_tried_is_kept_once_and_reset_forgets_it():
     of = subject("digits_vit")
     at = place(of)
     view = Switches("heads:1.2=0", tried="heads:1.1=0|heads:1.2=0|nonsense")
-    rule = view.told(at, view.made(of, at))
+    rule = view.told(at, view.made(at))
     nothing = {"number": 1, "hidden": [], "off": [], "hot": [1.0] * 6, "tool": "Hide", "painted": []}
     assert rule({**nothing, "back": "heads:1.1=0"}) == ("heads:1.1=0", "heads:1.1=0|heads:1.2=0|nonsense")
     assert rule({**nothing, "back": NONE}) == (NONE, "")
@@ -122,7 +128,7 @@ def test_a_link_with_edits_shows_them_and_what_follows():
 def told(view: Switches, of, **changed) -> str:
     at = place(of)
     nothing = {"number": 1, "back": None, "hidden": [], "off": [], "hot": [1.0] * len(at.heads), "painted": []}
-    rule = view.told(at, view.made(of, at))
+    rule = view.told(at, view.made(at))
     return rule({**nothing, "tool": view.brush or "Hide", **changed})[0]
 
 
@@ -206,9 +212,11 @@ def test_all_models_answer_to_the_same_changes_as_far_as_they_can():
 
 def test_a_larger_model_is_looked_at_while_the_page_waits(monkeypatch):
     monkeypatch.setattr("vizkit.views.intervene.switches.AT_ONCE", 0)
-    (later,) = Switches().show(subject("digits_vit"))
+    of, view = subject("digits_vit"), Switches("heads:2.1=0", tried="heads:2.1=0")
+    (later,) = view.show(of)
     assert isinstance(later, Later)
-    shows = later.show({}), later.now()  # nothing changed until it is found
-    changes = [[block.data["changes"] for block in flat(show) if isinstance(block, Canvas)] for show in shows]
-    assert changes == [[NONE], [sent(Switches())["changes"]]]
-    assert changes[1] != [NONE]
+    assert of.find(COSTLIEST) is None
+    before = [block.data for block in flat(later.show({})) if isinstance(block, Canvas)]
+    after = [block.data for block in flat(later.now()) if isinstance(block, Canvas)]
+    assert [before[0]["costliest"], after[0]["costliest"]] == ["", ";".join(of.find(COSTLIEST))]
+    assert before[0]["changes"] == after[0]["changes"] == "heads:2.1=0"

@@ -35,7 +35,7 @@ def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, flo
     return f"{words}."
 
 
-def most_and_least(counts: Mapping[str, int], what: str) -> str | None:
+def most_and_least(counts: Mapping[str, int | float], what: str) -> str | None:
     """Of several models the one that takes most of `what` against the one that takes least; None for alike."""
     if len(counts) < 2 or not min(counts.values()):
         return None
@@ -61,7 +61,7 @@ def narrows(grids: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:
     return f"From the first block to the last {joined(ways)} places."
 
 
-def worth(costs: Mapping[str, int], shares: Mapping[str, float], what: str) -> str | None:
+def worth(costs: Mapping[str, int | float], shares: Mapping[str, int | float], what: str) -> str | None:
     """Of models with how many they take of `what` ("multiply–adds") and the share of the test images, 0 to 1, on which
     they are right: the best against the one that takes fewest. None for less than two."""
     if len(shares) < 2:

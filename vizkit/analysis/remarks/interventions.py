@@ -1,6 +1,7 @@
 """What becomes of an answer when something in the model is changed."""
 
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float
@@ -76,21 +77,27 @@ def of_heads(
 ) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
     correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
-    surely = [at for at, (value, width) in enumerate(zip(lost, half, strict=True)) if value > width]
-    idle = sum(abs(value) <= width for value, width in zip(lost, half, strict=True))
+    # The largest of many heads is large by chance too: each has to pass a bound of 5 % for all of them (Bonferroni).
+    normal = NormalDist()
+    wider = normal.inv_cdf(1 - 0.025 / len(lost)) / normal.inv_cdf(0.975)
+    surely = [at for at, (value, width) in enumerate(zip(lost, half, strict=True)) if value > wider * width]
+    idle = sum(abs(value) <= wider * width for value, width in zip(lost, half, strict=True))
     layer, head = names[best := max(surely or range(len(lost)), key=lost.__getitem__)]
     loses = (
         f"the likeness to {ITSELF_IN_WORDS} falls from 1 by {lost[best]:.3f} ± {half[best]:.3f}"
         if likeness
         else f"the answer loses {lost[best]:.2f} ± {half[best]:.2f} nats"
     )
-    which = f"head {head + 1} of layer {layer + 1}"
-    words = (
-        f"{begun(which)} matters most: without it {loses}"
-        if surely
-        else f"No head surely matters: without {which} {loses}, and without the others no more"
+    which, largest = f"head {head + 1} of layer {layer + 1}", max(range(len(lost)), key=lost.__getitem__)
+    chance = (
+        f", while a larger loss ({lost[largest]:.2f} ± {half[largest]:.2f}) may be chance" if largest != best else ""
     )
-    words += f". {idle} of {len(lost)} heads cannot be told from no loss at all"
+    words = (
+        f"{begun(which)} matters most: without it {loses}{chance}"
+        if surely
+        else f"No head stands out of the noise: without {which} {loses}, as the largest of {len(lost)} may by chance"
+    )
+    words += f". {idle} of {len(lost)} heads cannot be told from no loss at all" if surely else ""
     alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
     words += f"{alike if correlation == correlation else ''}."
     return words
@@ -174,10 +181,14 @@ def of_patching(
     """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
     `after`, and from which block on a special token alone restores half."""
     layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
-    best, text = float(regions[layer, row, column]), value_of(head)
+    best, text, its = (
+        float(regions[layer, row, column]),
+        value_of(head),
+        f"its {head.number}" if head.probable else "it",
+    )
     words = (
         f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, row {row + 1}, "
-        f"column {column + 1} after block {layer + 1} restores most of its {head.number} ({percent(best)})"
+        f"column {column + 1} after block {layer + 1} restores most of {its} ({percent(best)})"
     )
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
@@ -196,8 +207,13 @@ def of_steering(
     """Values of all outputs, called `names`, when a direction is added by each factor, 0 among them."""
     start = min(range(len(factors)), key=lambda at: abs(factors[at]))
     if not head.probable:
-        was, now = (head.text(float(values[at, 0])) for at in (start, -1))
-        return f"Towards {steered}, up to λ = {factors[-1]:g}, the {names[0]} goes from {was} to {now}."
+        own = names.index(steered) if steered in names else 0
+        what = f"{head.quantity} to {steered}" if steered in names else names[own]
+        best = start + int(values[start:, own].argmax())
+        was, now = (head.text(float(values[at, own])) for at in (start, best))
+        if best == start:
+            return f"Towards {steered}: no λ up to {factors[-1]:g} makes the {what} larger than {was}."
+        return f"Towards {steered}: the {what} goes from {was} to {now}, its largest, at λ = {factors[best]:g}."
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

@@ -30,7 +30,8 @@ def head_grid(
     layers, heads = values.shape
     figure = heat_map(values, "head", "layer", signed=signed, square=False, height=150 + CELL_PX * layers)
     form = ".0%" if share else ".3g"
-    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=lying(quantity, form.replace("g", "~g")))
+    bar = lying(quantity, form.replace("g", "~g")) | {"tickvals": [figure.data[0].zmin, figure.data[0].zmax]}
+    figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=bar)
     at = np.argwhere(np.isfinite(values)).tolist()
     top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
     low = 0.0 if signed else float(np.nanmin(values, initial=top))

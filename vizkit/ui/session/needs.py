@@ -11,8 +11,9 @@ from vizkit.datasets import samples
 from vizkit.heads import REGRESSION
 from vizkit.ui.plain import plain
 from vizkit.ui.session import models as opened_models
-from vizkit.ui.session.chosen import add, title
+from vizkit.ui.session.chosen import add, bare, title
 from vizkit.ui.session.model_names import CLASSLESS, KNOWN, knows
+from vizkit.views import bundled
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -104,10 +105,11 @@ def _suitable(sources: list[str], need: str) -> list[str]:
     return fitting
 
 
-def models_for(need: str, sources: list[str], picture: bool = True, beside: str = "") -> list[str]:
+def models_for(need: str, sources: list[str], picture: bool = True, beside: str = "", least: int = 1) -> list[str]:
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
     `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
-    `beside`: another need, of which one more model is shown at least."""
+    `beside`: another need, of which one more model is shown at least; `least`: so many are shown, of one alone another
+    that comes with vizkit."""
     if need == "model" and not sources:
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
@@ -123,8 +125,19 @@ def models_for(need: str, sources: list[str], picture: bool = True, beside: str 
     }
     if offers:
         _say_instead(instead, offers, bool(sources))
+    if not beside and len(sources) < least:
+        return [*sources, _stand_in(sources)]
     shown = [fitting[each] or [instead[each]] for each in needs]
     return [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS] if beside else shown[0] if needs else sources
+
+
+def _stand_in(sources: list[str]) -> str:
+    """A model to compare the chosen one with, said in one line."""
+    name = bundled.beside(bare(sources[0]), str(st.session_state.get("image", "")))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        st.caption(f":material/info: One model is chosen; to compare it with: {plain(title(name))}.", width="content")
+        st.button("Add it to your models", key=f"add_{name}", type="tertiary", on_click=add, args=(name,))
+    return name
 
 
 def _offered(need: str, data: str) -> list[str]:

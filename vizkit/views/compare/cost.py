@@ -137,11 +137,11 @@ class Cost(View):
         def show(found: Mapping[str, Measured]) -> Blocks:
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
+            yield Said(self.said(known, beside))
             yield from self.picture(known, beside)
             yield Table(tuple(rows(known)), "What every model takes", where(known))
             yield Download("Table (CSV)", lambda: csv_rows(known).encode())
 
-        yield Said(self.said(chosen, beside))
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
         yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
         yield Numbers(lambda: {name: [each[name] for each in (*chosen, *beside)] for name in COUNTED})
@@ -154,12 +154,12 @@ class Cost(View):
         return measure(of.loaded, of.pixels, self.batch, lambda words: progress(min(next(steps), PASSES), PASSES + 1))
 
     def said(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> str:
-        """Of the chosen models, or of one and those beside it, which is right most often and which takes least."""
-        every = [*chosen, *(beside if len(chosen) == 1 else ())]
-        axis = "parameters" if self.against == "parameters" else "multiply_adds"
+        """Of all that the picture shows which is right most often and which takes least."""
+        axis = self.against if self.against in chosen[0] else "multiply_adds"
+        every = [each for each in (*chosen, *beside) if axis in each]
         what, costs = AXES[axis][0].lower(), {each["model"]: each[axis] for each in every}
-        shares = {each["model"]: each["right"] for each in tested_alike(every)}
-        one = f"{chosen[0]['model']} takes {amount(chosen[0][axis])} {what} for one image."
+        shares = {each["model"]: each["right"] for each in tested_alike(every)} if "right" in chosen[0] else {}
+        one = f"{chosen[0]['model']} takes {amount(chosen[0]['multiply_adds'])} multiply–adds for one image."
         return first_said(for_its_cost(costs, shares, what), most_and_least(costs, what)) or one
 
     def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
@@ -168,7 +168,7 @@ class Cost(View):
         every = [each for each in (*chosen, *beside) if self.against in each]
         costs, names = [each[self.against] / scale for each in every], [each["model"] for each in every]
         marks = ["chosen" if each in chosen else "beside" for each in every]
-        alike = tested_alike(every) if any("right" in each for each in chosen) else []
+        alike = tested_alike(every) if "right" in chosen[0] else []
         if alike:
             points = [
                 Point(name, each["family"], cost, 100 * each["right"], 100 * each["error"], mark)
@@ -190,6 +190,7 @@ class Cost(View):
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
             yield Chart(figure, f"{words} of {', '.join(names)}")
+            yield from map(Line, dict.fromkeys(f"{each['model']} {each['untested']}." for each in chosen[:1]))
         else:
             yield Line(f"{words} has not been measured yet.")
 
@@ -207,10 +208,13 @@ def facts(of: Subject) -> Facts:
     loaded, (height, width) = of.loaded, of.loaded.preprocessing.size_hw
     name = loaded.name.removeprefix("random:").partition(".")[0]
     paper = next((row for row in IMAGENET if row.timm == name and {row.side_px} == {height, width}), None)
+    right = tested(source_of(of).partition(":")[2])
+    gives = f"gives {loaded.head.gives}" if loaded.head.unjudged else "comes without a test that is known"
     return {
         "model": of.name,
+        "untested": "" if right else f"{gives}, so it is not known how often it is right",
         "family": "DeiT" if has_two_tokens(loaded.model) else family(loaded.model).TITLE,
-        **tested(source_of(of).partition(":")[2]),
+        **right,
         "parameters": loaded.parameters,
         "multiply_adds": counted(loaded),
         "weights": weights_in_words(loaded.model),
@@ -255,7 +259,7 @@ def others(of: Sequence[Subject]) -> list[Subject]:
     little costs, those of the first classes."""
     own = [source_of(each) for each in of]
     first = next((each for each, source in zip(of, own, strict=True) if source), None)
-    alike = bundled.knowing(first.loaded.labels) if first else bundled.names("insects")[:YARDSTICKS]
+    alike = (bundled.knowing(first.loaded.labels) if first else []) or bundled.names("insects")[:YARDSTICKS]
     return [of[0].other(each) for each in alike if each not in own]
 
 
@@ -275,10 +279,11 @@ def spread(seconds: tuple[float, float, float]) -> str:
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
 def rows(every: Sequence[Facts]) -> Iterator[dict[str, str | None]]:
-    """A row for each quantity that is known, a column for each model."""
+    """A row for each quantity that is known, a column for each model; of right answers also why they are not."""
     for name, (title, write) in QUANTITIES.items():
-        if any(name in each for each in every):
-            yield {"": title} | {each["model"]: write(each[name]) if name in each else None for each in every}
+        if name == "right" or any(name in each for each in every):
+            untested = "not tested" if name == "right" else None
+            yield {"": title} | {each["model"]: write(each[name]) if name in each else untested for each in every}
 
 
 def where(every: Sequence[Facts]) -> str:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from vizkit.datasets import samples
+from torch.nn.functional import cosine_similarity
+
+from vizkit.datasets import photographs, samples
+from vizkit.heads import LIKENESS
 from vizkit.views.blocks import Answered, Blocks, Job, Later, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
@@ -20,11 +23,12 @@ def at_hand(of: Sequence[Subject]) -> list[str]:
 
 
 def suggested(of: Sequence[Subject]) -> list[str]:
-    """All uploads where there are several, else the sidebar's image and two samples that show classes of the models."""
+    """All uploads where there are several, else the sidebar's image and two samples that show classes of the first
+    model, or two photographs."""
     if len(of[0].uploads) > 1:
         return list(of[0].uploads)[:MOST]
-    known = {label for each in of if each.has_model for label in each.loaded.labels}
-    suiting = [name for name in samples.names() if truth_of(name) in known] or ["flower", "china"]
+    known = of[0].loaded.labels if of[0].has_model else ()
+    suiting = [name for name in samples.names() if truth_of(name) in known] or photographs.NAMES
     return [of[0].image, *[name for name in suiting if name != of[0].image][:MORE]]
 
 
@@ -57,8 +61,17 @@ class OfImages:
         return [[each.pictured(name) for each in of] for name in names[:MOST]]
 
 
-def first_answer(of: Subject) -> str:
-    """What the model says of its picture, in a few words; "" of one without an answer."""
+def first_answer(of: Subject, every: Sequence[Subject]) -> str:
+    """What the model says of its picture, in a few words; of one without classes to which other picture of `every` its
+    embedding is most alike; "" of one without an answer."""
+    if of.loaded.head is LIKENESS:
+        alike = {
+            each.image: float(cosine_similarity(of.embedding, each.embedding, dim=0))
+            for each in every
+            if each is not of
+        }
+        best = max(alike, key=alike.__getitem__, default="")
+        return f"most like “{best}”, {LIKENESS.text(alike[best])}" if best else ""
     lines = of.loaded.head.lines(of.seen.logits, of.loaded.label, 1)
     return " ".join(lines[0]) if lines else ""
 

@@ -14,13 +14,14 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
-from vizkit.analysis.remarks.remark import percent
+from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Blocks,
     Grid,
     Heading,
+    Line,
     Link,
     Numbers,
     Said,
@@ -62,7 +63,7 @@ def of_class(view: "Maps") -> bool:
 
 
 class Maps(Decision, OfImages):
-    """A map of every model on several images, all by one method and on one scale."""
+    """A map of every model on several images, all on one scale."""
 
     target: str = again(Decision, "target", when=of_class)
     against: str = again(Decision, "against", when=of_class)
@@ -109,14 +110,20 @@ class Maps(Decision, OfImages):
         maps = [[each for each in row if isinstance(each, Found)] for row in found]
         if not any(maps):
             raise NotApplicable(next(each for row in found for each in row if isinstance(each, str)))
-        yield Said(self.said([each.name for each in of], found))
+        yield Said(self.said(of, found))
+        if unlike := [each.name for each in of if self.responds(each)]:
+            has, maps_are = ("has", "its map is") if len(unlike) == 1 else ("have", "their maps are")
+            yield Line(f"{joined(unlike)} {has} no attention: {maps_are} how strongly each place responds.")
         scale = scale_of([each for row in maps for each in row])
         names = [row[0].image or "the image" for row in rows]
         grid = Grid(
-            tuple(each.name for each in of),
+            tuple(self.named(each) for each in of),
             tuple(Tile(name, None) for name in names),
             tuple(
-                tuple((tile_of(one, first_answer(each), scale), each) for one, each in zip(line, row, strict=True))
+                tuple(
+                    (tile_of(one, first_answer(each, column), scale), each)
+                    for one, each, column in zip(line, row, zip(*rows, strict=True), strict=True)
+                )
                 for line, row in zip(found, rows, strict=True)
             ),
             QUANTITY,
@@ -151,13 +158,22 @@ class Maps(Decision, OfImages):
         on = None if covered is None or not total else (float((weights * covered).sum()) / total, float(covered.mean()))
         return Found(heat, signed, on)
 
+    def responds(self, of: Subject) -> bool:
+        """Whether its map of a layer is no attention, for it has none."""
+        return self.method == LAYER and not of.layers
+
+    def named(self, of: Subject) -> str:
+        """A model with what its maps are."""
+        kind = "responses" if self.responds(of) else "attention" if self.method == LAYER else TITLES[self.method]
+        return f"{of.name} ({kind})"
+
     def of_class(self, of: Subject) -> tuple[Tensor, bool]:
         made = of.explanation(self.method, *self.asked(of))
         return made.heat, made.signed
 
     def of_layer(self, of: Subject) -> tuple[Tensor, bool]:
         """Attention; of a network without it how strongly each place responds."""
-        if not of.layers:
+        if self.responds(of):
             stages = of.seen.features
             if not stages:
                 raise NotApplicable(f"{of.name} has no layer with places in the image.")
@@ -173,11 +189,13 @@ class Maps(Decision, OfImages):
         return torch.stack(maps).mean(0), False
 
     # ---- all of them -------------------------------------------------------------------------------------------------
-    def said(self, names: Sequence[str], found: Sequence[Sequence[Found | str]]) -> str:
-        """On drawn insects which model has most of its map on them, else whose maps have most on few places."""
+    def said(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]]) -> str:
+        """On drawn insects which model has most of its map on them, else whose maps have most on few places; of two
+        kinds each is named."""
+        mixed = len({*map(self.responds, of)}) > 1
         every = {
-            name: [each for each in column if isinstance(each, Found)]
-            for name, column in zip(names, zip(*found, strict=True), strict=True)
+            self.named(each) if mixed else each.name: [one for one in column if isinstance(one, Found)]
+            for each, column in zip(of, zip(*found, strict=True), strict=True)
         }
         pairs = {name: [each.on_insect for each in maps if each.on_insect] for name, maps in every.items()}
         if all(len(pairs[name]) == len(maps) for name, maps in every.items()):

@@ -291,7 +291,8 @@ class Answers:
         if isinstance(said := row.answers[place], str):
             return {"refused": said}
         box = [min(1.0, max(0.0, end)) for end in in_shares(of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))]
-        bars = [(name, head.bar(value), colour) for name, value, colour in self.bars(row, place)]
+        share = (lambda value: max(0.0, value)) if head.bounded else lambda _: 0.0
+        bars = [(name, share(value), colour, head.text(value)) for name, value, colour in self.bars(row, place)]
         return {"bars": bars, "box": None if box == [0, 0, 1, 1] else box, "right": row.right(place)}
 
     def on_paper(self, row: Row) -> Blocks:

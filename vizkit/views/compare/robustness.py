@@ -24,13 +24,15 @@ from vizkit.views.blocks import (
     Columns,
     Download,
     Heading,
+    Job,
+    Later,
     Line,
     Numbers,
     Picture,
     Said,
     Table,
 )
-from vizkit.views.compare.images import Progress, every_model, known
+from vizkit.views.compare.images import Progress, known
 from vizkit.views.controls import number
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
@@ -38,7 +40,8 @@ from vizkit.views.view import How, View
 from vizkit.writing import csv_rows
 
 PICTURE_PX, EXACT_PX = 176, 64
-WAITING = "No model has answered yet; how far they are is said below."
+WAITING = "No model has answered to all changes yet; how far they are is said below."
+BY_TIME = sorted(PERTURBATIONS.items(), key=lambda each: each[1].chance)  # what is drawn several times comes last
 Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
 
 
@@ -94,20 +97,36 @@ class Robustness(View):
         ]
         if not able:
             raise NotApplicable(silent[0])
+        jobs = {
+            (each.name, name): Job(
+                (*self.key(each), name), f"{each.name}: {kind.title}", partial(answers, self.draws, name, each)
+            )
+            for name, kind in BY_TIME
+            for each in able
+        }
         pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
 
-        def show(found: Mapping[str, Logits]) -> Blocks:
-            there = [Withstood(each, found[each.name]) for each in able if each.name in found]
-            yield Said(said(there)) if there else Line(WAITING)
+        def show(found: Mapping[Hashable, Any]) -> Blocks:
+            logits = {
+                each: {
+                    name: found[jobs[each.name, name].key]
+                    for name in PERTURBATIONS
+                    if jobs[each.name, name].key in found
+                }
+                for each in able
+            }
+            there = [Withstood(each, some) for each, some in logits.items() if some]
+            whole = [each for each in there if each.whole]
+            yield Said(said(whole)) if whole else Line(WAITING)
             yield self.canvas(able, there, pictures, of[0].rgb)
-            if there:
-                yield from below(there, self.draws)
+            if whole:
+                yield from below(whole, self.draws)
 
-        yield every_model(able, self.key, partial(answers, self.draws), show)
+        yield Later(of[0], (*jobs.values(),), show)
         yield from map(Line, silent)
         yield from known(able)
 
-    def key(self, of: Subject) -> Hashable:
+    def key(self, of: Subject) -> tuple[Hashable, ...]:
         return "withstood", of.weights, of.loaded.preprocessing.size_hw, self.draws
 
     def canvas(
@@ -131,7 +150,7 @@ class Robustness(View):
         exact = max(rgb.shape[:2]) <= EXACT_PX
         data = {"models": models, "kinds": kinds, "level": self.level, "exact": exact}
         tells = {"level": (whole(0, LEVELS - 1), "level")}
-        still = tuple(self.on_paper(there, rgb))
+        still = tuple(self.on_paper([each for each in there if each.whole], rgb))
         return Canvas("vizkit_withstands", data, f"{quantities(of)} of each model's first answer", tells, still)
 
     def on_paper(self, there: "Sequence[Withstood]", rgb: RGB) -> Blocks:
@@ -149,24 +168,21 @@ class Robustness(View):
 
 
 # ---- one model -------------------------------------------------------------------------------------------------------
-def answers(draws: int, of: Subject, progress: Progress) -> Logits:
-    """To the image changed in every way and strength, and where chance has a part so often, each time otherwise."""
+def answers(draws: int, name: str, of: Subject, progress: Progress) -> Float[Tensor, "draw strength label"]:
+    """To the image changed in one way at every strength, and where chance has a part so often, each time otherwise."""
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 
-    loaded, most, found = of.loaded, batch_within(of.loaded), {}
-    todo = {name: range(draws if kind.chance else 1) for name, kind in PERTURBATIONS.items()}
-    done, total = 0, sum(map(len, todo.values()))
-    for name, seeds in todo.items():
-        every = list[Tensor]()
-        for seed in seeds:
-            progress(done, total)
-            changed = [perturbed(of.rgb, name, strength, seed) for strength in PERTURBATIONS[name].strengths]
-            pixels = torch.from_numpy(prepare_all(changed, loaded.preprocessing))
-            with torch.no_grad():
-                every.append(torch.cat([logits_of_batch(loaded)(part).cpu() for part in pixels.split(most)]))
-            done += 1
-        found[name] = torch.stack(every)
-    return found
+    loaded, kind = of.loaded, PERTURBATIONS[name]
+    seeds, found = range(draws if kind.chance else 1), list[Tensor]()
+    for seed in seeds:
+        progress(seed, len(seeds))
+        changed = [perturbed(of.rgb, name, strength, seed) for strength in kind.strengths]
+        pixels = torch.from_numpy(prepare_all(changed, loaded.preprocessing))
+        with torch.no_grad():
+            found.append(
+                torch.cat([logits_of_batch(loaded)(part).cpu() for part in pixels.split(batch_within(loaded))])
+            )
+    return torch.stack(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +195,12 @@ class Withstood:
     @property
     def target(self) -> int:
         """The class that is first for the image itself."""
-        return self.of.loaded.head.target(self.logits["shift"][0, 0])
+        return self.of.loaded.head.target(next(iter(self.logits.values()))[0, 0])
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has answered to all changes."""
+        return len(self.logits) == len(PERTURBATIONS)
 
     def shares(self, kind: str) -> Float[np.ndarray, "draw strength"]:
         """Its probability, or its likeness."""
@@ -203,8 +224,10 @@ class Withstood:
     def text(self, share: float) -> str:
         return self.of.loaded.head.text(share)
 
-    def sent(self, kind: str) -> dict[str, Any]:
-        """As the script reads it; answers are those to the picture that is drawn."""
+    def sent(self, kind: str) -> dict[str, Any] | None:
+        """As the script reads it, None until it is there; answers are those to the picture that is drawn."""
+        if kind not in self.logits:
+            return None
         shares = self.shares(kind)
         ends = {"low": shares.min(0).tolist(), "high": shares.max(0).tolist()} if len(shares) > 1 else {}
         return {"mean": shares.mean(0).tolist(), "answers": self.answers(kind)[0], **ends}

@@ -29,7 +29,8 @@ class Row:
 
     def sent(self, head: Any) -> tuple:
         shares = (max(0.0, self.before), max(0.0, self.after)) if head.bounded else (0.0, 0.0)
-        return self.name, head.text(self.before), head.text(self.after), *shares, f"{self.logit:+.2f}".replace("-", "−")
+        moved = f"{head.number} {self.logit:+.2f}".replace("-", "−") if head.probable else ""
+        return self.name, head.text(self.before), head.text(self.after), *shares, moved
 
 
 def strongest(of: Subject, before: "Trace", after: "Trace") -> list[int]:

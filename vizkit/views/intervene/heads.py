@@ -216,7 +216,10 @@ class Heads(View):
         )
         images = atlas.importance[kind].images if what in IMPORTANCE else atlas.images
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
-        few = Line(f"Mean of {images} test images of {atlas.data}. Click a head for its images.")
+        so_far = (
+            f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
+        )
+        few = Line(f"Mean of {so_far} test images of {atlas.data}. Click a head for its images.")
         yield Said(sentence(atlas, what, kind, values))
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)

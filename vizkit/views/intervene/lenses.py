@@ -153,7 +153,7 @@ class Lenses(Decision):
             yield Line(str(sentence))
         if lens is not None:
             yield Line(f"The head was trained on {lens.read} alone; read off a patch it is no answer of the model.")
-            yield Proof(of.seen, f"after the last layer its logits are the model's own {agreeing(lens.error)}")
+            yield Proof(of.seen, f"after the last layer it reads what the model itself gives, {agreeing(lens.error)}")
         if made is not None:
             yield Proof(of.seen, f"the parts add up to the model's own {head.number} {agreeing(made.error)}")
         yield Numbers(partial(self.numbers, of, lens, made, target, number))
@@ -289,7 +289,7 @@ def said(of: Subject, values: "Tensor", target: int, number: int) -> str:
     covered = of.covered((answers.shape[0], answers.shape[1]))
     parts = []
     if covered is not None:
-        for on, words in ((covered >= 0.5, "on the insect"), (covered == 0, "beside it")):
+        for on, words in ((covered > 0, "on the insect"), (covered == 0, "beside it")):
             if int(on.sum()):
                 ((label, count), *_) = frequent(answers[on][None], 1)
                 parts.append((words, loaded.label(label), count, int(on.sum())))

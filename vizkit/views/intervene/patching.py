@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from vizkit.models.probes.interventions.patching import Patched
 
 ERASED, OTHER = "erased insect", "another picture"
-ROUGH, COARSE, FINE = 4, 8, 16  # rows of regions at most; rough ones take a second, and are seen until others are there
+ROUGH, COARSE, FINE = 4, 8, 16  # rows of regions at most; rough ones, without heads, are seen until others are there
 WIDTHS = (3, 8, 6)
 SHOWN = 4  # classes of an opened run
 
@@ -130,7 +130,9 @@ class Patching(Decision):
 
         def show(found: Mapping[Hashable, Any]) -> Iterator[Block]:
             best = found.get(exact.key, found.get(rough.key))
-            yield from self.waiting(of, rgb) if best is None else self.drawn(of, rgb, best)
+            yield from (
+                self.waiting(of, rgb) if best is None else self.drawn(of, rgb, best, rough=exact.key not in found)
+            )
 
         yield Later(of, (rough, exact), show)
 
@@ -155,7 +157,7 @@ class Patching(Decision):
     def waiting(self, of: Subject, rgb: RGB) -> Iterator[Block]:
         yield Columns((tuple(self.pictures(of, rgb)), (), ()), WIDTHS)
 
-    def drawn(self, of: Subject, rgb: RGB, made: "Patched") -> Iterator[Block]:
+    def drawn(self, of: Subject, rgb: RGB, made: "Patched", rough: bool) -> Iterator[Block]:
         loaded, (target, against) = of.loaded, self.asked(of)
         rival = runner_of(made, target) if against is None and loaded.head.exclusive else against
         share = partial(restored, clean=made.clean, corrupted=made.corrupted, target=target, against=rival)
@@ -192,7 +194,9 @@ class Patching(Decision):
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small,)), WIDTHS)
         heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]
         by_head = (
-            Line(made.no_heads) if heads is None else Chart(head_map(heads), "What each head of each layer restores")
+            Line("Finer regions, and what each head restores, are on their way." if rough else made.no_heads)
+            if heads is None
+            else Chart(head_map(heads), "What each head of each layer restores")
         )
         run = () if cell is None else (opened(of, made, block - 1, cell),)
         yield Columns(((by_head,), run))
@@ -209,7 +213,7 @@ def alone(tile: Tile) -> Tiles:
 def measured(of: Subject, rgb: RGB, most: int, progress: Callable[[int, int], None]) -> "Patched":
     loaded = of.loaded
     clean = pixels_of(loaded, of.rgb)
-    places = attention_places(loaded, clean)
+    places = () if most == ROUGH else attention_places(loaded, clean)
     return patch(loaded, clean, pixels_of(loaded, rgb), places, most, lambda share: progress(round(100 * share), 100))
 
 

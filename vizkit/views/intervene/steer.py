@@ -1,4 +1,4 @@
-"""Steer: the direction of a class added after a block; the answers against its factor, the map before and after."""
+"""Steer: the direction of a class, or of a photograph, added after a block; answers and maps against its factor."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,13 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.remarks.interventions import of_steering
+from vizkit.datasets import photographs
 from vizkit.datasets.insects import LABELS
 from vizkit.figure.charts import curves
 from vizkit.figure.palette import class_colours
 from vizkit.figure.scales import SHARES
+from vizkit.heads import LIKENESS
 from vizkit.models import Edit, Keep, pixels_of
 from vizkit.models import trace as traced
 from vizkit.models.probes.interventions.steering import steered
@@ -35,20 +38,26 @@ IMAGES = 96
 FACTORS = tuple(half / 2 for half in range(-4, 13))
 LINES = 6
 RUNNER_UP = "the runner-up"
+NAMES = {"digits": tuple(map(str, range(10))), "insects": LABELS, "photographs": photographs.NAMES}
 
 
 def set_for(loaded: "Loaded") -> str:
-    """The set that comes with vizkit whose images say more to this model."""
+    """The set that comes with vizkit whose images say most to this model: photographs to one that knows neither digits
+    nor drawn insects."""
     knows_digits = bool(loaded.labels) and all(label.isdecimal() for label in loaded.labels)
-    return "digits" if knows_digits or loaded.preprocessing.channels == 1 else "insects"
+    if knows_digits or loaded.preprocessing.channels == 1:
+        return "digits"
+    return "insects" if {*LABELS} & {*loaded.labels} else "photographs"
 
 
 def names_of(of: Subject) -> list[str]:
-    return [*LABELS] if set_for(of.loaded) == "insects" else [str(digit) for digit in range(10)]
+    """Directions that lead away from this very image."""
+    return [name for name in NAMES[set_for(of.loaded)] if name != of.image or name in of.loaded.labels]
 
 
 def classes(of: Sequence[Subject]) -> list[str]:
-    return [RUNNER_UP, *dict.fromkeys(name for each in of for name in names_of(each))]
+    runner_up = [RUNNER_UP] if any(set_for(each.loaded) != "photographs" for each in of) else []
+    return [*runner_up, *dict.fromkeys(name for each in of for name in names_of(each))]
 
 
 def depth(of: Sequence[Subject]) -> int:
@@ -58,12 +67,11 @@ def depth(of: Sequence[Subject]) -> int:
 class Steer(View):
     """The direction of a class is added to what a block gives, more and more of it."""
 
-    towards: str = choice(
+    towards: str | None = choice(
         "Towards",
         classes,
         f"A class of the training images from which its direction is taken; {RUNNER_UP}: the class that the model "
-        "finds second likeliest here.",
-        default=RUNNER_UP,
+        "finds second likeliest here. Of a model that knows photographs: another one of them.",
         key="steer_class",
         listed=True,
         runs=True,
@@ -85,8 +93,9 @@ class Steer(View):
     alone: ClassVar = True
     how: ClassVar = How(
         f"The direction of a class after a block is the mean stream of its images less that of all others, from "
-        f"{IMAGES} training images. λ = 1 adds it as it is to every token of this image, λ < 0 takes it away. All "
-        "λ are measured at once, so the slider runs no model.",
+        f"{IMAGES} training images; that of a photograph its own stream less that of the five others. λ = 1 adds it as "
+        "it is to every token of this image, λ < 0 takes it away. All λ are measured at once, so the slider runs no "
+        "model.",
         r"x_l \leftarrow x_l + \lambda\,(\bar{x}_l^{\,c} - \bar{x}_l^{\,\text{others}})",
         "that the model uses this direction by itself: large λ lead to streams that it never met.",
         "Turner et al. 2023; Marks & Tegmark 2023",
@@ -96,7 +105,7 @@ class Steer(View):
         return f"Steered towards {self.name(of)} after block {self.after(of)}, λ = {self.factor:g}"
 
     def name(self, of: Subject) -> str:
-        """The class; without a choice the likeliest of the set but for the answer itself."""
+        """The class; without a choice the likeliest of the set but for the answer itself, or another photograph."""
         names = names_of(of)
         if self.towards in names:
             return self.towards
@@ -110,7 +119,8 @@ class Steer(View):
     def show(self, of: Subject) -> Iterator[Block]:
         data, name, block = set_for(of.loaded), self.name(of), self.after(of)
         first = OfModel(("directions", data))
-        words = f"The directions of all classes, from {IMAGES} images of {data}"
+        images = len(photographs.NAMES) if data == "photographs" else IMAGES
+        words = f"The directions of all classes, from {images} images of {data}"
         directions = Job(first, words, partial(directions_of, of, data))
         key = (name, block)
         answers = Job(("steered", *key), f"Answers, towards {name}", partial(answered, of, first, name, block - 1))
@@ -126,19 +136,19 @@ class Steer(View):
         loaded, block, name = of.loaded, self.after(of), self.name(of)
         every: Tensor = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
         every[FACTORS.index(0.0)] = of.seen.logits
-        every = every if logits is None else logits
-        values = loaded.head.values(every)[:, : loaded.outputs]
+        every, likened = every if logits is None else logits, loaded.head is LIKENESS and logits is not None
+        values = every if likened else loaded.head.values(every)[:, : loaded.outputs]
+        labels = likened_to(of) if likened else [loaded.label(at) for at in range(values.shape[1])]
         if logits is None:
             (label, value), *_ = loaded.head.top(of.seen.logits)
-            now = f"{loaded.label(label)}, {loaded.head.text(value)}"
-            yield Line(f"As it is the model says {now}; the other λ are on their way.")
+            now = f"{labels[label]}: {loaded.head.text(value)}"
+            yield Line(f"As it is, {now}; the other λ are on their way.")
         else:
-            labels = [loaded.label(at) for at in range(values.shape[1])]
             yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
-            yield Numbers(lambda: {"factors": np.array(FACTORS), "logits": every.numpy()})
+            yield Numbers(lambda: {"factors": np.array(FACTORS), "likeness" if likened else "logits": every.numpy()})
         yield Answered(loaded)
         title = f"The answers when the direction of {name} is added after block {block}"
-        chart = Chart(by_factor(of, values, self.factor), f"The answers against λ, added after block {block}")
+        chart = Chart(by_factor(of, labels, values, self.factor), f"The answers against λ, added after block {block}")
         yield Columns(((Heading(title), chart), (Part(partial(self.maps, of, traces)),)), (3, 2))
 
     def maps(self, of: Subject, traces: "tuple[Trace, ...] | None") -> Iterator[Block]:
@@ -169,9 +179,18 @@ def of_class(of: Subject, first: Hashable, name: str, block: int) -> "tuple[Dire
 
 
 def answered(of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]) -> "Tensor":
-    """The logits with each of FACTORS."""
+    """The logits with each of FACTORS; without classes how like the embedding is to those of `likened_to`."""
     directions, label = of_class(of, first, name, block)
-    return steered(of.loaded, pixels_of(of.loaded, of.rgb), block, directions[block, label], FACTORS)
+    given = pixels_of(of.loaded, of.rgb), block, directions[block, label], FACTORS
+    if of.loaded.head is not LIKENESS:
+        return steered(of.loaded, *given)
+    embeddings = torch.stack([of.embedding, *(of.pictured(other).embedding for other in likened_to(of)[1:])])
+    return torch.cosine_similarity(steered(of.opened, *given)[:, None], embeddings, dim=-1)
+
+
+def likened_to(of: Subject) -> list[str]:
+    """This image first, then the photographs that come with vizkit."""
+    return [of.image or "this image", *(name for name in photographs.NAMES if name != of.image)]
 
 
 def measured(
@@ -189,12 +208,12 @@ def measured(
     return tuple(traces)
 
 
-def by_factor(of: Subject, values: "Tensor", factor: float) -> Any:
+def by_factor(of: Subject, labels: Sequence[str], values: "Tensor", factor: float) -> Any:
     """The values of the strongest outputs."""
     low = float(values.nan_to_num(0.0).min())
     strongest = values.nan_to_num(0.0).amax(0).argsort(descending=True)[:LINES].tolist()
     lines = {
-        f"{of.loaded.label(label)}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
+        f"{labels[label]}{' ' * at}": (np.array(FACTORS), values[:, label].numpy())
         for at, label in enumerate(strongest)
     }
     figure = curves(lines, "λ", of.loaded.head.quantity, mode="lines+markers", marked={float(factor): "dot"})

@@ -74,8 +74,7 @@ class Switches(View):
     changes: str = text(
         "Changes",
         "",
-        "Such as “heads:3.5=0;blind:all=17”, as of the command trace, or none; by default the head that costs the "
-        "answer most is off, and of a network without heads that patch is erased.",
+        "Such as “heads:3.5=0;blind:all=17”, as of the command trace, or none.",
         longest=MOST_CHARACTERS,
         key="edits",
         inside=True,
@@ -119,24 +118,25 @@ class Switches(View):
 
     def title(self, of: Subject) -> str:
         at = place(of)
-        return f"Before and after: {in_words(self.made(of, at), at.heads, at.special) or 'nothing changed'}"
+        return f"Before and after: {in_words(self.made(at), at.heads, at.special) or 'nothing changed'}"
 
     def show(self, of: Subject) -> Blocks:
+        """What costs most is looked for once the reader has tried something."""
         at = place(of)
-        if self.changes or not of.loaded.head.bounded or of.loaded.parameters <= AT_ONCE:
-            yield from self.drawn(of, at)
-            return
         job = Job(COSTLIEST, "The head, or the patch, that costs the answer most", partial(_costliest, of, at))
-        waiting = replace(self, changes=NONE)
-        yield Later(of, (job,), lambda found: (self if found else waiting).drawn(of, at))
+        if not self.tried or not of.loaded.head.bounded:
+            yield from self.drawn(of, at)
+        elif of.loaded.parameters > AT_ONCE:
+            yield Later(of, (job,), lambda found: self.drawn(of, at))
+        else:
+            of.kept(COSTLIEST, partial(_costliest, of, at))
+            yield from self.drawn(of, at)
 
-    def made(self, of: Subject, at: Place) -> Changes:
-        if self.changes:
-            return followed(self.changes.split(";"), at.heads)
-        return Changes.parse(of.kept(COSTLIEST, partial(_costliest, of, at))) if of.loaded.head.bounded else Changes()
+    def made(self, at: Place) -> Changes:
+        return followed(self.changes.split(";"), at.heads)
 
     def drawn(self, of: Subject, at: Place) -> Blocks:
-        changes = self.made(of, at)
+        changes = self.made(at)
         before, after = trace_of(of, Changes()), trace_of(of, changes)
         image, rows = image_of(of, changes), answers(of, before, after)
         canvas = Canvas(
@@ -153,31 +153,31 @@ class Switches(View):
         yield from beside(of, at, changes)
         yield Numbers(lambda: {"logits_before": before.logits.numpy(), "logits_after": after.logits.numpy()})
 
-    def asks(self, changes: Changes) -> bool:
-        """Where nothing was tried yet, the reader guesses first which part is away."""
-        return not self.changes and bool(changes)
-
     def said(self, of: Subject, at: Place, rows: "Sequence[Row]", changes: Changes) -> str:
-        parts = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
-        if not changes:
-            return f"Nothing is changed: all {parts} take part."
+        head, part = of.loaded.head, "head" if at.heads else "patch"
+        count = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
-        asks, costliest = self.asks(changes), of.find(COSTLIEST)
-        words = f"1 of {parts} off" if asks and at.heads else in_words(changes, at.heads, at.special)
-        remark = first_said(of_answers(names, before, after, words, of.loaded.head))
-        if asks:
-            return f"{remark} No other costs it more. Which one is it? Choose one, and see."
+        if not changes:
+            answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
+            asks = (
+                f"Which {part} does it need most? {'Switch' if at.heads else 'Erase'} one{' off' if at.heads else ''}"
+            )
+            return f"With all {count} {answer} {head.text(before[0])}. {asks}, and see."
+        remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
+        costliest = of.find(COSTLIEST)
         if costliest == changes.texts:
-            return f"{remark} Taken away alone, none of the {parts} costs the answer more."
-        if costliest and ";".join(costliest) in self.earlier():
-            most = followed(costliest, at.heads)
-            return f"{remark} With {in_words(most, at.heads, at.special)} it is at {self.left(of, trace_of(of, most))}."
+            return f"{remark} Taken away alone, none of the {count} costs the answer more."
+        if costliest and (left := self.left(of, self.most(of, at))) < self.left(of, trace_of(of, changes)):
+            return f"{remark} One of the {count}, taken away alone, leaves {head.text(left)} of it."
         return remark
 
-    def left(self, of: Subject, trace: "Trace") -> str:
+    def most(self, of: Subject, at: Place) -> "Trace":
+        return trace_of(of, followed(of.find(COSTLIEST), at.heads))
+
+    def left(self, of: Subject, trace: "Trace") -> float:
         """Of the answer to the unchanged image."""
         head = of.loaded.head
-        return head.text(float(head.values(trace.logits)[head.target(of.seen.logits)]))
+        return float(head.values(trace.logits)[head.target(of.seen.logits)])
 
     def earlier(self) -> list[str]:
         return [each for each in self.tried.split(APART) if each]
@@ -190,12 +190,12 @@ class Switches(View):
         now, head = switched(changes.model, at.heads, at.special), of.loaded.head
         tool = self.brush or tools([of])[0]
         stroke = tool in ("Erase", "Paste")
-        hot, asks = dict(now.hot), self.asks(changes)
+        hot, costliest = dict(now.hot), of.find(COSTLIEST) or ()
         return {
-            "asks": asks,
+            "costliest": "" if costliest == changes.texts else ";".join(costliest),
             "changes": ";".join(changes.texts) or NONE,
             "of": f"{of.loaded.source} {tool}",
-            "seen": data_url(image_of(of, Changes()) if asks else image),
+            "seen": data_url(image),
             "ratio": image.shape[0] / image.shape[1],
             "grid": at.grid,
             "heads": at.heads,
@@ -228,8 +228,6 @@ class Switches(View):
             painted=cells,
         )
 
-        start = Changes() if self.asks(changes) else changes
-
         def read(told: object) -> tuple[str, str]:
             heard = rule(told)
             if heard["back"] == NONE:
@@ -243,7 +241,7 @@ class Switches(View):
                 return ";".join(followed(heard["back"].split(";"), at.heads).texts) or NONE
             if heard["tool"] == "Exchange" and len(heard["painted"]) not in (0, 2):
                 raise RefusedError
-            was, pixels = switched(start.model, at.heads, at.special), start.pixels
+            was, pixels = switched(changes.model, at.heads, at.special), changes.pixels
             if heard["tool"] != "Hide":
                 pixels = self.stroke(pixels, at, heard["tool"], heard["painted"])
             off = tuple(sorted(names[name] for name in heard["off"]))
@@ -270,7 +268,6 @@ class Switches(View):
         texts, now = [";".join(each.texts) or NONE for each in tries], ";".join(changes.texts) or NONE
         traces = [trace_of(of, each) for each in tries]
         names = [in_words(each, at.heads, at.special) or "nothing changed" for each in tries]
-        names = ["1 head off" if self.asks(changes) and at.heads and name != names[0] else name for name in names]
         if self.map == RELEVANCE or not at.heads:
             title, shown = evidence(of, traces)
             scale = replace(SHARES, unit="", equal=float(shown[0].mean()))
@@ -282,16 +279,16 @@ class Switches(View):
         yield from compared(
             title,
             shown,
-            [f"{name}: {self.left(of, trace)}" for name, trace in zip(names, traces, strict=True)],
+            [f"{name}: {of.loaded.head.text(self.left(of, trace))}" for name, trace in zip(names, traces, strict=True)],
             scale,
             texts.index(now),
             picks=("changes", "tried"),
-            values=tuple((text, APART.join(texts[1:])) for text in (*texts, now)),
+            values=tuple((text, APART.join(texts[1:])) for text in [*texts, *([now] if changes else [])]),
             chosen=(now, APART.join(texts[1:])),
         )
 
 
-# ---- where it opens --------------------------------------------------------------------------------------------------
+# ---- what costs most ------------------------------------------------------------------------------------------------
 COSTLIEST = ("costliest",)
 
 

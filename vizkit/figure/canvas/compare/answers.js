@@ -42,9 +42,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const bars = cell => {
     const list = element('ol')
-    list.append(...cell.bars.map(([name, share, colour], index) => {
-      const item = element('li'), words = element('span', name), shares = typeof share === 'number'
-      item.style.setProperty('--share', (shares ? 100 * share : 0) + '%')
+    list.append(...cell.bars.map(([name, share, colour, value], index) => {
+      const item = element('li'), words = element('span', name)
+      item.style.setProperty('--share', 100 * share + '%')
       item.style.setProperty('--colour', colour)
       words.title = name
       item.append(words)
@@ -53,7 +53,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         mark.title = cell.right ? 'right: this is what the image shows' : 'wrong: the image shows something else'
         item.append(mark)
       }
-      item.append(element('b', shares ? percent(share) : share))
+      item.append(element('b', value))
       return item
     }))
     return list

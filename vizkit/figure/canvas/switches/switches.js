@@ -8,13 +8,12 @@ const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase:
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), find = name => root.querySelector(name)
   const canvas = find('canvas'), heads = find('.heads'), answers = find('.answers'), said = find('.said'), undo = find('.undo'), reset = find('.reset'), reveal = find('.show')
-  const asks = data.asks && !data.alone                  // what is away is to be guessed, and hidden until then
   const state = STORE.get(parentElement) || { told: 0 }
   STORE.set(parentElement, state)
   if (isNews(state, 'of', data.of)) state.past = []      // changes of another model
   // What a run that began before the latest switch sends is no news.
-  if (isNews(state, 'switched', [data.of, data.changes, asks, data.hidden, data.off, data.hot, data.painted])) {
-    Object.assign(state, { hidden: new Set(data.hidden), off: new Set(asks ? [] : data.off), hot: [...data.hot], painted: new Set(data.painted) })
+  if (isNews(state, 'switched', [data.of, data.changes, data.hidden, data.off, data.hot, data.painted])) {
+    Object.assign(state, { hidden: new Set(data.hidden), off: new Set(data.off), hot: [...data.hot], painted: new Set(data.painted) })
   }
   if (state.url !== data.seen) {
     state.url = data.seen; state.picture = new Image()
@@ -46,7 +45,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.strokeStyle = 'rgb(20 22 40 / .7)'; pen.lineWidth = 1; pen.beginPath(); pen.moveTo(x, y + b); pen.lineTo(x + a, y); pen.stroke()
     }
     pen.strokeStyle = INK; pen.lineWidth = 1.5
-    for (const cell of asks ? [] : data.edited) pen.strokeRect(cell % columns * a + 1, Math.floor(cell / columns) * b + 1, a - 2, b - 2)
+    for (const cell of data.edited) pen.strokeRect(cell % columns * a + 1, Math.floor(cell / columns) * b + 1, a - 2, b - 2)
     const known = new Set(data.painted)
     for (const cell of state.painted) {
       if (known.has(cell)) continue
@@ -82,10 +81,10 @@ export default function ({ data, parentElement, setStateValue }) {
       return row
     }))
   }
-  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left, logit]) => {
+  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left, moved]) => {
     const changed = data.changes !== NONE, row = made('div', { className: 'answer' })
     row.style.setProperty('--share', `${100 * share}%`); row.style.setProperty('--left', `${100 * left}%`)
-    row.append(made('span', { textContent: name }), ...(changed ? [made('small', { textContent: `logit ${logit}` })] : []), made('b', { textContent: changed ? `${before} → ${after}` : before }))
+    row.append(made('span', { textContent: name }), ...(changed && moved ? [made('small', { textContent: moved })] : []), made('b', { textContent: changed ? `${before} → ${after}` : before }))
     return row
   }))
 
@@ -115,7 +114,7 @@ export default function ({ data, parentElement, setStateValue }) {
     if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
     if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
-  reveal.disabled = !asks; reveal.onclick = () => tell(data.changes)
+  reveal.disabled = !data.costliest || data.alone; reveal.onclick = () => tell(data.costliest)
   undo.disabled = !state.past.length || data.alone; reset.disabled = data.changes === NONE || data.alone
   undo.onclick = () => send(state.past.pop())
   reset.onclick = () => tell(NONE)
