@@ -52,7 +52,7 @@ def test_every_score_of_the_table_is_saved(digits):
                 (
                     cell
                     for column, cell in row.items()
-                    if column.startswith(("random ρ", figure)[figure != "randomisation"])
+                    if column.startswith(("like random weights", figure)[figure != "randomisation"])
                 ),
                 "",
             )

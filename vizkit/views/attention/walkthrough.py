@@ -199,7 +199,7 @@ def called(trace: Trace, row: Row) -> str:
     window = f" · window {row.parts.window + 1} of {row.parts.windows}" if row.parts.windows > 1 else ""
     single = row.head.experiment == "single"
     head = "all heads as one" if single else f"head {row.head.index + 1} of {len(row.parts.weights)}"
-    return f"layer {row.layer + 1} of {len(layers(trace))} · {head} · query {row.query_name}{window}"
+    return f"{trace.model} · layer {row.layer + 1} of {len(layers(trace))} · {head} · query {row.query_name}{window}"
 
 
 def whose(row: Row) -> str:
@@ -240,10 +240,11 @@ def size_of(parts: Parts) -> str:
 def sharpness(row: Row) -> str:
     """How sharp this row is, beside all rows of the head and of the model's own heads."""
     rows, own = saturation(row.head.weights[None]), saturation(row.parts.weights)
-    largest, entropy = float(rows.largest[0, row.position]), float(rows.entropy[0, row.position])
+    entropies = (rows.entropy[0, row.position], rows.entropy.mean(), own.entropy.mean())
+    of_row, of_head, of_layer = (in_percent(float(each)) for each in entropies)
     return (
-        f"largest weight {in_percent(largest)} · entropy {entropy:.2f} of 1 (mean of this head "
-        f"{float(rows.entropy.mean()):.2f}, of the model's own {float(own.entropy.mean()):.2f})"
+        f"largest weight {in_percent(float(rows.largest[0, row.position]))} · entropy of this row: {of_row} of that of "
+        f"equal weights; the mean of all rows of this head is {of_head}, of all heads of the layer {of_layer}"
     )
 
 
