@@ -121,7 +121,7 @@ class WalkThrough(View):
         rows = rows_of(row, self.by_values)
         yield Said(sentence(of, recorded, row))
         framed = None if experiment == "single" else row.head.index + 1
-        yield Line(called(trace, row))
+        yield Line(f"{of.name} · {called(trace, row)}")
         yield self.walk(of, row)
         heads = heads_of(trace, row.asked, row.layer + 1, framed, SHARES, ("layer", "head", ""))
         yield Columns(((Heading("All layers and heads"), heads), tuple(head_matrix(of, row, rows))), (4, 3))
@@ -199,7 +199,7 @@ def called(trace: Trace, row: Row) -> str:
     window = f" · window {row.parts.window + 1} of {row.parts.windows}" if row.parts.windows > 1 else ""
     single = row.head.experiment == "single"
     head = "all heads as one" if single else f"head {row.head.index + 1} of {len(row.parts.weights)}"
-    return f"{trace.model} · layer {row.layer + 1} of {len(layers(trace))} · {head} · query {row.query_name}{window}"
+    return f"layer {row.layer + 1} of {len(layers(trace))} · {head} · query {row.query_name}{window}"
 
 
 def whose(row: Row) -> str:
