@@ -49,6 +49,8 @@ def test_on_how_many_patches_half_of_every_row_lies():
     assert found[0] == "Layer 5: half of the class token's attention to patches lies on 13 of 25."
     assert found[1] == "Layer 5: half of this patch's attention to patches lies on 13 of 25."
     assert rules.how_widely(one_row({0: 1.0}), 5, None).keys() == set(range(26)) - {MIDDLE}  # nothing on patches
+    own = rules.how_widely(one_row({0: 0.08}, query=0), 5, None)[0]
+    assert own.endswith("lies on 13 of 25; the largest single share, 8 %, is its own.")  # most goes elsewhere
 
 
 @pytest.mark.parametrize(

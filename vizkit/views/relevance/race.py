@@ -149,7 +149,8 @@ class Race:
 
     def so_far(self, results: Results) -> str:
         scored = sum(job.key in results for job in self.scored.values())
-        return f"{scored} of {len(self.methods)} maps are scored; which is best is said when all are."
+        is_ = "is" if scored == 1 else "are"
+        return f"{scored} of {len(self.methods)} maps {is_} scored; which is best is said when all are."
 
     def winner(self, rows: Sequence[Row], start: Score) -> str:
         if start.undecided:
