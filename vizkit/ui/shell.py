@@ -82,11 +82,9 @@ def navigation() -> StreamlitPage:
     return st.navigation(listed, position="top")
 
 
-def page_of(stem: str, title: str, line: str = "") -> StreamlitPage:
+def page_of(stem: str, title: str, line: str | None = None) -> StreamlitPage:
     first = stem == FIRST
-    return st.Page(
-        f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first, help=line or None
-    )
+    return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first, help=line)
 
 
 def stem_of(page: StreamlitPage) -> str:
