@@ -20,6 +20,10 @@ ITSELF = -1
 """In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
 ITSELF_IN_WORDS = "this picture's own embedding"
 LIKENESS_IN_WORDS = f"likeness to {ITSELF_IN_WORDS}"
+DIRECTION_IN_WORDS = "the direction of this image's own embedding"
+"""What is explained of a model without classes."""
+LIKENED_IN_WORDS = "likeness of the embedding to that of the unchanged image"
+"""What is left of it of a changed image."""
 
 TINY = 1e-12  # of a length, where it is divided by
 YES = 0.5

@@ -16,7 +16,7 @@ MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, server: str):
     page.goto(f"{server}/rollout?{MODELS}")
     ready(page)
-    expect(page.get_by_text("layers 1 to 6 of 6 · identity 0.5 · row of the class token")).to_be_visible()
+    expect(page.get_by_text("(residual connection) · what reaches the class token")).to_be_visible()
     page.locator(f"{MAIN} canvas[role='application']").first.hover(position={"x": 3, "y": 3})
     expect(page.locator(f"{MAIN} output").first).to_contain_text("[cls] takes here, row 1, column 1")
     expect(page.get_by_text(re.compile("The class token has .* of row 1, column 1, the sum")).first).to_be_visible()

@@ -27,10 +27,10 @@ def test_blue_and_red_are_as_far_from_white():
 
 def test_nothing_is_painted_where_a_signed_map_is_zero():
     drawn = overlay(GREY, SPEAKS, WHOLE, scale=BOTH)
-    np.testing.assert_allclose(drawn[5, 15], [55, 55, 55], atol=1)
-    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 55 + CEILING * colours(SIGNED)[0]))
+    np.testing.assert_allclose(drawn[5, 15], [73, 73, 73], atol=1)
+    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 73 + CEILING * colours(SIGNED)[0]))
     half = CEILING * (191 / 127.5 - 1)
-    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 55 + half * colours(SIGNED)[191]))
+    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 73 + half * colours(SIGNED)[191]))
 
 
 def test_values_beyond_the_last_colour_stay_on_it():

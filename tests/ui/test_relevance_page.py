@@ -172,7 +172,7 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
 @pytest.mark.product(first=0)
 def test_a_model_without_classes_is_asked_about_its_embedding():
     test = opened("relevance", models=FEATURES, image="digit 3")
-    assert "likeness to this picture's own embedding" in texts(test)
+    assert "for the direction of this image's own embedding: which patches make it what it is" in texts(test)
     test.segmented_control(key="relevance_view").set_value("Trust").run()
     assert not test.exception
     assert "None of your models" not in texts(test)
@@ -282,10 +282,10 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     assert gains == sorted(gains, reverse=True)
     shown = test.dataframe[0].value
     assert list(shown["method"]) == [*(lane["title"].rpartition(" ")[0] for lane in lanes[:-1]), "Chance"]
-    assert [float(value.replace("−", "-")) for value in shown["to chance ↑"][:-1]] == gains  # one order in all
+    assert [float(value.replace("−", "-")) for value in shown["better than chance ↑"][:-1]] == gains  # one order in all
     assert set(shown["exactly ↑"].iloc[:-1]) <= {"hit", "miss"}
     assert 0 < float(shown["exactly ↑"].iloc[-1]) < 1  # what a point put anywhere would get
-    assert shown["random ρ → 0"].iloc[0]
+    assert shown["like random weights → 0"].iloc[0]
     chance = float(shown["on insect ↑"].iloc[-1])
     for words in shown["on insect ↑"].iloc[:-1]:
         value, gain = words.replace("−", "-").rstrip(")").split(" (")
@@ -375,14 +375,14 @@ def test_a_table_of_many_pictures_has_intervals_and_marks_what_few_have():
     rows = best_first(table([[scored("legrad", 0.5), scored("rollout", first)] for first in (0.1, 0.0)]))
     assert [row.method for row in rows] == ["rollout", "legrad", "chance"]
     made = scores_table(rows, (), 2)
-    assert made.rows[0]["to chance ↑"] == "+0.22 ± 0.05"
+    assert made.rows[0]["better than chance ↑"] == "+0.22 ± 0.05"
     assert made.marks == {
         (0, "deletion ↓"): "best",
         (1, "deletion ↓"): "fails",
         (0, "insertion ↑"): "fails",
         (1, "insertion ↑"): "fails",
     }
-    assert set(made.helps) >= {"to chance ↑", "deletion ↓"}
+    assert set(made.helps) >= {"better than chance ↑", "deletion ↓"}
 
 
 # ---- work beside the page --------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from vizkit.views.blocks import Said, Table, Tiles
 from vizkit.views.controls import ControlError, checked, controls, options
 from vizkit.views.relevance.explained import now
 from vizkit.views.relevance.maps import Maps
+from vizkit.views.relevance.race import Race
 from vizkit.views.relevance.trust import Trust
 from vizkit.views.subject import Subject
 
@@ -52,7 +53,7 @@ def test_every_score_of_the_table_is_saved(digits):
                 (
                     cell
                     for column, cell in row.items()
-                    if column.startswith(("random ρ", figure)[figure != "randomisation"])
+                    if column.startswith(("like random weights", figure)[figure != "randomisation"])
                 ),
                 "",
             )
@@ -61,6 +62,22 @@ def test_every_score_of_the_table_is_saved(digits):
     assert {f"{name}_{each}_score" for name in (*METHODS, CHANCE) for each in FIGURES} <= set(shown.numbers)
     assert shown.numbers["table1"].tolist()[0] == list(table.rows[0])
     assert np.isfinite(shown.numbers["rollout_deletion_score"]).all()
+
+
+def test_no_map_is_ahead_before_all_are_scored():
+    loaded = vizkit.load("bundled:insects_vit", device="cpu")
+    of = Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph", model="ViT")
+    race = Race(Trust(), of, ("rollout", "generic_relevance"))
+    for name in race.methods:
+        race.view.made(of, name)
+    now(of, race.start)
+    now(of, race.scored["generic_relevance"])
+    said, canvas, *_ = race.show(race.found())
+    assert (type(said), said.text) == (Said, "1 of 2 maps is scored; which is best is said when all are.")
+    assert [lane["title"] for lane in canvas.data["lanes"]] == ["Rollout", "Generic relevance", "Random order"]
+    now(of, race.scored["rollout"])
+    _, canvas, *_ = race.show(race.found())
+    assert all(lane["title"][-1].isdigit() for lane in canvas.data["lanes"][:-1])
 
 
 @pytest.fixture(scope="module")

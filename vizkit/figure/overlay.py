@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from vizkit.figure.palette import CEILING, FLOOR, GREY, UNDER, colours
+from vizkit.figure.palette import CEILING, FLOOR, GREY, SHADE, UNDER, colours
 from vizkit.figure.scales import OWN, Scale
 from vizkit.geometry import Box
 
@@ -42,4 +42,5 @@ def under(image: UInt8[np.ndarray, "height width 3"], ceiling: float = CEILING) 
     """The picture as it lies under a map: grey and darker, so that only the map has colours and light."""
     if not ceiling:
         return image
-    return np.repeat((UNDER * (image @ np.array(GREY)))[..., None].round().astype(np.uint8), 3, -1)
+    shaded = UNDER * (image @ np.array(GREY)) + (1 - UNDER) * SHADE
+    return np.repeat(shaded[..., None].round().astype(np.uint8), 3, -1)

@@ -9,8 +9,9 @@ from jaxtyping import UInt8
 
 # Opacity of the lowest and of the highest value of a map: where little attention goes, the image stays visible.
 FLOOR, CEILING = 0.25, 0.9
-GREY, UNDER = (0.3, 0.59, 0.11), 0.55
-"""The picture under a map: the light of its red, green and blue, and how much of it is left."""
+GREY, UNDER, SHADE = (0.3, 0.59, 0.11), 0.55, 40
+"""The picture under a map: the light of its red, green and blue, how much of it is left, and the grey that takes the
+place of the rest: under black a dark thing would be lost."""
 OPACITIES = {"over image": (FLOOR, CEILING), "map only": (1.0, 1.0), "image only": (0.0, 0.0)}
 SCALE = "inferno"
 """From nothing to much."""

@@ -100,7 +100,7 @@ def at_side() -> bool:
         "Help at the side",
         key="help_at_side",
         persist_state="session",
-        help="“How to read this” stays open beside the pictures; on a phone below them.",
+        help="“How to read this” stays open beside the pictures.",
     )
 
 

@@ -23,7 +23,7 @@ PAGES = {
         (
             "explore",
             "Explore",
-            "See what a vision model does with an image. Click a patch: where does each head attend?",
+            "See what a model does with an image. Click a patch: which others are alike to it, what does it attend to?",
         ),
         ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
     ],
@@ -76,15 +76,15 @@ def navigation() -> StreamlitPage:
 
     Streamlit serves the default page at "/" only and calls its own address unknown, so the first page is there twice.
     """
-    listed = {section: [page_of(stem, title) for stem, title, _ in pages] for section, pages in PAGES.items()}
+    listed = {section: [page_of(*page) for page in pages] for section, pages in PAGES.items()}
     title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
     listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
     return st.navigation(listed, position="top")
 
 
-def page_of(stem: str, title: str) -> StreamlitPage:
+def page_of(stem: str, title: str, line: str | None = None) -> StreamlitPage:
     first = stem == FIRST
-    return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first)
+    return st.Page(f"pages/{stem}.py", title=title, url_path="start" if first else stem, default=first, help=line)
 
 
 def stem_of(page: StreamlitPage) -> str:
@@ -108,14 +108,15 @@ def heading(title: str, reads: str) -> Any:
 
 
 def _here(title: str) -> str:
-    """Marks in the navigation the section of a page, which Streamlit marks in its opened list alone. Pages without a
-    section stand first, one place each."""
+    """Marks in the navigation the section of a page, and names the page there, which Streamlit does in its opened list
+    alone. Pages without a section stand first, one place each."""
     alone = len(PAGES[""])
     at = next(index for index, pages in enumerate(PAGES.values()) if title in [name for _, name, _ in pages])
     if not at:
         return ""
     section = f"[data-testid='stTopNav'] > :nth-child({alone + at}) [data-testid='stTopNavSection']"
-    return f"{section} {{ background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600 }}"
+    marked = f"{section} {{ background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600 }}"
+    return f"{marked} {section} p::after {{ content: ' · {title}' }}"
 
 
 def lead_on(stem: str) -> None:
@@ -126,7 +127,7 @@ def lead_on(stem: str) -> None:
     order = sorted((page for pages in PAGES.values() for page in pages), key=lambda page: page[0] == "report")
     at = next(index for index, (name, *_) in enumerate(order) if name == stem)
     after, title, line = order[(at + 1) % len(order)]
-    st.page_link(page_of(after, title), label=f"Next: **{title}**. {line}", icon=":material/arrow_forward:")
+    st.page_link(page_of(after, title, line), label=f"Next: **{title}**. {line}", icon=":material/arrow_forward:")
 
 
 def help_of(title: str) -> str:

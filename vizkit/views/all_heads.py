@@ -52,7 +52,8 @@ def heads_of(
             "colours": text64(colours()),
             "scale": bar.packed() | {"ticks": ends},
             "quantity": quantity,
-            "hint": "Under each map its largest weight on a patch. Click a map to see it large.",
+            "hint": "Under each map its largest weight on a patch. Click a map to see it large."
+            + " –: this layer has fewer heads." * (len({each["heads"] for each in described}) > 1),
         },
         f"{alt}. Use the arrow keys to choose.",
         {"pick": (tuple_of(whole(1, len(maps)), whole(1, most), one_of(("attention",))), picks)},
@@ -86,7 +87,14 @@ def place_of(layer: "Attention", query: "Query") -> int | None:
 def whose(trace: "Trace", query: "Query") -> str:
     """The token that asks, in words; where later layers have another grid, also its place there."""
     first, *later = dict.fromkeys(_asking(each, query) for each in layers(trace))
-    return f"{first}{''.join(f', later {name}' for name in later)}"
+    return f"{first}{''.join(f', in later layers {name}' for name in later)}"
+
+
+def chosen(trace: "Trace", query: "Query") -> str:
+    """The same for a heading that does not follow the cursor: a patch by its place in the first layer alone."""
+    first = layers(trace)[0]
+    name = name_of(first.query, find_query(first, query)[0])
+    return name if isinstance(query, str) else f"the chosen patch, {name},"
 
 
 def _asking(layer: "Attention", query: "Query") -> str:

@@ -15,7 +15,7 @@ from vizkit.geometry import along, in_shares, name_of
 from vizkit.heads import LIKENESS
 from vizkit.traces import NotApplicable
 from vizkit.views import ALIKE, alike
-from vizkit.views.all_heads import heads_of, whose
+from vizkit.views.all_heads import chosen, heads_of
 from vizkit.views.blocks import (
     Answered,
     Blocks,
@@ -166,7 +166,7 @@ class Explore(View):
         if layers(trace):
             asked, index = self.asked(of), None if self.shows == ALIKE else self.index(trace, number)
             what = "For comparison, attention" if self.shows == ALIKE else "Attention"
-            yield Heading(f"{what} of {whose(trace, asked)} in all layers and heads")
+            yield Heading(f"{what} of {chosen(trace, asked)} in all layers and heads")
             yield heads_of(trace, asked, number, index, of_shares(self.scale), ("layer", "head", "shows"))
 
     def mapped(self, of: Subject, trace: "Trace", number: int) -> Blocks:

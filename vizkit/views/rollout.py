@@ -18,7 +18,6 @@ from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.scales import DOUBLINGS, of_shares
-from vizkit.geometry import name_of
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import (
@@ -138,8 +137,8 @@ class Rollout(View):
         grown = self.rows(of, asked, start)
         row = grown[depth - start]
         yield Line(
-            f"layers {start} to {depth} of {deepest} · identity {self.residual:g} · row of {self.whose(row)}"
-            f"{self.coarser(layers, depth)}"
+            f"layers {start} to {depth} of {deepest} · in each a token keeps {in_percent(self.residual)} of itself "
+            f"(residual connection) · what reaches {self.whose(row)}{self.coarser(layers, depth)}"
         )
         here = [each.query for each in layers if each.learned][depth - 1]
         there = in_layer(here, asked, tokens)
@@ -270,7 +269,8 @@ class Rollout(View):
             f"{in_percent(taken)} of {on_grid(found.tokens, int(token), row.tokens)} × its {in_percent(passed)}"
             for token, taken, passed in zip(found.through[place], found.taken[place], found.passed[place], strict=True)
         )
-        said = f"{begun(named(row))} has {in_percent(shares[place])} of {name_of(row.tokens, place)}: {largest} + …"
+        seen = on_grid(row.tokens, place, found.tokens)
+        said = f"{begun(named(row))} has {in_percent(shares[place])} of {seen}: {largest} + …"
         data = {
             "query": begun(named(row)),
             "key_special": row.tokens.special,

@@ -49,6 +49,8 @@ def test_on_how_many_patches_half_of_every_row_lies():
     assert found[0] == "Layer 5: half of the class token's attention to patches lies on 13 of 25."
     assert found[1] == "Layer 5: half of this patch's attention to patches lies on 13 of 25."
     assert rules.how_widely(one_row({0: 1.0}), 5, None).keys() == set(range(26)) - {MIDDLE}  # nothing on patches
+    own = rules.how_widely(one_row({0: 0.08}, query=0), 5, None)[0]
+    assert own.endswith("lies on 13 of 25; the largest single share, 8 %, is its own.")  # most goes elsewhere
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,8 @@ def test_on_how_many_patches_half_of_every_row_lies():
         ),
         (
             dict.fromkeys(ROW, 0.11) | {0: 0.3},
-            "Layer 5: 55 % of this patch's attention lies in row 2; most, 30 %, goes to the class token.",
+            "Layer 5: 55 % of this patch's attention lies in row 2; the largest single share, 30 %, goes to the class "
+            "token.",
         ),
         (dict.fromkeys(AROUND, 0.054) | {0: 0.3}, None),
         (dict.fromkeys(ROW, 0.095) | {0: 0.3}, None),
@@ -133,7 +136,9 @@ def test_the_most_local_and_the_most_global_head():
     shifted[1] = 1 / 26
     said = rules.extremes(by_layer(trace_of(attention(shifted))))
     assert said
-    assert said.startswith("Most local is head 1 of layer 1, 0 pixels far on average; most global is head 2 of")
+    assert said.startswith(
+        "Most local is head 1 of layer 1, which attends 0 pixels away on average; most global is head 2 of"
+    )
     alike = rules.extremes(by_layer(trace_of(attention(shifted[1:].expand(2, 26, 26)))))
     assert alike == "Heads differ little in distance: 20 pixels on average."  # 20.4 between any two of 5 × 5
     layer = by_layer(trace_of(attention(shifted)))[0]
@@ -144,7 +149,7 @@ def test_the_most_local_and_the_most_global_head():
 def test_the_head_that_gives_most():
     """(0.1 + 0.5 + 0.3) ÷ 3 = 0.3."""
     said = rules.most_given([torch.tensor([0.1, 0.5]), torch.tensor([0.3])], "the class token")
-    assert said == "Head 2 of layer 1 gives most to the class token, 50 %; all heads, 30 % on average."
+    assert said == "Of all heads, head 2 of layer 1 gives the class token most: 50 %; the mean is 30 %."
     assert rules.most_given([torch.tensor([0.1])], "padding") is None
     assert rules.most_given([torch.zeros(2)], "padding") is None
 
@@ -239,11 +244,13 @@ def test_the_numbers_behind_the_words():
     layer = Layer("a", torch.tensor([12.0, torch.nan, 8.0]), one, one, {}, none, none, none)
     said = rules.extremes((layer,))
     assert said == (
-        "Most local is head 3 of layer 1, 8 pixels far on average; most global is head 1 of layer 1, 12 pixels."
+        "Most local is head 3 of layer 1, which attends 8 pixels away on average; most global is head 1 of layer 1, "
+        "12 pixels away."
     )
     sink = replace(layer, distance_px=torch.tensor([12.0, 30.0, 8.0]), sink=torch.tensor([0.1, 0.47, 0.0]))
     assert rules.extremes((sink,)) == (
-        "Most local is head 3 of layer 1, 8 pixels far on average; most global is head 1 of layer 1, 12 pixels; "
+        "Most local is head 3 of layer 1, which attends 8 pixels away on average; most global is head 1 of layer 1, "
+        "12 pixels away; "
         "head 2 of layer 1 gives 47 % of its attention to one patch, and is left out."
     )
     assert said is not None

@@ -139,11 +139,23 @@ def test_what_is_left_without_the_brightest():
     )
     assert words(0.5, 0.6, 0.25).startswith("blurring the brightest 10 % raises its probability from 50 % to 60 %,")
     assert words(1.0, 0.83, 0.99, LIKENESS) == (
-        "blurring the brightest 10 % lowers the likeness from 1.000 to 0.830, a random 10 % to 0.990"
+        "blurring the brightest 10 % lowers the likeness of the embedding to that of the unchanged image from 1.000 to "
+        "0.830, a random 10 % to 0.990"
     )
     assert (
         words(0.5, 0.5, 0.4) == "blurring the brightest 10 % leaves its probability at 50 %; a random 10 % gives 40 %"
     )
+
+
+def test_a_map_that_is_nearly_even_is_said_to_be():
+    places = torch.full((2, 2), 0.2)
+    places[0, 0] = 0.4
+    assert maps.nearly_even(places, "A", "Why.") == (
+        "A is nearly even here: no place has more than 1.6 times an equal share. Why."
+    )
+    places[0, 0] = 0.7
+    assert maps.nearly_even(places, "A", "Why.") is maps.nearly_even(torch.zeros(2, 2), "A", "") is None
+    assert maps.nearly_even(torch.tensor([[1.0, -0.1]]), "A", "") is None  # which has two signs
 
 
 def test_where_attention_gathers():

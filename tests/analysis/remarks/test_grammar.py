@@ -570,6 +570,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         maps.of_models(dict(zip(LABELS, several, strict=False)), "on the insect, which covers 6 % of the image", images)
         for several, images in product(product(SHARES, SHARES, SHARES), (1, 8))
     ),
+    maps.nearly_even: lambda: (
+        maps.nearly_even(torch.tensor([[1.0, share]]), label, why)
+        for share, label, why in product(SHARES, LABELS, ("", "It is a mean of all heads."))
+    ),
     maps.without_brightest: lambda: (
         f"{remark.begun(maps.without_brightest(Erased(0.1, *three), head))}."
         for three, head in product(product(SHARES, SHARES, SHARES), (SOFTMAX, LIKENESS))

@@ -13,7 +13,7 @@ from tests.ui.conftest import ROOT, VIT, at_rest, sent, sent_to, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import names, raced, small
 from vizkit.datasets import samples
-from vizkit.heads import HEADS, LIKENESS_IN_WORDS
+from vizkit.heads import DIRECTION_IN_WORDS, HEADS
 from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
@@ -83,7 +83,7 @@ def test_relevance_says_what_is_explained(models):
     likeliest = int(logits["sigmoid"].argmax())
     assert f"for {LABELS['sigmoid'][likeliest]} ({in_percent(float(logits['sigmoid'][likeliest].sigmoid()))})" in words
     assert f"for age ({float(logits['regression'][0]):.4g})" in words
-    assert f"for {LIKENESS_IN_WORDS} (1.000)" in words  # the picture's own
+    assert f"for {DIRECTION_IN_WORDS}: which patches" in words
     for index in range(3):
         assert {"Rollout", "Generic relevance", "Grad-CAM"} <= set(names(small(test, index)))
     labels = [box.label for box in test.selectbox if box.key in ("class_a", "class_b")]
@@ -108,7 +108,7 @@ def test_maps_of_values_are_not_scored_by_probabilities(models, head):
     test = opened(models, "relevance", f"checkpoint:{head}", relevance_view="Trust")
     stands_in = "None of your models gives classes or an embedding; shown: ViT · digits." in texts(test)
     assert stands_in is (head == "regression")
-    assert ("for likeness to this picture's own embedding (1.000)" in texts(test)) is (head == "embedding")
+    assert (f"for {DIRECTION_IN_WORDS}: " in texts(test)) is (head == "embedding")
 
 
 @pytest.mark.product(first=0)

@@ -199,8 +199,8 @@ def extremes(statistics: tuple[Layer, ...]) -> str | None:
     px, head, layer, sink = max(every)
     aside = f"; head {head} of layer {layer} gives {percent(sink)} of its attention to one patch, and is left out"
     return (
-        f"Most local is head {local[0]} of layer {local[1]}, {closest} far on average; most global is head "
-        f"{wide[0]} of layer {wide[1]}, {farthest}{aside if px > far else ''}."
+        f"Most local is head {local[0]} of layer {local[1]}, which attends {closest} away on average; most global is "
+        f"head {wide[0]} of layer {wide[1]}, {farthest} away{aside if px > far else ''}."
     )
 
 
@@ -241,7 +241,7 @@ def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | Non
         return None
     share, head, layer = most
     mean = sum(each for each, *_ in heads) / len(heads)
-    return f"Head {head} of layer {layer} gives most to {to}, {percent(share)}; all heads, {percent(mean)} on average."
+    return f"Of all heads, head {head} of layer {layer} gives {to} most: {percent(share)}; the mean is {percent(mean)}."
 
 
 ALIKE = 0.9  # cosine of the weights of two heads over all queries

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.remarks.places import TWICE
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.analysis.trust.table import signed
 from vizkit.analysis.trust.verdict import few, spread, tied
-from vizkit.heads import Head
+from vizkit.heads import LIKENED_IN_WORDS, LIKENESS, Head
 
 
 def best_map(gains: Mapping[str, float], margin: float, large: str = "") -> str | None:
@@ -33,11 +37,20 @@ def best_map(gains: Mapping[str, float], margin: float, large: str = "") -> str 
     return f"{ahead} {joined(none)} {verb} no better than chance."
 
 
+def nearly_even(places: Float[Tensor, "row column"], title: str, why: str) -> str | None:
+    """That no place of a map without a sign has much more than an equal share, and `why` that may be; None where one
+    has, or all have nothing."""
+    most = float(places.max() / places.mean().clamp(min=1e-12))
+    if not 0 < most <= TWICE or float(places.min()) < 0:
+        return None
+    return f"{title} is nearly even here: no place has more than {most:.1f} times an equal share. {why}".strip()
+
+
 def without_brightest(erased: Erased, head: Head) -> str:
     """What erasing the places that a map marks most does to the answer, beside as many at random: a clause."""
     share = percent(erased.share)
     whole, left, random = map(head.text, (erased.whole, erased.brightest, erased.random))
-    answer = f"{'its' if head.probable else 'the'} {head.quantity}"
+    answer = f"the {LIKENED_IN_WORDS}" if head is LIKENESS else f"{'its' if head.probable else 'the'} {head.quantity}"
     if whole == left:
         return f"blurring the brightest {share} leaves {answer} at {whole}; a random {share} gives {random}"
     does = "lowers" if erased.brightest < erased.whole else "raises"

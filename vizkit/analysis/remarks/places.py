@@ -198,8 +198,8 @@ class Seen:
     def leads(self, at: int, who: str) -> str:
         """That a special token or padding gets more than any patch."""
         share, which = self.rest[at]
-        name = "itself" if self.names[which] == who else self.names[which]
-        return f"; most, {percent(share)}, goes to {name}" if share > self.best[at][0] else ""
+        goes = "is its own" if self.names[which] == who else f"goes to {self.names[which]}"
+        return f"; the largest single share, {percent(share)}, {goes}" if share > self.best[at][0] else ""
 
     def on_insect(self, at: int, subject: str) -> str | None:
         drawn = lies_on(self.drawn[at], self.area, subject) if self.total[at] >= 0.2 else None

@@ -39,7 +39,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.boxes = []
     layers.forEach((layer, l) => {
       const corner = h => turned ? [SIDE + h * tile, TOP + l * step] : [SIDE + l * tile, TOP + h * step]
-      if (!layer.rows) write('–', corner(0)[0] + tile / 2, corner(0)[1] + high / 2)
+      for (let h = layer.rows ? layer.heads : 0; h < (layer.rows ? down : 1); h++) write('–', corner(h)[0] + tile / 2, corner(h)[1] + high / 2)
       for (let h = 0; h < (layer.rows ? layer.heads : 0); h++) {
         const box = [...corner(h), tile - GAP, high], [left] = box
         const map = new OffscreenCanvas(layer.columns, layer.rows), inside = map.getContext('2d')

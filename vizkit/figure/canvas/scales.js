@@ -29,7 +29,7 @@ const dim = (pen, [x, y, width, height], strength = 1) => {   // the picture und
   pen.save()
   pen.globalAlpha = strength
   pen.globalCompositeOperation = 'saturation'; pen.fillStyle = '#000'; pen.fillRect(x, y, width, height)
-  pen.globalCompositeOperation = 'source-over'; pen.globalAlpha = strength * 0.45; pen.fillRect(x, y, width, height)
+  pen.globalCompositeOperation = 'source-over'; pen.globalAlpha = strength * 0.45; pen.fillStyle = '#282828'; pen.fillRect(x, y, width, height)
   pen.restore()
 }
 const rampOf = (table, direction = '90deg') => `linear-gradient(${direction}, ${Array.from({ length: 17 }, (_, i) => Math.min(255, 16 * i))

@@ -121,7 +121,7 @@ class WalkThrough(View):
         rows = rows_of(row, self.by_values)
         yield Said(sentence(of, recorded, row))
         framed = None if experiment == "single" else row.head.index + 1
-        yield Line(called(trace, row))
+        yield Line(f"{of.name} · {called(trace, row)}")
         yield self.walk(of, row)
         heads = heads_of(trace, row.asked, row.layer + 1, framed, SHARES, ("layer", "head", ""))
         yield Columns(((Heading("All layers and heads"), heads), tuple(head_matrix(of, row, rows))), (4, 3))
@@ -240,10 +240,11 @@ def size_of(parts: Parts) -> str:
 def sharpness(row: Row) -> str:
     """How sharp this row is, beside all rows of the head and of the model's own heads."""
     rows, own = saturation(row.head.weights[None]), saturation(row.parts.weights)
-    largest, entropy = float(rows.largest[0, row.position]), float(rows.entropy[0, row.position])
+    entropies = (rows.entropy[0, row.position], rows.entropy.mean(), own.entropy.mean())
+    of_row, of_head, of_layer = (in_percent(float(each)) for each in entropies)
     return (
-        f"largest weight {in_percent(largest)} · entropy {entropy:.2f} of 1 (mean of this head "
-        f"{float(rows.entropy.mean()):.2f}, of the model's own {float(own.entropy.mean()):.2f})"
+        f"largest weight {in_percent(float(rows.largest[0, row.position]))} · entropy of this row: {of_row} of that of "
+        f"equal weights; the mean of all rows of this head is {of_head}, of all heads of the layer {of_layer}"
     )
 
 

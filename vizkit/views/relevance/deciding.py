@@ -58,7 +58,8 @@ class DecidingParts(View):
         bars = {words: [mean for mean, _ in ends[kind]] for kind, words in KINDS.items()}
         figure = paired_bars([*results], bars, "logits that the class loses")
         for at, kind in enumerate(KINDS):
-            figure.update_traces(error_x={"type": "data", "array": [half for _, half in ends[kind]]}, selector=at)
+            error = {"type": "data", "array": [half for _, half in ends[kind]], "color": "#888", "thickness": 2.5}
+            figure.update_traces(error_x=error, selector=at)
         yield Said(of_deciding(dict(zip(results, ends["difference"], strict=True))))
         yield Chart(figure, "Logits that the class loses without its deciding parts, and without other pixels")
         image = next((each.image for each in ([of] if isinstance(of, Subject) else of)), "")

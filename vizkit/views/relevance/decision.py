@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vizkit.heads import DIRECTION_IN_WORDS, LIKENESS
 from vizkit.traces import NotApplicable
 from vizkit.views.controls import ControlError, choice
 from vizkit.views.subject import Subject
@@ -54,7 +55,7 @@ class Decision(View):
         "Answer",
         classes,
         "Type to search. The class whose logit is explained: the maps show the evidence for it. Without classes: the "
-        "length of the embedding along that of this image.",
+        "direction of this image's embedding, that is, which patches make it what it is.",
         default=PREDICTED,
         words={PREDICTED: "each model's own"},
         key="class_a",
@@ -84,8 +85,10 @@ class Decision(View):
 
     def what(self, of: Subject) -> str:
         """The class, and its rival."""
-        label, (target, against) = self.answer(of)[0].label, self.asked(of)
-        return f"{label(target)}{'' if against is None else f' against {label(against)}'}"
+        loaded, (target, against) = self.answer(of)[0], self.asked(of)
+        if loaded.head is LIKENESS:
+            return DIRECTION_IN_WORDS
+        return f"{loaded.label(target)}{'' if against is None else f' against {loaded.label(against)}'}"
 
 
 def classes_by_name(loaded: "Loaded", logits: "Tensor") -> dict[str, int]:
@@ -124,6 +127,8 @@ def asked(loaded: "Loaded", logits: "Tensor", model: str, target: str, against: 
 def in_words(loaded: "Loaded", logits: "Tensor", target: int, against: int | None) -> str:
     """What is explained, with what the model answers."""
     head, values = loaded.head, loaded.head.values(logits)
+    if head is LIKENESS:
+        return f"for {DIRECTION_IN_WORDS}: which patches make it what it is; this model has no classes"
 
     def named(number: int) -> str:
         return f"{loaded.label(number)} ({head.text(float(values[number]))})"

@@ -101,7 +101,7 @@ class Explained(Decision):
         )
 
     def slow_job(self, of: Subject, method: str) -> Job:
-        return Job(self.key(of, method), TITLES[method], partial(self.explained, of, method))
+        return Job(self.key(of, method), f"Computing {TITLES[method]}", partial(self.explained, of, method))
 
     # ---- what is measured of them ------------------------------------------------------------------------------------
     def chance(self, of: Subject) -> Job:
@@ -116,15 +116,17 @@ class Explained(Decision):
             curves = random_curves(subject, cells, RANDOM_ORDERS, STEPS, progress=progress)
             return Score("", chance=curves, undecided=undecided(subject))
 
-        return Job(("chance", *self.asked(of)), "Random orders", work)
+        return Job(("chance", *self.asked(of)), "Scoring random orders, to compare with", work)
 
     def measured(self, of: Subject, methods: Sequence[str], measures: "Sequence[Measure]" = RACE) -> dict[str, Job]:
         """For each method what gives a Score with these measures of its map; the same for all is computed once."""
-        again = Again(self, of)
-        return {
-            name: Job(("score", *measures, *self.key(of, name)), TITLES[name], partial(again.score, name, measures))
-            for name in methods
-        }
+        again, doing = Again(self, of), "Scoring" if measures == RACE else "More scores of"
+
+        def job(name: str) -> Job:
+            key = ("score", *measures, *self.key(of, name))
+            return Job(key, f"{doing} {TITLES[name]}", partial(again.score, name, measures))
+
+        return {name: job(name) for name in methods}
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ class Maps(Coloured):
         "Large map",
         (FIRST, *METHODS),
         "The map that is drawn large, and saved first; a click on a small one chooses it.",
-        words=TITLES,
+        words={FIRST: "one for the answer"} | TITLES,
         runs=True,
     )
     whose: str = choice(
@@ -50,8 +50,8 @@ class Maps(Coloured):
     together = True
     how = How(
         "Every map answers a different question about the same decision, written below it when it is large; bright or "
-        "red places are evidence for the class, blue ones against it. The number below a name says how much better "
-        "than a random order it knows which places the model needs on this picture: the probability of the class when "
+        "red places are evidence for the answer, blue ones against it. The number below a name says how much better "
+        "than a random order it knows which places the model needs on this image: the probability of the class when "
         "they are taken away and put back in the order of the map, as a difference to chance.",
         r"y_A \ \text{ or } \ y_A - y_B \ \text{ is explained, } y \text{ being the logits or values; "
         r"of an embedding } y \cdot y_0 / |y_0|, \ y_0 \text{ being that of the picture}",

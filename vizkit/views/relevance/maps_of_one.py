@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from vizkit.analysis.attribution.explaining import Explanation, on_patches
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.remarks import places
-from vizkit.analysis.remarks.maps import best_map, without_brightest
+from vizkit.analysis.remarks.maps import best_map, nearly_even, without_brightest
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import gain_of, signed
@@ -127,6 +127,8 @@ class OfOne:
             yield Said(best or "")
         side_px = SMALL_PX if len(maps) > FEW else FEW_PX
         yield self._drawn(names, {name: maps[name] for name in order}, notes, side_px, pick=True)
+        even = (nearly_even(maps[name].heat, TITLES[name], METHODS[name].even) for name in order)
+        yield from (Line(sentence) for sentence in even if sentence)
         if ranked:
             yield Line("Below a name: by how much the order of the map is better than a random one, on this picture.")
         if reason:

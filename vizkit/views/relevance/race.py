@@ -17,6 +17,7 @@ from vizkit.analysis.trust.verdict import verdict
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.heads import LIKENED_IN_WORDS
 from vizkit.image import RGB, data_url, unprepare
 from vizkit.percent import in_percent
 from vizkit.views.blocks import Blocks, Canvas, Chart, Columns, Folded, Later, Line, Part, Picture, Said
@@ -82,7 +83,7 @@ class Race:
         self.what = f"for {view.what(of)}"
         self.text = head.text
         self.quantity = "probability of the class" if head.probable else head.quantity
-        self.measured = begun(f"probability {self.what}" if head.probable else view.what(of))
+        self.measured = begun(f"probability {self.what}" if head.probable else LIKENED_IN_WORDS)
         slow = [view.slow_job(of, name) for name in methods if METHODS[name].slow]
         self.start, self.scored = view.chance(of), view.measured(of, methods)
         self.further = [view.measured(of, methods, (each,)) for each in FURTHER if each in view.scores]
@@ -101,13 +102,15 @@ class Race:
     def show(self, results: Results) -> Blocks:
         """At once what every map takes away, the curves as they come, and the winner and the table when all are in."""
         rows, start = self.rows(results), results.get(self.start.key)
-        running = [row.method for row in rows if row.method != CHANCE and self.runs(row.method, results)]
+        complete = all(job.key in results for job in self.jobs)
+        order = [row.method for row in rows if row.method != CHANCE] if complete else self.methods
+        running = [name for name in order if self.runs(name, results)]
         if not running:
             return
         curves = {name: results.get(self.scored[name].key) for name in running} | {CHANCE: start}
-        complete = all(job.key in results for job in self.jobs)
-        yield Said(" ".join(filter(None, (self.winner(rows, start), self.more))) if start and complete else "")
-        yield self.canvas(curves, ranked=start is not None and not start.undecided)
+        first = self.winner(rows, start) if start and complete else self.so_far(results)
+        yield Said(" ".join(filter(None, (first, self.more if complete else ""))))
+        yield self.canvas(curves, ranked=complete and start is not None and not start.undecided)
         yield Line(self.at_step(curves))
         notes = [note for name in self.methods if (one := results.get(self.scored[name].key)) for note in one.notes]
         yield from map(Line, dict.fromkeys(notes))
@@ -143,6 +146,11 @@ class Race:
             ]
         )
         return best_first(tally.rows())
+
+    def so_far(self, results: Results) -> str:
+        scored = sum(job.key in results for job in self.scored.values())
+        is_ = "is" if scored == 1 else "are"
+        return f"{scored} of {len(self.methods)} maps {is_} scored; which is best is said when all are."
 
     def winner(self, rows: Sequence[Row], start: Score) -> str:
         if start.undecided:

@@ -8,9 +8,15 @@ from vizkit.views.blocks import Line, Table, Verdict
 from vizkit.writing import csv_lines
 
 POINTING = ("pointing", "pointing_strict")  # of one image, hit or miss
-SHORT = {"pointing_strict": "exactly", "on_thing": "on insect", "on_deciding": "on parts", "randomisation": "random ρ"}
+SHORT = {
+    "pointing": "points at insect",
+    "pointing_strict": "exactly",
+    "on_thing": "on insect",
+    "on_deciding": "on parts",
+    "randomisation": "like random weights",
+}
 ARROWS = {True: " ↑", False: " ↓", None: " → 0"}
-METHOD, BEYOND, NOTHING = "method", "to chance ↑", "no map"
+METHOD, BEYOND, NOTHING = "method", "better than chance ↑", "no map"
 
 
 def best_first(rows: Sequence[Row]) -> list[Row]:

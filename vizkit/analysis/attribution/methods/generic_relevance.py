@@ -21,8 +21,8 @@ METHOD = Method(
     needs="target",
     run=run,
     applies=applies,
-    asks="Which places gain relevance for the class when it is added up layer by layer?",
-    caveat="What attention does against the class is set to zero; values and MLPs are left out.",
+    asks="Which places gain relevance for the answer when it is added up layer by layer?",
+    caveat="What attention does against the answer is set to zero; values and MLPs are left out.",
     differs="A token that gains nothing keeps the row of the identity, also where gains are divided by their sums "
     "(eqs. 8 and 9, for encoder and decoder): there the authors' code divides 0 by 0, which gives no number.",
     source="Chefer et al. 2021 (arXiv 2103.15679), eq. 5 and 6",

@@ -38,7 +38,8 @@ METHOD = Method(
     signed_run=signed_run,
     applies=applies,
     layered=True,
-    asks="Where do the late features hold what raises the class on the mean of all places?",
+    asks="Where do the late features hold what raises the answer on the mean of all places?",
     caveat="Late features are coarse and have seen the whole image; their place is not the place of their cause.",
+    even="Each of its few late cells has seen the whole image.",
     source="Selvaraju et al. 2017 (arXiv 1610.02391), eq. 1 and 2",
 )

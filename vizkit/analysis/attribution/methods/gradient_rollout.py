@@ -22,9 +22,10 @@ METHOD = Method(
     run=run,
     applies=applies,
     shares=True,
-    asks="From which places can anything reach what the head reads by attention that raises the class's logit?",
+    asks="From which places can anything reach what the head reads by attention that raises the answer?",
     caveat="The gradient is that of this very image; the identity of every layer hides weak paths.",
     differs="Each head's A ⊙ gradient loses what is below zero, then comes the mean over heads, as in Chefer et al.'s "
     "code; jacobgil/vit-explain takes the mean first, in which heads can cancel, and sets nine tenths of it to zero.",
+    even="Where the head reads the mean of all places, the identity of every layer passes all of them on alike.",
     source="Abnar & Zuidema 2020 with the mean of relu(A ⊙ gradient) of Chefer et al. 2021 (arXiv 2103.15679)",
 )

@@ -33,7 +33,8 @@ METHOD = Method(
     signed_run=signed_run,
     applies=applies,
     layered=True,
-    asks="Where does each late feature itself raise the class, gradient times feature place by place?",
+    asks="Where does each late feature itself raise the answer, gradient times feature place by place?",
     caveat="As coarse as Grad-CAM; under a mean over places the two are the same map.",
+    even="Each of its few late cells has seen the whole image.",
     source="Draelos & Carin 2020 (arXiv 2011.08891), eq. 3",
 )

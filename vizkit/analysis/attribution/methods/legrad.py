@@ -28,9 +28,10 @@ METHOD = Method(
     needs="target",
     run=run,
     applies=applies,
-    asks="At which places would more attention raise the class, read off each layer on its own?",
+    asks="At which places would more attention raise the answer, read off each layer on its own?",
     caveat="It is the slope of attention, not the attention paid; layers count alike.",
     differs="Here the model's own head reads every layer, in most ViTs by the class token; the authors' code for CLIP "
     "reads the last two layers by default, each by the mean of all its tokens.",
+    even="It is a mean over all heads and layers, in which what they mark averages out.",
     source="Bousselham et al. 2024 (arXiv 2404.03214), § 3",
 )

@@ -45,7 +45,8 @@ class Method:
 
     `signed`: values below zero speak against the class. `slow`: runs the model tens to hundreds of times. `shares`: the
     numbers are shares of a whole; `logit`: they are in units of the logit. `differs`: where this departs from its
-    authors' code, in a sentence. `layered`: it is made at a layer that can be chosen (`grad_cam.at_layer`).
+    authors' code, in a sentence. `layered`: it is made at a layer that can be chosen (`grad_cam.at_layer`). `even`: why
+    its map may hardly tell places apart, in a sentence, where that is known.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Method:
     logit: bool = False
     layered: bool = False
     differs: str = ""
+    even: str = ""
 
     def __post_init__(self) -> None:
         wrong = next((said for is_wrong, said in self.faults() if is_wrong), "")
@@ -85,7 +87,10 @@ class Method:
             (self.slow and self.needs != "model", "`slow` is for methods that need the model."),
             (not self.asks.endswith("?"), "`asks` is the question that its map answers, and ends in a question mark."),
             (not self.caveat.endswith("."), "`caveat` is a sentence on what its map cannot tell."),
-            (bool(self.differs) and not self.differs.endswith("."), "`differs` is a sentence."),
+            *(
+                (bool(words) and not words.endswith("."), f"`{name}` is a sentence.")
+                for name, words in (("differs", self.differs), ("even", self.even))
+            ),
             (not self.source, "give `source`, the paper and its equation or section."),
         )
 

@@ -108,7 +108,7 @@ function scenesOf(row, at) {
     for (let k = 0; k < row.count; k++) {
       const [x, y] = box(k), inner = cell - (cell > 6 ? 1 : 0)
       pen.fillStyle = colour(k); pen.fillRect(x, y, inner, inner)
-      if (row.ids[k] < row.data.key_special.length && cell >= 10) write(row.ids[k] < 0 ? '–' : row.data.key_special[row.ids[k]][0], x + cell / 2, y + cell / 2, 10, { align: 'center', colour: '#fff' })
+      if (row.ids[k] < row.data.key_special.length && cell >= 10) write(row.ids[k] < 0 ? '–' : `[${row.data.key_special[row.ids[k]]}]`, x + cell + 2, y + cell / 2, 11)
       at.hits.push([x, y, cell, cell, k])
     }
     const found = (x, y) => row.spots.findIndex((_, k) => { const [l, u] = box(k); return x >= l && x < l + cell && y >= u && y < u + cell })
