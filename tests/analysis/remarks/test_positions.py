@@ -68,8 +68,8 @@ def test_one_picture(own, without, words: str):
 
 def test_an_answer_that_is_a_value():
     assert positions.shuffled_value("likeness", ("1.000", "0.949"), ("0.933", "0.933")) == (
-        "Without positions both orders give the same output, 0.933: the model cannot tell them apart. With its "
-        "positions the likeness goes from 1.000 to 0.949 when the patches are shuffled."
+        "Without positions the likeness is 0.933 in both orders: the model cannot tell them apart. With its "
+        "positions it goes from 1.000 to 0.949 when the patches are shuffled."
     )
     assert "changes too, from 0.933 to 0.921" in positions.shuffled_value("likeness", ("1", "0"), ("0.933", "0.921"))
 

@@ -114,13 +114,13 @@ def test_before_any_click_the_token_that_gains_most_is_shown_in_a_window_where_r
 
 
 def test_the_small_example_can_be_counted():
-    view = Shift(example=SMALL)
-    data = sent(view, subject())
+    view, of = Shift(example=SMALL), subject(at=(0.95, 0.95))
+    data = sent(view, of)
     assert data["grid"] == (8, 8)
     assert data["numbers"]
     assert integers(data["ids"], "<i4").view(8, 8)[0].tolist() == [18, 19, 20, 21, 22, 23, 16, 17]
-    assert "1/8 for each" in data["steps"][4][1]
-    (table,) = of_kind(view.show(subject()), Table)
+    assert "1/4 for each" in data["steps"][4][1]
+    (table,) = of_kind(view.show(of), Table)
     assert "64 of 16² = 256 pairs may see each other: 25 %" in table.caption
     (table,) = of_kind(view.show(subject(at=(0.55, 0.55))), Table)  # token 37 lies in a window of one region
     assert "256 of 16² = 256 pairs may see each other: 100 %" in table.caption

@@ -72,11 +72,11 @@ def shuffled_value(
     """One picture of a model without classes: what its answer, called `name`, is in order and then, with its positions,
     and after they were removed."""
     first = (
-        f"Without positions both orders give the same output, {without[0]}: the model cannot tell them apart"
+        f"Without positions the {name} is {without[0]} in both orders: the model cannot tell them apart"
         if without[0] == without[1]
         else f"Without positions the {name} changes too, from {without[0]} to {without[1]}, for {others} tell the order"
     )
-    return f"{first}. With its positions the {name} goes from {own[0]} to {own[1]} when {when}."
+    return f"{first}. With its positions it goes from {own[0]} to {own[1]} when {when}."
 
 
 def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
