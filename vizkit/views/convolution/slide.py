@@ -226,13 +226,10 @@ def filter_of(of: Subject, number: int) -> Chosen:
     others = {"values": text64(shown), "count": len(shown), "chosen": index, "names": of.name}
     does = f"stands once on every patch and gives number {index + 1} of {count} of its embedding"
     if layer.stride != height:
-        does = (
-            f"has stride {layer.stride} and padding {layer.padding} and gives channel {index + 1} of {count}, all of "
-        )
-        does += "which the next layer reads"
-    return Chosen(
-        name, "convolution", weights, bias, tuple(given.mean), tuple(given.std), others, f"In the model it {does}."
-    )
+        does = f"has stride {layer.stride} and padding {layer.padding} and gives channel {index + 1} of {count}; the "
+        does += "next layer reads all of them"
+    normalised = tuple(given.mean), tuple(given.std)
+    return Chosen(name, "convolution", weights, bias, *normalised, others, f"In the model it {does}.")
 
 
 def slides(of: Subject) -> bool:
