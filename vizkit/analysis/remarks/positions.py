@@ -178,9 +178,10 @@ def fading(near: ByDistance, *, shares: bool = False) -> str | None:
         return None
     one, other = float(near.mean[1]), float(near.mean[-1])
     if shares:
+        favours = "" if one > other else ": it does not favour near ones"
         return (
             f"The bias by itself gives a neighbour {in_percent(one)} of the weight and the farthest place "
-            f"{in_percent(other)}, in the mean of all queries and heads."
+            f"{in_percent(other)}, in the mean of all queries and heads{favours}."
         )
     how = "falls" if other < one else "does not fall, but goes"
     return f"With the distance the mean cosine {how} from {one:z.2f} to {other:z.2f}.".replace("-", "−")
