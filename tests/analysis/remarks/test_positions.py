@@ -25,6 +25,9 @@ def test_how_positions_fade():
         "The bias by itself gives a neighbour 70 % of the weight and the farthest place 0 %, in the mean of all "
         "queries and heads."
     )
+    flat = positions.fading(by_distance(rising, (3,)), shares=True)
+    assert flat is not None
+    assert flat.endswith("in the mean of all queries and heads: it does not favour near ones.")
 
 
 def named(logits: torch.Tensor) -> str:
