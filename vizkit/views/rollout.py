@@ -184,9 +184,7 @@ class Rollout(View):
             several = {name: self.rows(of, name, start)[depth - start] for name in WORDS}
             yield Tiles(
                 f"The rows of a distilled model{self.own}",
-                tuple(
-                    self.tile(WORDS[name], each, name, tokens, scale) for name, each in zip(WORDS, several, strict=True)
-                ),
+                tuple(self.tile(WORDS[name], each, name, tokens, scale) for name, each in several.items()),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
