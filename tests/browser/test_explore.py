@@ -59,9 +59,9 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     ready(page)
     before = pixels(page, 0), pixels(page, 1)
     click(page, 0.3, 0.8)
-    expect(page.locator(f"{CARD} .words output").nth(0)).to_contain_text("row 7, column 3 of 8 × 8 attends")
+    expect(page.locator(f"{CARD} .words output").nth(0)).to_contain_text("row 7, column 3 of 8 × 8 gives")
     expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(
-        re.compile(r"row \d+, column \d+ of \d × \d attends")
+        re.compile(r"row \d+, column \d+ of \d × \d gives")
     )
     assert pixels(page, 0) != before[0]
     assert pixels(page, 1) != before[1]
@@ -85,7 +85,7 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
         query = 1 + 8 * row + column
         words = of_map(recorded, point, 6, None) or otherwise or how_widely(recorded, 6, None)[query]
         expect(page.locator(f"{CARD} .words output").first).to_contain_text(
-            f"row {row + 1}, column {column + 1} of 8 × 8 attends"
+            f"row {row + 1}, column {column + 1} of 8 × 8 gives"
         )
         expect(sentence).to_have_text(words)
     page.mouse.move(5, 5)
@@ -109,7 +109,7 @@ def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, ser
     """Under the one cursor, also while it is hovered over."""
     page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
     ready(page)
-    words = "row 4, column 4 of 7 × 7 attends"
+    words = "row 4, column 4 of 7 × 7 gives"
     expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(words)
     same = "the same point is row 8, column 8 of 14 × 14 in ViT · insects"
     expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
@@ -172,7 +172,7 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
     page.locator(f"{CARD} .map canvas").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 2, column 2 of 8 × 8 attends")
+    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 2, column 2 of 8 × 8 gives")
 
 
 @pytest.mark.product(first=0)
@@ -446,7 +446,7 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     expect(notes).to_have_count(3)  # … and whenever they are called for
     click(page, 0.6, 0.3)
     expect(notes).to_have_count(0)
-    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 5, column 9 of 14 × 14 attends")
+    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 5, column 9 of 14 × 14 gives")
     before = pixels(page)
     page.locator(".st-key-layer_play input").focus()
     page.keyboard.press("ArrowLeft")

@@ -43,13 +43,13 @@ def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
     page.goto(saved)
     expect(page.locator(CANVAS)).to_have_count(2)
     said = page.locator("output")
-    expect(said.first).to_contain_text("attends")
+    expect(said.first).to_contain_text("gives")
     click_at(page.locator(CANVAS).first, 0.05, 0.95)
-    expect(said.first).to_contain_text("row 8, column 1 of 8 × 8 attends")
-    expect(said.nth(1)).to_contain_text(re.compile(r"column 1( of \d+ × \d+)? attends"))
+    expect(said.first).to_contain_text("row 8, column 1 of 8 × 8 gives")
+    expect(said.nth(1)).to_contain_text(re.compile(r"column 1( of \d+ × \d+)? gives"))
     page.locator(CANVAS).first.focus()
     page.keyboard.press("ArrowUp")
-    expect(said.first).to_contain_text("row 7, column 1 of 8 × 8 attends")
+    expect(said.first).to_contain_text("row 7, column 1 of 8 × 8 gives")
 
 
 def test_layer_head_and_query_change_the_map(page: Page, saved: str):
@@ -64,7 +64,7 @@ def test_layer_head_and_query_change_the_map(page: Page, saved: str):
     expect(lines.first).to_contain_text("head 2 of 4 · weights in steps of 1/255 of the row's largest")
     seen.append(canvas.evaluate(PIXELS))
     page.locator("label", has_text="Query").locator("select").select_option("cls")
-    expect(page.locator("output").first).to_contain_text("[cls] attends")
+    expect(page.locator("output").first).to_contain_text("[cls] gives")
     seen.append(canvas.evaluate(PIXELS))
     assert len(set(seen)) == 4
 
@@ -78,7 +78,7 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     best = int(row[1:].argmax())
     place = f"to row {best // 8 + 1}, column {best % 8 + 1}"
     expect(page.locator("output").first).to_contain_text(
-        f"row 1, column 1 of 8 × 8 attends: {100 * float(row[0]):.1f}"[:-2]
+        f"row 1, column 1 of 8 × 8 gives {100 * float(row[0]):.1f}"[:-2]
     )
     expect(page.locator("output").first).to_contain_text(place)
 
@@ -89,7 +89,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, schem
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = context.new_page()
     page.goto(saved)
-    expect(page.locator("output").first).to_contain_text("attends")
+    expect(page.locator("output").first).to_contain_text("gives")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
     context.close()
@@ -114,11 +114,11 @@ def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: s
     page.goto(outputs)
     trained, yours = (page.locator(".output").nth(i) for i in range(2))
     for output in (trained, yours):
-        expect(output.locator("output").first).to_contain_text("attends")
+        expect(output.locator("output").first).to_contain_text("gives")
     before = trained.locator(CANVAS).evaluate(PIXELS)
     click_at(trained.locator(CANVAS), 0.02, 0.98)
-    expect(trained.locator("output").first).to_contain_text("row 14, column 1 of 14 × 14 attends")
-    expect(yours.locator("output").first).to_contain_text("row 6, column 1 of 6 × 6 attends")
+    expect(trained.locator("output").first).to_contain_text("row 14, column 1 of 14 × 14 gives")
+    expect(yours.locator("output").first).to_contain_text("row 6, column 1 of 6 × 6 gives")
     assert trained.locator(CANVAS).evaluate(PIXELS) != before
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
@@ -247,7 +247,7 @@ def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
 
 def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):
     quiet.goto(saved_view("explore"))
-    said = quiet.locator("article output[aria-live]").filter(has_text=" attends: ")  # of the large maps
+    said = quiet.locator("article output[aria-live]").filter(has_text=" gives ")  # of the large maps
     expect(said.first).to_contain_text("row 5, column 5")  # the middle
     quiet.locator(CANVAS).first.hover(position={"x": 5, "y": 5})
     for each in (said.first, said.nth(1)):

@@ -293,6 +293,13 @@ def not_blocks(found: list[Seen]) -> list[str]:
     ]
 
 
+def not_whole(found: list[Seen]) -> list[str]:
+    """A logarithmic axis says whole numbers: plotly by itself writes 5 beside 50."""
+    charts = ((one, block.figure.layout) for one in found for block in one.blocks if isinstance(block, Chart))
+    axes = ((one, axis) for one, layout in charts for axis in (layout.xaxis, layout.yaxis) if axis.type == "log")
+    return [f"{one}: {axis.title.text}" for one, axis in axes if not (axis.tickvals or axis.tickformat or axis.dtick)]
+
+
 def not_plain(found: list[Seen]) -> list[str]:
     """Texts are words, not what programs write."""
     every = ((one, text) for one in found for block in one.blocks for text in texts(block))

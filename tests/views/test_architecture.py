@@ -209,6 +209,14 @@ def test_costs_are_bars_on_one_scale_for_all_models():
     assert f"{12 * 65 * 96**2 + 2 * 65**2 * 96:,} multiply–adds" in block["facts"]
 
 
+def test_all_networks_stand_before_the_block_that_is_opened():
+    of = [subject("digits_vit"), subject("digits_cnn")]
+    scripts = [block.script for block in flat(Network().show(of)) if isinstance(block, Canvas)]
+    assert scripts[:2] == ["vizkit_flow", "vizkit_flow"]
+    assert "vizkit_flow" not in scripts[2:]
+    assert scripts[2:]
+
+
 @pytest.mark.parametrize("name", ["digits_mlp", "stranger", "digits_cnn"])
 def test_a_block_without_attention_opens_with_its_code(name):
     of = subject(name) if name != "digits_mlp" else subject_of("bundled:digits_mlp")

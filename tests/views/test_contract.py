@@ -19,13 +19,14 @@ from tests.views.contract import model, seen, subject, subjects_of
 from tests.views.unusual import UNUSUAL
 from vizkit.datasets import samples
 from vizkit.datasets.builtin import BUILT_IN
+from vizkit.figure.charts import curves
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
 from vizkit.ui.asking import MOST_BUTTONS
 from vizkit.ui.plain import plain
 from vizkit.views import VIEWS, Entry, class_of
 from vizkit.views.address import as_text, from_address, from_text, key_of, to_address
-from vizkit.views.blocks import Later, Line, Numbers, Said
+from vizkit.views.blocks import Chart, Later, Line, Numbers, Said
 from vizkit.views.controls import choice, controls, layer, number, options, switch
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -36,6 +37,7 @@ FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
     contract.not_plain,
+    contract.not_whole,
     contract.not_refused,
     contract.of_another,
     contract.not_finite,
@@ -294,6 +296,12 @@ class Program(Toy):
         yield Line(("blind:all=50,64", "None", "nan %")[self.level])
 
 
+class Powers(Toy):
+    def show(self, of):
+        figure = curves({"a": (np.array([1, 2]), np.array([1, 90]))}, "x", "y")
+        yield Chart(figure.update_yaxes(type="log"), "Powers of ten")
+
+
 class Crash(Toy):
     def show(self, of):
         yield Line("first")
@@ -379,6 +387,7 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
     [
         (contract.not_blocks, Markup),
         (contract.not_plain, Program),
+        (contract.not_whole, Powers),
         (contract.not_refused, Crash),
         (contract.not_refused, Talks),
         (contract.of_another, Borrows),

@@ -242,3 +242,11 @@ def test_before_a_gradient_is_there_its_place_is_empty():
     test = AppTest.from_function(page).run()
     assert not test.exception
     assert not test.columns
+
+
+def test_a_cnn_is_moved_beside_models_of_the_same_classes():
+    from vizkit.views.convolution.shift import Shift
+
+    for names, beside in ((["digits_vit"], "CNN"), (["digits_vit", "digits_cnn"], ""), (["photographs_vit"], "")):
+        said = [block.text for block in Shift().show([subject(name) for name in names]) if isinstance(block, Line)]
+        assert [text.startswith(beside) for text in said] == [True] * bool(beside)

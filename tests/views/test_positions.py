@@ -9,12 +9,13 @@ import torch
 import vizkit
 from tests.views.contract import model, subject
 from vizkit.analysis.attention.positions import similarity_to
+from vizkit.datasets import samples
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.scales import SHARES
 from vizkit.models.probes.positions import relative_bias
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers, Said
-from vizkit.views.positions.shuffle import Shuffle
+from vizkit.views.positions.shuffle import Shuffle, most_alike
 from vizkit.views.positions.similarity import PositionSimilarity, offered
 from vizkit.views.rows_of import of_others, similarity_for_browser
 from vizkit.views.settled import flat, settled
@@ -66,6 +67,19 @@ def test_of_a_known_picture_the_answer_without_positions_is_judged():
     assert f"“{answer}” (" in said
     assert f"{'right' if answer == '3' else 'wrong'} both times" in said
     assert "both times" not in silent
+
+
+def test_a_likeness_stands_beside_that_of_the_most_similar_other_photograph():
+    loaded = vizkit.load("bundled:photographs_vit", device="cpu")
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    other, alike = most_alike(of)
+    assert (other, alike) == ("flower", pytest.approx(0.658, abs=0.01))
+    blocks = shown(Shuffle(), of)
+    with_positions, without = only(Bars, blocks)
+    assert with_positions.bars.values[-1] == alike
+    assert len(without.bars.values) == 1
+    assert "in both orders: the model cannot tell them apart." in only(Said, blocks)[0].text
+    assert "The most similar of the other photographs, flower, has 0.658." in only(Said, blocks)[0].text
 
 
 def test_a_class_has_one_colour_on_the_cards_of_all_models(monkeypatch: pytest.MonkeyPatch):

@@ -15,7 +15,7 @@ from vizkit.analysis.attribution.subject import cells_of
 from vizkit.analysis.remarks import maps
 from vizkit.analysis.trust.deletion import erased
 from vizkit.datasets import samples
-from vizkit.figure.scales import SHARES
+from vizkit.figure.scales import SHARES, colours_used
 from vizkit.scoring import subject_of
 from vizkit.traces import Tokens
 from vizkit.views.blocks import Canvas, Later, Link, Map, Said, Tiles
@@ -78,6 +78,8 @@ def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
     assert np.unravel_index(places.argmax(), places.shape) == (2, 7)
     assert over.said.startswith("Row 3, column 8 is a sink: it receives 95 % of the attention of head 6 in layer 1")
     assert "half of the rest lies on" in over.said
+    shades, plain = (colours_used(each.of(places).positions(places)) for each in (over.rows.scale, SHARES))
+    assert shades > 1.5 * plain  # the rest is seen
     (link,) = (block for block in blocks if isinstance(block, Link))
     (over,) = (block for block in link.view.show(of) if isinstance(block, Map))
     assert (link.view, over.ringed) == (Rollout(start=2), ())

@@ -63,6 +63,10 @@ MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
 
 
+LOGARITHMIC = {"type": "log", "tickformat": "~g"}
+"""An axis, with whole numbers beside its ticks: without a format, plotly writes the 5 of 50 alone."""
+
+
 def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
@@ -180,8 +184,8 @@ def curves(
     for at, dash in (marked or {}).items():
         rule(figure, at, dash)
     if log:
-        figure.update_xaxes(type="log")
-        figure.update_yaxes(type="log")
+        figure.update_xaxes(LOGARITHMIC)
+        figure.update_yaxes(LOGARITHMIC)
     return figure
 
 

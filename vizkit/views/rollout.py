@@ -17,7 +17,7 @@ from vizkit.analysis.remarks.maps import without_brightest
 from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
 from vizkit.figure.canvas.rows import text64
-from vizkit.figure.scales import DOUBLINGS, of_shares
+from vizkit.figure.scales import DOUBLINGS, Scale, of_shares, robust
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
 from vizkit.views.blocks import (
@@ -147,8 +147,13 @@ class Rollout(View):
             content = all_rows(content, asked, tokens, matrix)
         own = there if isinstance(there, tuple) and here.grid == row.grid.shape else None
         who, sunk = named(row), self.sunk(of, row, start, depth, own)
-        shown = Map(
-            replace(content, scale=of_shares(self.scale)),
+        scale = of_shares(self.scale)
+        if sunk and self.scale == DOUBLINGS:  # which would show the sink and nothing else
+            scale = robust([each.grid.numpy() for each in grown], "%")
+        if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
+            yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
+        yield Map(
+            replace(content, scale=scale),
             asked if isinstance(asked, str) else of.asked,
             "Rollout of",
             "share of the row",
@@ -159,16 +164,13 @@ class Rollout(View):
             "query",
             ringed=tuple(sink.place for sink in sunk),
         )
-        yield shown
         if len(row.tokens) <= MOST_MULTIPLIED:
             yield self.terms(of, asked, row, own, depth, start, deepest)
-        if sunk and (after := max(sink.layer for sink in sunk) + 1) <= depth:
-            yield Link(f"The product from layer {after} on, without the sink", replace(self, start=after))
         yield Line(" ".join(filter(None, (within_image(row), how_followed(layers)))))
         if len(grown) > 1:
             yield Tiles(
                 f"Layer by layer{self.own}",
-                tuple(self.tile(f"layer {start + i}", each, asked, tokens) for i, each in enumerate(grown)),
+                tuple(self.tile(f"layer {start + i}", each, asked, tokens, scale) for i, each in enumerate(grown)),
                 "The row after a layer. Click to see it large.",
                 "depth",
                 tuple(range(start, deepest + 1)),
@@ -178,10 +180,10 @@ class Rollout(View):
         if followed(of, of.loaded):
             yield self.checked(of, grown[-1], asked, deepest)
         if {"cls", "dist"} <= set(tokens.special):
-            several = [self.rows(of, name, start)[depth - start] for name in WORDS]
+            several = {name: self.rows(of, name, start)[depth - start] for name in WORDS}
             yield Tiles(
                 f"The rows of a distilled model{self.own}",
-                tuple(self.tile(WORDS[name], each, name, tokens) for name, each in zip(WORDS, several, strict=True)),
+                tuple(self.tile(WORDS[name], each, name, tokens, scale) for name, each in several.items()),
                 "Whose row. Click to see it large.",
                 "query",
                 tuple(WORDS),
@@ -293,12 +295,12 @@ class Rollout(View):
         """Of small maps that have no scale in common."""
         return "" if self.scale == DOUBLINGS else ", each to its own largest value"
 
-    def tile(self, name: str, row: Row, asked: object, tokens: Tokens) -> Tile:
+    def tile(self, name: str, row: Row, asked: object, tokens: Tokens, scale: Scale) -> Tile:
         """A small map; of one that asks from a place the scale leaves that place out."""
         own = None
         if isinstance(asked, tuple) and row.grid.shape == tokens.grid:
             own = asked[0] * row.grid.shape[1] + asked[1]
-        return Tile(name, row.grid.numpy(), scale=of_shares(self.scale).of(row.grid.numpy(), own=own))
+        return Tile(name, row.grid.numpy(), scale=scale.of(row.grid.numpy(), own=own))
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:

@@ -25,6 +25,9 @@ def test_how_positions_fade():
         "The bias by itself gives a neighbour 70 % of the weight and the farthest place 0 %, in the mean of all "
         "queries and heads."
     )
+    flat = positions.fading(by_distance(rising, (3,)), shares=True)
+    assert flat is not None
+    assert flat.endswith("in the mean of all queries and heads: it does not favour near ones.")
 
 
 def named(logits: torch.Tensor) -> str:
@@ -68,8 +71,8 @@ def test_one_picture(own, without, words: str):
 
 def test_an_answer_that_is_a_value():
     assert positions.shuffled_value("likeness", ("1.000", "0.949"), ("0.933", "0.933")) == (
-        "Without positions both orders give the same output, 0.933: the model cannot tell them apart. With its "
-        "positions the likeness goes from 1.000 to 0.949 when the patches are shuffled."
+        "Without positions the likeness is 0.933 in both orders: the model cannot tell them apart. With its "
+        "positions it goes from 1.000 to 0.949 when the patches are shuffled."
     )
     assert "changes too, from 0.933 to 0.921" in positions.shuffled_value("likeness", ("1", "0"), ("0.933", "0.921"))
 

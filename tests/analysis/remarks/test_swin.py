@@ -21,16 +21,19 @@ def test_pairs_that_windows_save():
 
 
 def test_weight_that_crosses_former_windows():
-    """Each window holds one token of each of four former ones, so all but the token itself crosses: ¾ of even weights,
-    which stand here without the mask."""
+    """Of even weights ¾ in the window of the middle, with one token of each of four former ones, ¼ in the eight places
+    at edges, which may meet one other token, none in the corners: (4 · ¾ + 8 · ¼) / 16."""
     windows = layout((4, 4), (2, 2), (1, 1))
     ids = cut(windows.ids, windows.window)
     even = Attention("even", torch.full((4, 1, 4, 4), 0.25), TOKENS, TOKENS, ids, ids)
     said = swin.crossing(even, windows, 5)
     assert said == (
-        "75 % of the weight of all tokens crosses the dashed lines, where the windows of the block before ended; of "
+        "31 % of the weight of all tokens crosses the dashed lines, where the windows of the block before ended; of "
         "this token’s 75 %."
     )
+    corner = swin.crossing(even, windows, 0)
+    assert corner
+    assert corner.endswith("of this token’s none: its region touches no dashed line.")
     itself = Attention("self", torch.eye(4).expand(4, 1, 4, 4), TOKENS, TOKENS, ids, ids)
     assert swin.crossing(itself, windows, 5) is None
     regular = layout((4, 4), (2, 2))

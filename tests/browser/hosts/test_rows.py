@@ -47,8 +47,8 @@ def in_words(query: str | tuple[float, float]) -> str:
     padding = 1 - special["cls"] - places.sum()
     lost = f" · {padding:.0%} to padding".replace("%", " %") if padding > 0.002 else ""
     return (
-        f"row {row + 1}, column {column + 1} of 2 × 2 attends: {100 * special['cls']:.0f} % to [cls]{lost} · "
-        f"most of the patches, {100 * places.max():.0f} %, to row {down + 1}, column {across + 1}"
+        f"row {row + 1}, column {column + 1} of 2 × 2 gives {100 * special['cls']:.0f} % to [cls]{lost} · "
+        f"among patches most, {100 * places.max():.0f} %, to row {down + 1}, column {across + 1}"
     )
 
 

@@ -11,16 +11,18 @@ import torch
 import vizkit
 from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.swin.merged_colours import turned_to
+from vizkit.analysis.swin.shifted_windows import across_lines
 from vizkit.datasets import photographs, samples
 from vizkit.figure.scales import SHARES
 from vizkit.models.probes import window_parts
 from vizkit.models.probes.positions import relative_bias
 from vizkit.report.item import Item, stem_of
-from vizkit.views.blocks import Canvas, Chart, Line, Map, Numbers, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Line, Map, Numbers, Said, Table, Tiles
 from vizkit.views.controls import controls
 from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.swin.merging import Merging
+from vizkit.views.swin.place import SHIFTS, place
 from vizkit.views.swin.shift import SMALL, Shift
 from vizkit.views.swin.stages import Stages
 from vizkit.views.swin.switched_off import OFF, SwitchedOff
@@ -95,20 +97,30 @@ def test_the_drawn_weights_are_the_recorded_ones():
     torch.testing.assert_close(drawn.float(), own, atol=2e-5, rtol=1e-4)
 
 
-def test_before_any_click_the_last_window_is_shown_where_regions_meet():
-    assert int(numbers(Shift(), subject())["window"]) == 4
-    (table,) = of_kind(Shift().show(subject()), Table)
+def test_before_any_click_the_token_that_gains_most_is_shown_in_a_window_where_regions_meet():
+    of = subject(image="mayfly nymph")
+    found = numbers(Shift(), of)
+    assert 0 < found["allowed"].mean() < 1
+    gains = across_lines(of.layers[SHIFTS - 1], place(of, SHIFTS).windows())
+    (canvas,) = of_kind(Shift().show(of), Canvas)
+    assert gains is not None
+    assert gains.flatten()[canvas.data["token"]] > gains.mean()
+    drawn = of.covered((14, 14))
+    assert drawn is not None
+    assert drawn.flatten()[canvas.data["token"]] > 0
+    (table,) = of_kind(Shift().show(subject(at=(0.95, 0.95))), Table)
     assert "625 of 49² = 2,401 pairs may see each other: 26 %" in table.caption
+    assert "of this token’s none: its region touches no dashed line" in words(Shift().show(subject(at=(0.95, 0.95))))
 
 
 def test_the_small_example_can_be_counted():
-    view = Shift(example=SMALL)
-    data = sent(view, subject())
+    view, of = Shift(example=SMALL), subject(at=(0.95, 0.95))
+    data = sent(view, of)
     assert data["grid"] == (8, 8)
     assert data["numbers"]
     assert integers(data["ids"], "<i4").view(8, 8)[0].tolist() == [18, 19, 20, 21, 22, 23, 16, 17]
     assert "1/4 for each" in data["steps"][4][1]
-    (table,) = of_kind(view.show(subject()), Table)
+    (table,) = of_kind(view.show(of), Table)
     assert "64 of 16² = 256 pairs may see each other: 25 %" in table.caption
     (table,) = of_kind(view.show(subject(at=(0.55, 0.55))), Table)  # token 37 lies in a window of one region
     assert "256 of 16² = 256 pairs may see each other: 100 %" in table.caption
@@ -151,14 +163,13 @@ def test_the_sentence_and_the_pictures_grow_with_the_image():
     assert "no shift" not in last.said  # of its one window alone at 112 pixels
 
 
-def test_a_visitor_who_clicked_nothing_has_one_masked_token_in_all_views():
+def test_a_visitor_who_clicked_nothing_has_one_token_that_gains_by_the_shift_in_all_views():
     for name, cursor in (("china", photographs.POINTS["china"]), ("mayfly nymph", CENTRE)):
         of = subject(image=name, at=cursor)
-        assert 0 < numbers(Shift(), of)["allowed"].mean() < 1
         (canvas,) = of_kind(Shift().show(of), Canvas)
-        assert divmod(canvas.data["token"], 14) == (10, 10)
-        assert "row 11, column 11" in words(Window().show(of))
-        assert "row 11, column 11" not in words(Window().show(subject(image=name, at=(0.4, 0.6))))
+        row, column = divmod(canvas.data["token"], 14)
+        assert f"row {row + 1}, column {column + 1} ·" in words(Window().show(of))
+        assert f"row {row + 1}, column {column + 1} ·" not in words(Window().show(subject(image=name, at=(0.4, 0.6))))
 
 
 def test_the_head_that_is_shown_is_the_head_that_is_named():
@@ -279,6 +290,9 @@ def test_switching_off_changes_what_is_shown_and_nothing_else():
     assert apart[()] == 0
     assert 0 < apart[("shift",)] != apart[("relative bias",)] > 0
     assert all((each["logits_as_it_is"] == found[()]["logits_as_it_is"]).all() for each in found.values())
+    (rolled,) = of_kind(SwitchedOff().show(of), Tiles)
+    assert rolled.maps[-1].scale.signed
+    assert rolled.maps[-1].values.any()
     said = words(SwitchedOff().show(of))
     assert "right for 4 instead of 10 of 12 images of known class; no longer for cased caddisfly larva, " in said
     assert {each.rows.scale for each in of_kind(SwitchedOff().show(of), Map)} == {SHARES}

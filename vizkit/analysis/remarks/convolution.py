@@ -153,7 +153,8 @@ def moved(
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
     """By model: distances, shares of right answers, halves of their 95 % intervals. The farthest distance up to which
-    the best and the worst model stay within `LOSS` of the unmoved pictures; None where all go equally far."""
+    the best and the worst model stay within `LOSS` of the unmoved pictures, or where the worst leaves it for a while;
+    None where all go equally far."""
     reach = {
         name: max(px for i, px in enumerate(distances) if min(right[: i + 1]) >= right[0] - LOSS)
         for name, (distances, right, _) in lines.items()
@@ -162,7 +163,12 @@ def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[fl
     if reach[most] == reach[least]:
         return None
     far = counted(reach[most], "pixel")
-    return f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} only up to {reach[least]}."
+    distances, right, _ = lines[least]
+    beyond = [(px, each) for px, each in zip(distances, right, strict=True) if px > reach[least]]
+    how = f"loses more at {beyond[0][0]}, and less again beyond"
+    if all(each < right[0] - LOSS for _, each in beyond):
+        how = f"only up to {reach[least]}"
+    return f"{most} loses less than {percent(LOSS)} of the answers up to {far}, {least} {how}."
 
 
 def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: float) -> str | None:

@@ -72,11 +72,11 @@ def shuffled_value(
     """One picture of a model without classes: what its answer, called `name`, is in order and then, with its positions,
     and after they were removed."""
     first = (
-        f"Without positions both orders give the same output, {without[0]}: the model cannot tell them apart"
+        f"Without positions the {name} is {without[0]} in both orders: the model cannot tell them apart"
         if without[0] == without[1]
         else f"Without positions the {name} changes too, from {without[0]} to {without[1]}, for {others} tell the order"
     )
-    return f"{first}. With its positions the {name} goes from {own[0]} to {own[1]} when {when}."
+    return f"{first}. With its positions it goes from {own[0]} to {own[1]} when {when}."
 
 
 def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
@@ -178,9 +178,10 @@ def fading(near: ByDistance, *, shares: bool = False) -> str | None:
         return None
     one, other = float(near.mean[1]), float(near.mean[-1])
     if shares:
+        favours = "" if one > other else ": it does not favour near ones"
         return (
             f"The bias by itself gives a neighbour {in_percent(one)} of the weight and the farthest place "
-            f"{in_percent(other)}, in the mean of all queries and heads."
+            f"{in_percent(other)}, in the mean of all queries and heads{favours}."
         )
     how = "falls" if other < one else "does not fall, but goes"
     return f"With the distance the mean cosine {how} from {one:z.2f} to {other:z.2f}.".replace("-", "−")

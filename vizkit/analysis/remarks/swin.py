@@ -6,8 +6,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.remarks.remark import begun, counted, joined, percent
-from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
-from vizkit.traces import PADDING, Attention
+from vizkit.analysis.swin.shifted_windows import Layout, across_lines
+from vizkit.traces import Attention
 
 ALIKE, CROSSED = 0.04, 0.02
 
@@ -27,26 +27,16 @@ def pairs_saved(windows: Layout, where: str) -> str | None:
 
 
 def crossing(attention: Attention, windows: Layout, token: int) -> str | None:
-    """The share of its weight, mean over heads, that a token gives to those that the block before, whose windows lie
-    regularly, kept apart from it, and the mean of all tokens. None where that is little, as without a shift, or where
-    only some rows were kept."""
-    if attention.query_ids.shape != attention.key_ids.shape:
+    """The share of its weight that a token gives across the dashed lines, and the mean of all tokens. None where that
+    is little, as without a shift, or where only some rows were kept."""
+    shares = across_lines(attention, windows)
+    if shares is None or (every := float(shares.mean())) < CROSSED:
         return None
-    regular = layout(windows.grid, windows.window)
-    before = regular.windows.new_full((windows.grid[0] * windows.grid[1] + 1,), PADDING)
-    for window, ids in enumerate(cut(regular.ids, regular.window)):
-        before[ids[ids != PADDING]] = window
-    ids = attention.query_ids
-    real = ids != PADDING
-    apart = (before[ids][:, :, None] != before[ids][:, None]) & real[:, None]
-    shares = (attention.weights.float().mean(1) * apart).sum(-1)
-    every = float(shares[real].mean())
-    if every < CROSSED:
-        return None
-    own = float(shares[ids == token].mean())
+    own = float(shares.flatten()[token])
+    its = percent(own) if own else "none: its region touches no dashed line"
     return (
         f"{percent(every)} of the weight of all tokens crosses the dashed lines, where the windows of the block before "
-        f"ended; of this token’s {percent(own) if own else 'none'}."
+        f"ended; of this token’s {its}."
     )
 
 

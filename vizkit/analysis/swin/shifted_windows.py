@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from vizkit.geometry import cut, regions, window_ids
-from vizkit.traces import PADDING
+from vizkit.traces import PADDING, Attention
 
 Size = tuple[int, int]
 
@@ -109,6 +109,23 @@ def pieces(layout: Layout) -> Int[Tensor, "row column"]:
     real = layout.ids != PADDING
     out[layout.ids[real]] = (9 * layout.windows + layout.regions)[real]
     return out.view(layout.grid)
+
+
+def across_lines(attention: Attention, windows: Layout) -> Float[Tensor, "row column"] | None:
+    """The share of its weight, mean over heads, that every token gives to those that the block before, whose windows
+    lie regularly, kept apart from it: exactly 0 where its region lies within one of them. None where only some rows
+    were kept."""
+    if attention.query_ids.shape != attention.key_ids.shape:
+        return None
+    before = pieces(layout(windows.grid, windows.window)).flatten()
+    ids = attention.query_ids
+    window, query = (ids != PADDING).nonzero(as_tuple=True)
+    apart = before[ids][:, :, None] != before[ids][:, None]
+    met = apart & (ids != PADDING)[:, None] & torch.stack([allowed(windows, n) for n in range(windows.count)])
+    shares = (attention.weights.float().mean(1) * met).sum(-1)
+    places = torch.zeros(len(before))
+    places[ids[window, query]] = shares[window, query]
+    return places.view(windows.grid)
 
 
 def evenly(may_meet: Bool[Tensor, "query key"]) -> Float[Tensor, "query key"]:

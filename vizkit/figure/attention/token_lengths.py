@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import MOST_MARKED, curves
+from vizkit.figure.charts import LOGARITHMIC, MOST_MARKED, curves
 from vizkit.figure.palette import OTHERS, faint
 
 if TYPE_CHECKING:
@@ -25,6 +25,6 @@ def token_lengths(lines: Mapping[str, Float[np.ndarray, " layer"]], chosen: int)
     figure.update_traces(mode="lines", line_width=0, showlegend=False, selector={"name": lower})
     area = {"mode": "lines", "line_width": 0, "fill": "tonexty", "fillcolor": faint(OTHERS, 0.25)}
     figure.update_traces(**area, selector={"name": band})
-    figure.update_yaxes(type="log")
+    figure.update_yaxes(LOGARITHMIC)
     figure.update_xaxes(dtick=1 if len(depth) <= MOST_MARKED else None)
     return figure.update_layout(legend_traceorder="normal")

@@ -187,7 +187,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     if (card.here) {
       const [r, c] = cellAt(card.here, data.key_grid)
-      said.textContent = `${named} ${data.verb || 'attends'} here, row ${r + 1}, column ${c + 1}: ${wordsOf(card.scale, row[data.key_special.length + r * data.key_grid[1] + c])}`
+      said.textContent = `${named} ${data.verb || 'gives'} here, row ${r + 1}, column ${c + 1}: ${wordsOf(card.scale, row[data.key_special.length + r * data.key_grid[1] + c])}`
       return
     }
     const towards = data.verb ? 'from' : 'to', written = value => valueText(value, data.scale.unit)
@@ -199,13 +199,13 @@ export default function ({ data, parentElement, setStateValue }) {
     let best = data.key_special.length
     for (let i = best; i < row.length; i++) if (row[i] > row[best]) best = i
     const at = best - data.key_special.length, columns = data.key_grid[1]
-    parts.push(`most of the patches, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
+    parts.push(`${parts.length ? 'among patches ' : ''}most, ${written(row[best])}, ${towards} row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`)
     if (query >= data.query_special.length) (data.elsewhere || []).forEach(([name, grid, seen]) => {   // one cursor, many grids
       if (grid[0] <= data.query_grid[0]) return
       const [down, across] = cellAt(card.drawn, grid, seen)
       parts.push(`the same point is row ${down + 1}, column ${across + 1} of ${grid.join(' × ')} in ${name}`)
     })
-    said.textContent = `${named} ${data.verb || 'attends'}: ${parts.join(' · ')}`
+    said.textContent = `${named} ${data.verb || 'gives'} ${parts.join(' · ')}`
   }
 
   // ---- one cursor for all cards ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vizkit.figure.charts import laid_out, literal
+from vizkit.figure.charts import LOGARITHMIC, laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def learning_curves(
         spikecolor=OTHERS,
     )
     if log:
-        return figure.update_yaxes(type="log", tickformat=".0%" if percent else None)
+        return figure.update_yaxes(LOGARITHMIC | ({"tickformat": ".0%"} if percent else {}))
     return figure.update_yaxes(tickformat=".0%" if percent else None, range=[0, 1.02] if whole else None)
 
 

@@ -56,7 +56,13 @@ class Network(View):
         runs=True,
     )
     head: int = number(
-        "Head", 1, heads_of, 1, "Of the opened block: whose Q, K and V are drawn.", follows=True, key="block_head"
+        "Head of the opened block",
+        1,
+        heads_of,
+        1,
+        "Whose Q, K and V are drawn; the maps above are of all heads.",
+        follows=True,
+        key="block_head",
     )
     part: str = choice(
         "Part",
@@ -76,7 +82,7 @@ class Network(View):
         "are the tokens, or the places of a CNN's maps, as large as they are. Steps without attention are the image "
         "cut into their tokens. White lines are the windows of a Swin, and merging makes one token of four. The bar "
         "under a map is the cost of the block in multiply–adds, the orange part of it products of two activations (QKᵀ "
-        "and weights · V). A click opens a block below its network: its tensors as boxes, blue below zero, white zero, "
+        "and weights · V). A click opens a block below: its tensors as boxes, blue below zero, white zero, "
         "red above, 99 of 100 numbers within the strongest colours.",
         r"X' = X + \mathrm{MSA}(\mathrm{LN}(X)), \quad X'' = X' + \mathrm{MLP}(\mathrm{LN}(X')), \quad "
         r"12\,N D^2 + 2\,N^2 D \text{ multiply–adds}",
@@ -94,19 +100,20 @@ class Network(View):
         several, chosen = len(of) > 1, min(self.model, len(of)) - 1
         findings = [finding(each.name, own) for each, own in zip(of, boxes, strict=True)]
         yield Said(first_said(compared(of, boxes) if several else None, findings[0]))
-        saved: dict[str, Any] = {}
+        number = number_of(boxes[chosen], self.block) if boxes and boxes[chosen] else None
         for at, (each, own) in enumerate(zip(of, boxes, strict=True)):
             yield Heading(each.name)
             if several and findings[at]:
                 yield Line(findings[at] or "")
-            number = number_of(own, self.block) if at == chosen and own else None
-            yield drawn(each, own, scales, most, at, number, beside=several)
+            yield drawn(each, own, scales, most, at, number if at == chosen else None, beside=several)
             if each.loaded.classifies:
                 yield Answered(each.loaded)
-            if number is not None:  # directly below its network
-                box = own[number] if own[number].layer is not None else boxes_of(each, "strength")[number]
-                yield from opened(each, box, scales["strength"], self.head, self.part)
-                saved = tensors(each, box, self.head)
+        saved: dict[str, Any] = {}
+        if number is not None:  # below all networks, which one compares
+            own, box = of[chosen], boxes[chosen][number]
+            box = box if box.layer is not None else boxes_of(own, "strength")[number]
+            yield from opened(own, box, scales["strength"], self.head, self.part)
+            saved = tensors(own, box, self.head)
         yield from (Proof(each.seen) for each in of if each.layers)
         yield Numbers(lambda: arrays(of) | saved)
 

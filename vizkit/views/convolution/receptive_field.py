@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from math import ceil
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.analysis.swin.receptive_field import receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.figure.convolution.fields import framed
-from vizkit.models import Loaded, family_of, load, pixels_of
+from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.convolution.effective_field import EffectiveField, effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
 from vizkit.models.probes.convolution.receptive_field import Walk, walk
@@ -39,9 +39,8 @@ from vizkit.views.blocks import (
     Table,
     first_said,
 )
-from vizkit.views.bundled import title as titled
 from vizkit.views.controls import choice, layer
-from vizkit.views.convolution.known import data_of
+from vizkit.views.convolution.known import of_kind, standing
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
@@ -100,12 +99,10 @@ class ReceptiveField(View):
         upto = {each: min(len(frames), max(1, ceil(share * len(frames) - 1e-9))) for each, frames in every.items()}
         whole = {each.name: whole_after(each, KINDS[kind], every[each]) for each, kind in shown}
         yield Said(convolution.reached(whole))
-        others = [each.name for each, _ in shown if each not in of]
-        if others:
-            are = "is not one of your models and stands" if len(others) == 1 else "are not your models and stand"
+        if others := [each for each, _ in shown if each not in of]:
             yield Line(
-                f"{' and '.join(others)} {are} beside them on the same image: what a cell can see depends on how a "
-                "network is built, not on what it has learned."
+                f"{standing(others)}: what a cell can see depends on how a network is built, not on what it has "
+                "learned."
             )
         pictures = Columns(tuple(drawn(each, kind, every[each][: upto[each]]) for each, kind in shown))
         if self.shows == USES:
@@ -135,33 +132,6 @@ class ReceptiveField(View):
             yield Columns(tuple(tuple(coloured(by_key[key], *each)) for key, each in found.items()))
 
         return Later(first, jobs, show)
-
-
-# ---- models ----------------------------------------------------------------------------------------------------------
-def of_kind(of: Sequence[Subject], kind: str) -> list[Subject]:
-    """Those of this kind of network; without any the bundled one that knows the same data."""
-    own = [each for each in of if family_of(each.loaded.model) == kind]
-    return own or [bundled(of[0], f"bundled:{data_of(of[0].loaded)}_{kind}")]
-
-
-def bundled(beside: Subject, source: str) -> Subject:
-    """On the same image."""
-    return beside.kept(("beside", source, beside.point), partial(opened, beside, source))
-
-
-def opened(beside: Subject, source: str) -> Subject:
-    return Subject(
-        partial(loaded_once, source, beside.loaded.device),
-        beside.rgb,
-        image=beside.image,
-        model=titled(source),
-        point=beside.point,
-    )
-
-
-@lru_cache(maxsize=6)
-def loaded_once(source: str, device: torch.device) -> Loaded:
-    return load(source, device=device)
 
 
 # ---- what a cell of each layer can see, and uses ---------------------------------------------------------------------
@@ -220,10 +190,10 @@ def point_of(of: Subject) -> tuple[float, float]:
     return START if of.point == CENTRE else of.asked
 
 
-def cells_of(of: Subject, kind: str, layer: int) -> Tokens:
-    """The cells of a layer, from 1; of the last one that has a grid."""
+def cells_of(of: Subject, kind: str) -> Tokens:
+    """The cells of the first layer: that of a later one holds several of them, more than the first frame shows."""
     layers = [each.tokens for each in of.seen.features] if kind == "cnn" else [each.query for each in of.layers]
-    return next(tokens for tokens in reversed(layers[:layer]) if tokens.grid)
+    return next(tokens for tokens in layers if tokens.grid)
 
 
 def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, int | None, int, float]:
@@ -256,7 +226,7 @@ def drawn(of: Subject, kind: str, frames: Sequence[Frame]) -> tuple[Block, ...]:
         seen, (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])), of.loaded.preprocessing.size_hw, distinct
     )
     cells = Map(
-        grid_for_browser(cells_of(of, kind, len(frames))),
+        grid_for_browser(cells_of(of, kind)),
         point_of(of),
         "Click a cell to see how far it reaches, in",
         "",

@@ -30,6 +30,7 @@ from vizkit.views.blocks import (
     first_said,
 )
 from vizkit.views.controls import number
+from vizkit.views.convolution.known import of_kind, standing
 from vizkit.views.measured_with import EXPERIMENTS, refuse_others
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -73,12 +74,17 @@ class Shift(View):
         return f"A picture that moves: {abs(self.distance)} pixels to the {'left' if self.distance < 0 else 'right'}"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
+        same = (each for each in of_kind(of, "cnn") if each.loaded.labels == of[0].loaded.labels)
+        beside = [each for each in same if each not in of]
+        of = [*of, *beside]
         picture = Picture(seen(of[0], self.distance), f"What the model sees, moved by {self.distance} pixels")
         jobs = tuple(
             Job(("moved", each.name, each.weights), f"Moving the image for {each.name}", partial(answers_of, each))
             for each in of
         )
         yield Later(of[0], jobs, partial(self.answers, of, picture))
+        if beside:
+            yield Line(f"{standing(beside)}.")
         yield Part(many)
 
     def answers(self, of: Sequence[Subject], picture: Picture, found: Mapping[Hashable, Moved]) -> Blocks:

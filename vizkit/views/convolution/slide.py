@@ -19,8 +19,7 @@ from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
 from vizkit.views.controls import choice, number, query, text
-from vizkit.views.convolution.known import data_of
-from vizkit.views.convolution.receptive_field import bundled
+from vizkit.views.convolution.known import bundled, data_of
 from vizkit.views.rules import below, tuple_of, whole, words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -37,7 +36,7 @@ Square = Float[np.ndarray, "channel f f2"]
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """What slides, by its side f: its weights (None: the largest pixel wins); and a model's own numbers for it, with
-    all filters of its first layer among the `others` that can be chosen."""
+    all filters of its first layer among the `others` that can be chosen, and what it does `in_model`."""
 
     name: str
     kind: Kind
@@ -46,6 +45,7 @@ class Chosen:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     others: dict[str, Any] | None = None
+    in_model: str = ""
 
 
 def kernels(of: Sequence[Subject]) -> list[str]:
@@ -152,7 +152,7 @@ class Slide(View):
         }
         yield Said(first_said(strongest, convolution.contrast(made.image, made.output)))
         if chosen.others is not None:
-            yield Line(f"Shown is {chosen.name} on few pixels, whose values are normalised as the model gets them.")
+            yield Line(f"Shown is {chosen.name} on few pixels, normalised as the model gets them. {chosen.in_model}")
         yield Canvas("vizkit_slide", data, walk.name, tells, tuple(on_paper(walk, made)))
         yield Numbers(partial(as_arrays, walk, made))
 
@@ -224,7 +224,12 @@ def filter_of(of: Subject, number: int) -> Chosen:
     name, bias = f"filter {index + 1} of {of.name}", float(layer.bias[index])
     shown = layer.weight[:MOST_FILTERS].numpy().astype("<f4")
     others = {"values": text64(shown), "count": len(shown), "chosen": index, "names": of.name}
-    return Chosen(name, "convolution", weights, bias, tuple(given.mean), tuple(given.std), others)
+    does = f"stands once on every patch and gives number {index + 1} of {count} of its embedding"
+    if layer.stride != height:
+        does = f"has stride {layer.stride} and padding {layer.padding} and gives channel {index + 1} of {count}; the "
+        does += "next layer reads all of them"
+    normalised = tuple(given.mean), tuple(given.std)
+    return Chosen(name, "convolution", weights, bias, *normalised, others, f"In the model it {does}.")
 
 
 def slides(of: Subject) -> bool:

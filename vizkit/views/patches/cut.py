@@ -30,7 +30,7 @@ class Cut(View):
     """From the image to the sequence of tokens: what Dosovitskiy et al. 2020, eq. 1 says, done."""
 
     step: int | float = number(
-        "Step", 1.0, STEPS, STEPS, "From the image to the tokens of the sequence.", step=STOP, plays=True
+        "Step", 1.0, STEPS, 1.0, "From the image to the tokens of the sequence.", step=STOP, plays=True
     )
     patch: int = number(
         "Patch size", 0, WIDEST_PX, 0, "Side of a patch, in pixels; 0: the model's own.", key="patch_size", inside=True

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.attention.token_norms import Norms, lines_of, token_norms
+from vizkit.analysis.attention.token_norms import TIMES, Norms, lines_of, token_norms
 from vizkit.analysis.remarks import patches
 from vizkit.analysis.remarks.remark import counted
 from vizkit.figure.attention.token_lengths import token_lengths
@@ -58,7 +58,8 @@ class TokenNorms(View):
         )
         figure = token_lengths(lines_of(norms, places, nouns[0]), index)
         limit = Line(
-            f"outliers have a norm above {layer.threshold:.3g}: {count} of {counted(len(layer.patches), *nouns)}"
+            f"An outlier has more than {TIMES:g} times the median norm, far beyond the spread of the others: here "
+            f"above {layer.threshold:.3g}, {counted(count, *nouns)} of {len(layer.patches)}."
         )
         over: Block = Said(said)
         if tokens.grid and (place := places[index]) is not None:

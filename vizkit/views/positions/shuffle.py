@@ -16,9 +16,9 @@ from vizkit.analysis.attention.patches import exchanged, patchify, permutation, 
 from vizkit.analysis.remarks import positions
 from vizkit.analysis.remarks.positions import Answers
 from vizkit.analysis.remarks.remark import counted
-from vizkit.datasets import samples
+from vizkit.datasets import photographs, samples
 from vizkit.figure.class_bars import Axis, ClassBars
-from vizkit.figure.palette import class_colours
+from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patches import beside
 from vizkit.image import data_url
 from vizkit.models import family_of, pixels_of
@@ -134,8 +134,12 @@ class Shuffle(View):
             yield Heading(name.capitalize())
             if shown:
                 was, values = (head.values(logits)[shown].tolist() for logits in (before, now))
-                names = [of.loaded.label(output) for output in shown]
-                bars = ClassBars(names, values, self.tints(of, shown), was, axis, title="" if kind else below)
+                names, tints = [of.loaded.label(output) for output in shown], self.tints(of, shown)
+                if kind and of.loaded.own is not None:
+                    other, alike = most_alike(of)
+                    names, tints = [*names, f"of another photograph, {other}, in order"], [*tints, OTHERS]
+                    was, values = [*was, alike], [*values, alike]
+                bars = ClassBars(names, values, tints, was, axis, title="" if kind else below)
                 yield Bars(bars, f"Shuffled, {name}: {below}")
             else:
                 rows = (dict(head.lines(each, of.loaded.label, 3)) for each in (before, now))
@@ -163,7 +167,11 @@ class Shuffle(View):
             own, without = (
                 [head.text(float(head.values(logits)[0])) for logits in vars(answers[kind]).values()] for kind in KINDS
             )
-            return positions.shuffled_value(of.loaded.label(0), (own[0], own[1]), (without[0], without[1]), **how)
+            said = positions.shuffled_value(of.loaded.label(0), (own[0], own[1]), (without[0], without[1]), **how)
+            if of.loaded.own is None:
+                return said
+            other, alike = most_alike(of)
+            return f"{said} The most similar of the other photographs, {other}, has {head.text(alike)}."
         truth = truth_of(of.image)
         known = truth if truth in of.loaded.labels else ""
         return positions.shuffled(answers[True], answers[False], named, known, **how)
@@ -224,6 +232,18 @@ class Shuffle(View):
 
 def grid_of(of: Subject) -> tuple[int, int]:
     return first_grid(of.loaded, of.loaded.preprocessing.size_hw)
+
+
+def most_alike(of: Subject) -> tuple[str, float]:
+    """Of a model without classes the other photograph whose embedding is most like that of this image, and how like:
+    what a likeness means is seen beside it."""
+
+    def likenesses() -> dict[str, float]:
+        others = {name: of.pictured(name).embedding for name in photographs.NAMES if name != of.image}
+        return {name: float(torch.cosine_similarity(of.embedding, each, dim=0)) for name, each in others.items()}
+
+    found = of.kept("likeness of other photographs", likenesses)
+    return max(found.items(), key=lambda each: each[1])
 
 
 def answers_of(of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: Order) -> list[Answers]:

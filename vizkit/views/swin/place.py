@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from jaxtyping import Int
 from torch import Tensor
 
 from vizkit.analysis.swin.receptive_field import Field, receptive_fields
-from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.analysis.swin.shifted_windows import Layout, across_lines, cut, layout
 from vizkit.figure.canvas.rows import Rows
 from vizkit.geometry import id_at, middle_of
 from vizkit.image import RGB
@@ -90,13 +91,26 @@ def within(error: float) -> str:
 
 
 def point(of: Subject) -> tuple[float, float]:
-    """The cursor, in fractions of what the model sees. Before anybody has set it a token of the last window of the
-    first block that shifts, where regions meet; of a model so large that only the rows at the cursor are kept, that."""
-    shifted = next((each.windows() for each in places(of) if any(each.block.shift)), None)
+    """The cursor, in fractions of what the model sees. Before anybody has set it the token that gains most by the first
+    shift, in a window where regions meet, and on a drawn insect where one lies there; of a model so large that only the
+    rows at the cursor are kept, that."""
+    shifted = next((each for each in places(of) if any(each.block.shift)), None)
     if not of.unasked or shifted is None or weights_bytes(of.loaded) > FULL_TRACE_BYTES:
         return of.asked
-    last = cut(shifted.ids, shifted.window)[-1]
-    return middle_of(Tokens("tokens", grid=shifted.grid), int(last[last != PADDING][0]))
+    return of.kept("gains by the shift", partial(gaining, of, shifted))
+
+
+def gaining(of: Subject, here: Place) -> tuple[float, float]:
+    windows, attention = here.windows(), of.layers[here.index]
+    ids, regions = (cut(each, windows.window) for each in (windows.ids, windows.regions))
+    among = ids[regions.amax(1) > regions.amin(1)]
+    among = among[among != PADDING]
+    gains, drawn = across_lines(attention, windows), of.covered(windows.grid)
+    assert gains is not None  # all rows were kept
+    worth = gains.flatten()[among]
+    on_insect = worth if drawn is None else worth * drawn.flatten()[among]
+    best = (on_insect if bool(on_insect.any()) else worth).argmax()
+    return middle_of(Tokens("tokens", grid=windows.grid), int(among[best]))
 
 
 def token_at(of: Subject, tokens: Tokens) -> int:

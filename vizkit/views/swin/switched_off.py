@@ -12,6 +12,7 @@ from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import paired_bars
+from vizkit.figure.scales import SHARES
 from vizkit.models import Loaded, pixels_of
 from vizkit.models import trace as traced
 from vizkit.models.probes.swin_changes import changed
@@ -29,12 +30,11 @@ from vizkit.views.blocks import (
     Map,
     Numbers,
     Said,
-    Tile,
-    Tiles,
     first_said,
     side_by_side,
 )
 from vizkit.views.controls import layer, several
+from vizkit.views.intervene.changed import compared
 from vizkit.views.subject import Subject
 from vizkit.views.swin.place import SHIFTS, Place, in_windows, place, point, token_at
 from vizkit.views.view import How, View
@@ -95,14 +95,9 @@ class SwitchedOff(View):
             of.kept(("swin rollout", name), partial(rollout, each, "mean"))
             for name, each in zip(names, both, strict=True)
         ]
-        tiles = Tiles(
-            "Rollout: where the pooled output comes from",
-            tuple(Tile(name, each.numpy()) for name, each in zip(names, rolled, strict=True)),
-            "Rollout with and without what is switched off",
-            tile_px=220,
-        )
+        tiles = compared("Rollout: where the pooled output comes from", rolled, names, SHARES)
         differs = Line(f"{in_percent(total_variation(*rolled))} of the rollout lies elsewhere than before")
-        yield side_by_side((differs, tiles), answers(of, names, both))
+        yield side_by_side((differs, *tiles), answers(of, names, both))
         arrays = {"rollout": rolled, "logits": [each.logits for each in both]}
         kinds = ("as_it_is", "changed")
         yield Numbers(
@@ -172,7 +167,7 @@ def attention(of: Subject, here: Place, rows: Rows, windows: Layout, name: str) 
     return (
         Heading(f"Attention in block {here.index + 1}, {name}"),
         Map(rows, point(of), f"Attention, {name}, of", "attention", room=False),
-        Line(f"Blue: the token's window; {'nothing in it is masked' if bool(may_meet.all()) else hidden}."),
+        Line(f"Cyan: the token's window; {'nothing in it is masked' if bool(may_meet.all()) else hidden}."),
     )
 
 

@@ -63,7 +63,7 @@ class Window(View):
 
     alone = True
     how = How(
-        "The blue outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
+        "The cyan outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
         "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
         "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
         "together and each alone. Of the table of the bias the query reads the outlined part: pairs of one offset have "
