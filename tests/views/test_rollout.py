@@ -79,7 +79,7 @@ def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
     assert over.said.startswith("Row 3, column 8 is a sink: it receives 95 % of the attention of head 6 in layer 1")
     assert "half of the rest lies on" in over.said
     shades, plain = (colours_used(each.of(places).positions(places)) for each in (over.rows.scale, SHARES))
-    assert shades > 1.5 * plain  # the rest is seen
+    assert shades > plain + 2, (shades, plain)  # the rest is seen
     (link,) = (block for block in blocks if isinstance(block, Link))
     (over,) = (block for block in link.view.show(of) if isinstance(block, Map))
     assert (link.view, over.ringed) == (Rollout(start=2), ())
