@@ -122,7 +122,7 @@ def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
 @pytest.mark.product(first=0)
 def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, server: str):
     open_translate(page, server)
-    page.get_by_role("button", name="Challenge: a wrong weekday").click()
+    page.get_by_role("button", name="Challenge: does a wrong weekday change the date?").click()
     wrong = page.locator(f"{MAIN} .translate .word.wrong")
     expect(wrong).to_have_count(2)
     expect(wrong.first).to_contain_text("3 ≠ 0")

@@ -5,6 +5,7 @@ import pytest
 
 import vizkit
 from vizkit.datasets import samples
+from vizkit.evaluation.scenes.mistakes import mistakes
 from vizkit.models.detection import opening_masks, seen
 from vizkit.models.detection.segmenting import Segments
 from vizkit.traces import NotApplicable
@@ -14,6 +15,7 @@ from vizkit.views.controls import controls
 from vizkit.views.detection import PLACE, segments
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.detection.queries import Queries
+from vizkit.views.detection.scene import RIGHT, WRONG
 from vizkit.views.detection.segments import SegmentMasks
 from vizkit.views.subject import Subject, no_model, no_picture
 
@@ -43,17 +45,18 @@ def test_all_is_right_in_scene_6_and_its_true_boxes_are_dashed():
 
 @pytest.mark.product(first=0)
 def test_mistakes_come_with_their_reasons():
-    drawn, said, _ = shown(Boxes())
+    drawn, said, _ = shown(Boxes(scene=1))
     assert said.startswith(
         "Scene 1: 3 of 5 insects found, 2 boxes too many, 1 of them said again (score 0.50 or more)."
     )
     notes = [word.partition(" · ")[2] for word in words(drawn["panels"][0]) if word]
     assert sorted(notes) == ["", "", "", "again", "missed", "missed", "too many"]
     says = dict(drawn["says"])
-    assert any(
-        "query 7, to which the matching gives it, calls it mosquito larva (53 %" in each for each in says.values()
-    )
+    assert any("query 7, which should find it, calls it mosquito larva (53 %" in each for each in says.values())
     assert says[drawn["chosen"]].startswith("The box alderfly larva of query 15 is too many"), "failures first"
+    for frame in drawn["panels"][0]["frames"]:  # a colour says whether a box is right, whatever its class
+        if frame["word"]:
+            assert frame["colour"] == (WRONG if frame["word"].partition(" · ")[2] else RIGHT)
     missed = {frame["id"] for frame in drawn["panels"][0]["frames"] if frame["word"].endswith("missed")}
     for query, sentence in drawn["says"]:
         assert ("is missed" in sentence) == (query in missed)
@@ -95,11 +98,35 @@ def test_nothing_found_is_a_sentence():
 def test_queries_that_know_nothing_of_each_other_say_things_twice():
     drawn, said, _ = shown(Boxes(scene=6, self_attention=False))
     assert said.startswith(
-        "Scene 6 after layer 3: 4 of 4 insects found, no box too many; where each query looks at itself alone: 4 of 4 "
-        "insects found, 5 boxes too many, all said again."
+        "Scene 6 after layer 3, where each query looks at itself alone: 4 of 4 insects found, 5 boxes too many, all "
+        "said again; where queries look at each other: 4 of 4 insects found, no box too many. Over 1,000 scenes: 0.54 "
+        "boxes of a scene"
     )
-    assert "Over 1,000 scenes: 0.54 boxes of a scene" in said
-    assert "should say “no object”" in dict(drawn["says"])[drawn["chosen"]]
+    assert "which is surer, has found this" in dict(drawn["says"])[drawn["chosen"]]
+
+
+def test_where_the_page_opens_queries_alone_say_more_twice():
+    given = Boxes().given(OF_SCENES)
+    together, alone = (given.found(given.sure(0.5, self_attention=own))[1].doubles for own in (True, False))
+    assert alone > together
+
+
+@pytest.mark.product(first=2)
+@pytest.mark.parametrize("scene", [1, 335, *range(2, 20)])
+@pytest.mark.parametrize("self_attention", [False, True])
+def test_of_no_query_two_sentences_contradict_each_other(scene, self_attention):
+    """A box that repeats another lies on what that has found, never on what is missed."""
+    view = Boxes(scene=scene, self_attention=self_attention)
+    given = view.given(OF_SCENES)
+    said = given.sure(0.5, self_attention=self_attention)
+    answers = given.seen(self_attention=self_attention).layers[-1]
+    missed, too_many = mistakes(answers, said, given.things)
+    scores, gone = dict(zip(said.queries.tolist(), said.scores.tolist(), strict=True)), {each.thing for each in missed}
+    for each in too_many:
+        assert (each.surer is None) == (each.thing is None or each.thing in gone)
+        if each.thing is not None and each.label == int(given.things.labels[each.thing]):
+            assert each.surer is not None
+            assert scores[each.surer] >= scores[each.query]
 
 
 def test_the_box_of_a_query_after_the_layers_before_is_shown_with_it():
@@ -120,7 +147,9 @@ def test_the_cursor_asks_in_the_encoder_until_a_place_is_clicked():
 
 def test_the_cheapest_pair_first_costs_more_where_the_view_opens():
     drawn, said, blocks = shown(Queries())
-    assert said.startswith("Scene 335: the cheapest pair first costs 7.032 in all, the best assignment 6.611.")
+    assert said.startswith("Scene 335: the cheapest pair first costs 6.831 in all, the best assignment 6.663.")
+    assert 335 in [each["scene"] for each in drawn["strip"]]
+    assert 77 in [each["scene"] for each in shown(Boxes(scene=77))[0]["strip"]], "a typed one too"
     for panel in drawn["panels"]:  # those boxes alone that the two ways assign differently
         assert sum(frame["dashed"] for frame in panel["frames"]) == 2
     assert not [block for block in blocks if isinstance(block, Link)]
@@ -146,10 +175,20 @@ def test_masks_are_measured(monkeypatch):
     drawn, said, blocks = shown(SegmentMasks(scene=2))
     assert "panoptic quality 1.00 of 1" in said
     (table,) = (block for block in blocks if isinstance(block, Table))
-    assert all(row["thing"] == row["found as"] and row["IoU"] == "1.000" for row in table.rows)
+    assert all(row["insect"] == row["best mask"] and row["IoU"] == "1.000" for row in table.rows)
+    assert {row["found"] for row in table.rows} == {"yes"}
     assert [frame["colour"] for frame in drawn["panels"][0]["frames"]] == [
         frame["colour"] for frame in drawn["panels"][1]["frames"]
     ]
+
+
+def test_masks_count_as_found_what_the_sentence_counts():
+    _, said, blocks = shown(SegmentMasks(scene=1))
+    (table,) = (block for block in blocks if isinstance(block, Table))
+    found = [row for row in table.rows if row["found"] == "yes"]
+    assert f"{len(found)} of 5 insects found, by a mask of the right class with an IoU above 0.5" in said
+    assert all(row["insect"] == row["best mask"] and float(row["IoU"]) > 0.5 for row in found)
+    assert f"least the {min(found, key=lambda row: row['IoU'])['insect']}" in said
 
 
 def test_masks_say_what_they_need(monkeypatch):

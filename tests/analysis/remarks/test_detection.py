@@ -7,6 +7,7 @@ from vizkit.analysis.remarks.detection import (
     of_doubles,
     of_found,
     of_habit,
+    of_masks,
     of_missed,
     of_own,
     of_place,
@@ -41,8 +42,8 @@ def test_where_nobody_knows_boxes_are_counted_alone():
 def test_queries_together_and_alone():
     said = of_doubles(3, Boxes(4, 0, 4, 4), Boxes(9, 5, 4, 4), "scene 2")
     assert said == (
-        "Scene 2 after layer 3: 4 of 4 insects found, no box too many; where each query looks at itself alone: 4 of 4 "
-        "insects found, 5 boxes too many, all said again."
+        "Scene 2 after layer 3, where each query looks at itself alone: 4 of 4 insects found, 5 boxes too many, all "
+        "said again; where queries look at each other: 4 of 4 insects found, no box too many."
     )
 
 
@@ -65,7 +66,7 @@ def test_the_attention_beside_a_thing_and_the_numbers_behind_the_words():
 
 
 def test_why_an_insect_is_missed():
-    begun = "The leech is missed: query 3, to which the matching gives it, "
+    begun = "The leech is missed: query 3, which should find it, "
     assert of_missed("leech", 3, "snail", 0.3, 0.2, 0.8, 0.5) == begun + "is too unsure (snail 30 %)."
     assert of_missed("leech", 3, "snail", 0.6, 0.2, 0.8, 0.5) == begun + "calls it snail (60 %; leech 20 %)."
     assert of_missed("leech", 3, "leech", 0.6, 0.6, 0.4, 0.5).endswith("its box overlaps it by an IoU of 0.40 only.")
@@ -74,10 +75,20 @@ def test_why_an_insect_is_missed():
 
 def test_why_a_box_is_too_many():
     begun = "The box leech of query 3 is too many: "
-    assert of_too_many("leech", 3, "", -1, 0.2).startswith(begun + "it overlaps no insect")
-    assert of_too_many("leech", 3, "snail", 3, 0.8) == begun + "it lies on the snail (IoU 0.80)."
-    assert of_too_many("leech", 3, "leech", 5, 0.8).endswith("to query 5; query 3 should say “no object”.")
-    assert of_too_many("leech", 3, "leech", 3, 0.8).endswith("but a surer query has said it already.")
+    assert of_too_many("leech", 3, "", None, 0.2).startswith(begun + "it overlaps no insect")
+    assert of_too_many("leech", 3, "snail", 5, 0.8) == begun + "it lies on the snail (IoU 0.80)."
+    assert of_too_many("leech", 3, "leech", 5, 0.8) == (
+        begun + "query 5, which is surer, has found this leech already (IoU 0.80)."
+    )
+
+
+def test_masks_say_by_which_rule_an_insect_is_found():
+    begun = "Scene 2: 3 masks; 2 of 4 insects found, by a mask of the right class with an IoU above 0.5"
+    hits = [("leech", 0.9), ("snail", 0.501)]
+    assert of_masks("scene 2", 3, 4, hits, 0.25) == (
+        begun + ", of these best the leech (0.900), least the snail (0.501); panoptic quality 0.25 of 1."
+    )
+    assert of_masks("scene 2", 1, None, [], 0.0) == "Scene 2: 1 mask."
 
 
 def test_scores_and_boxes_from_layer_to_layer_and_habits():

@@ -684,7 +684,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
             ("2026", "202"), ("", "2026", "2027"), ((None, None), ("monday", "monday"), ("monday", "sunday"))
         )
     ),
-    sequences.of_both: lambda: (sequences.of_both(1, ("ant", "bee", p), (1, 2, q)) for p, q in product(SHARES, SHARES)),
+    sequences.of_both: lambda: (
+        sequences.of_both(1, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
+    ),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (
         sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})
@@ -696,6 +698,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     sequences.of_forget_gates: lambda: (
         sequences.of_forget_gates([p, q], ("ant", "bee")) for p, q in product(SHARES, SHARES)
+    ),
+    sequences.of_ends: lambda: (
+        sequences.of_ends({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), 11, "pairs")
+        for p, q in product(SHARES, SHARES)
     ),
     sequences.of_memory: lambda: (
         said

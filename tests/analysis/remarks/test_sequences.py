@@ -30,6 +30,9 @@ def test_memory_inside_and_beyond_what_was_learned():
         "LSTM": [[0.7, 0.7, 0.68]] * 3,
         "Transformer": [[1.0, 1.0, 1.0], [1.0, 1.0, 0.25], [1.0, 1.0, 1.0]],
     }
+    assert sequences.of_ends(runs, (4, 8, 12), 8, "dots") == (
+        "At 8 dots, the most that was learned, the RNN gives 20 % right answers, the Transformer 100 %."
+    )
     learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
     assert learned == (
         "From 4 to 8 dots, as learned, right answers fall: RNN from 90 % to 20 %; the others at 8: LSTM 70 % and "

@@ -34,8 +34,8 @@ def test_numbers_of_both_sides_are_of_the_same_layer_and_the_sentence_names_thei
         query, key = np.unravel_index(weights.argmax(), weights.shape)
         row, column = np.unravel_index(patches.argmax(), patches.shape)
         assert (
-            f"Layer {layer}: “{words[query]}” looks most at “{words[key]}”, {weights.max() * len(words):.1f}"
-            in one.said
+            f"Layer {layer}: word {query + 1}, “{words[query]}”, looks most at word {key + 1}, “{words[key]}”, "
+            f"{weights.max() * len(words):.1f}" in one.said
         )
         assert f"row {row + 1}, column {column + 1}, {patches.max() * (patches.size + 1):.1f} times" in one.said
     assert not np.allclose(shown[0].numbers["word_weights"], shown[1].numbers["word_weights"])

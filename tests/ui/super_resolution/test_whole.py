@@ -71,8 +71,12 @@ def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
     assert sent_to(again, "vizkit_swipe")[0]["titles"] == ["bicubic", "with the reference"]
 
 
-def test_a_picture_that_is_large_waits_for_a_press():
-    (later,) = WholePicture().show(SharedSubject(no_model, picture(300, 300)))
+def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at_a_press():
+    (near,) = WholePicture().show(SharedSubject(no_model, picture(300, 300)))
+    assert not near.button, "what is looked at is enlarged at once"
+    (later,) = near.show({})
+    assert 0 < len(near.jobs) < len(later.jobs)
+    assert {job.key for job in near.jobs} <= {job.key for job in later.jobs}
     assert later.button == "Enlarge ×4"
     assert later.only_asked
     assert len(later.jobs) <= 25

@@ -78,7 +78,8 @@ def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -
 def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
     """After a decoder layer, with and without self-attention of the queries."""
     return (
-        f"{begun(where)} after layer {layer}: {together.words}; where each query looks at itself alone: {alone.words}."
+        f"{begun(where)} after layer {layer}, where each query looks at itself alone: {alone.words}; where queries "
+        f"look at each other: {together.words}."
     )
 
 
@@ -103,16 +104,16 @@ def of_matching(where: str, things: int, optimal: float, greedy: float, *, same:
 
 
 def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> str:
-    """Of the masks and, where it is known, of the `things` that are there: `hits` are those of the right class with an
-    IoU above .5, (name, IoU). `quality`: panoptic."""
-    words = f"{begun(where)}: {counted(masks, 'mask')}."
-    if things is not None:
-        words = f"{words[:-1]}, {len(hits)} of {counted(things, 'insect')} with one of the right class; "
-        words += f"panoptic quality {quality:.2f} of 1."
+    """Of the masks and, where it is known, of the `things` that are there: `hits` are those of which a mask has the
+    right class and an IoU above .5, (name, IoU). `quality`: panoptic."""
+    words = f"{begun(where)}: {counted(masks, 'mask')}"
+    if things is None:
+        return f"{words}."
+    words += f"; {len(hits)} of {counted(things, 'insect')} found, by a mask of the right class with an IoU above 0.5"
     if len(hits) > 1:
         low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
-        words += f" The {high[0]} overlaps best (IoU {high[1]:.2f}), the {low[0]} least ({low[1]:.2f})."
-    return words
+        words += f", of these best the {high[0]} ({high[1]:.3f}), least the {low[0]} ({low[1]:.3f})"
+    return f"{words}; panoptic quality {quality:.2f} of 1."
 
 
 def of_habits(apart: float, pictures: int) -> str:
@@ -127,9 +128,9 @@ def of_habits(apart: float, pictures: int) -> str:
 
 
 def of_missed(name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float) -> str:
-    """Of a thing of this `name` that no box stands for, and the query that the matching gives it to: what it says with
-    which probability, the probability of `name`, and the overlap of its box."""
-    whose = f"The {name} is missed: query {query}, to which the matching gives it,"
+    """Of a thing of this `name` that no box stands for, and the query that should find it: what it says with which
+    probability, the probability of `name`, and the overlap of its box."""
+    whose = f"The {name} is missed: query {query}, which should find it,"
     if score < threshold:
         return f"{whose} is too unsure ({said} {in_percent(score)})."
     if said != name:
@@ -139,17 +140,15 @@ def of_missed(name: str, query: int, said: str, score: float, own: float, iou: f
     return f"{whose} also overlaps another {name}, for which its box counts."
 
 
-def of_too_many(said: str, query: int, name: str, matched: int, iou: float) -> str:
-    """Of the box of a query; `name` of the thing on which it lies, "" for none; `matched`: the query that the matching
-    gives this thing to."""
+def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float) -> str:
+    """Of the box of a query; `name` of the thing on which it lies, "" for none; `surer`: the query whose box stands for
+    this thing, None for none."""
     box = f"The box {said} of query {query} is too many:"
     if not name:
         return f"{box} it overlaps no insect by an IoU of {SAME} or more (at most {iou:.2f})."
     if said != name:
         return f"{box} it lies on the {name} (IoU {iou:.2f})."
-    if matched == query:
-        return f"{box} the matching gives it the {name}, but a surer query has said it already."
-    return f"{box} the matching gives the {name} to query {matched}; query {query} should say “no object”."
+    return f"{box} query {surer}, which is surer, has found this {name} already (IoU {iou:.2f})."
 
 
 def of_trail(scores: Sequence[float], moved: float) -> str:

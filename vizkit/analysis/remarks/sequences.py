@@ -33,12 +33,13 @@ def of_answer(
     return f"{answer}{right}.{day}"
 
 
-def of_both(layer: int, word: tuple[str, str, float], patch: tuple[int, int, float]) -> str:
-    """In a layer of both models, mean over heads: who looks at what most among the words, and the place (row, column)
-    at which the marked patch looks most; as multiples of an equal share."""
+def of_both(layer: int, word: tuple[str, int, str, int, float], patch: tuple[int, int, float]) -> str:
+    """In a layer of both models, mean over heads: who, at which place from 1, looks at what most among the words, and
+    the place (row, column) at which the marked patch looks most; as multiples of an equal share."""
+    query, place, key, at, times = word
     return (
-        f"Layer {layer}: “{word[0]}” looks most at “{word[1]}”, {word[2]:.1f} times an equal share; the marked patch "
-        f"at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
+        f"Layer {layer}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an equal share; "
+        f"the marked patch at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
     )
 
 
@@ -116,6 +117,17 @@ def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], 
         rest = f"; {others} at {at[end]}: {joined(kept)}" if kept else ""
         said.append(f"{where}, {words}{rest}.")
     return said
+
+
+def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
+    """As `of_memory`: which network is right least and which most often at the largest that was trained with."""
+    last = max((i for i, value in enumerate(at) if value <= learned), default=0)
+    means = {name: sum(run[last] for run in every) / len(every) for name, every in runs.items()}
+    least, most = (choose(means, key=means.__getitem__) for choose in (min, max))
+    return (
+        f"At {at[last]} {unit}, the most that was learned, the {least} gives {percent(means[least])} right answers, "
+        f"the {most} {percent(means[most])}."
+    )
 
 
 def _seeds(shares: Sequence[float]) -> str:

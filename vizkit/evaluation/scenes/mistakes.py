@@ -1,4 +1,4 @@
-"""Which things are missed and which boxes are too many, and to which query matching gives each thing."""
+"""Which things are missed and which boxes are too many, and why."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from vizkit.models.networks.detr import Answers
 
 
 class Missed(NamedTuple):
-    """`thing`: its place, from 0. `query`: that which the matching gives it to, which should say `wanted`, of
+    """`thing`: its place, from 0. `query`: that which training would match it with, which should say `wanted`, of
     probability `own`; `label`: its likeliest class, of probability `score`; `iou`: of its box with the thing's."""
 
     thing: int
@@ -25,13 +25,13 @@ class Missed(NamedTuple):
 
 class TooMany(NamedTuple):
     """A box of `query` that says `label`. `thing`: the place of that which it overlaps most, with an IoU of at least
-    0.5, else None; `matched`: the query that the matching gives this thing to; `iou`: with the thing overlapped most,
-    0 where there is none."""
+    0.5, else None; `surer`: the query whose box stands for this thing, None where it is missed; `iou`: with the thing
+    overlapped most, 0 where there is none."""
 
     query: int
     label: int
     thing: int | None
-    matched: int
+    surer: int | None
     iou: float
 
 
@@ -39,13 +39,14 @@ def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed]
     """Of one image: what the queries answer, those of them that are sure, and what there is to find."""
     queries = {thing: query for query, thing in assigned(costs_of(answers, things), Weights()).optimal.pairs}
     right = which_right(Things(said.labels, said.boxes_cxcywh), things)
-    iou, left = overlaps(said.boxes_cxcywh, things.boxes_cxcywh), set(range(len(things.labels)))
+    iou, found = overlaps(said.boxes_cxcywh, things.boxes_cxcywh), dict[int, int]()  # things, each by which query
     for box in right.nonzero()[:, 0].tolist():
         of_class = iou[box].where(things.labels == said.labels[box], 0.0)
-        left.remove(max(left, key=lambda thing, of_class=of_class: float(of_class[thing])))
+        left = set(range(len(of_class))) - found.keys()
+        found[max(left, key=lambda thing, of_class=of_class: float(of_class[thing]))] = int(said.queries[box])
     probabilities, boxes = answers.logits[0].float().softmax(-1), answers.boxes_cxcywh[0].float()
     missed = list[Missed]()
-    for thing in sorted(left & queries.keys()):
+    for thing in sorted(queries.keys() - found.keys()):
         query, wanted = queries[thing], int(things.labels[thing])
         score, likeliest = probabilities[query, :-1].max(-1)
         overlap = float(overlaps(boxes[query][None], things.boxes_cxcywh[thing][None]))
@@ -56,6 +57,6 @@ def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed]
     for box in (~right).nonzero()[:, 0].tolist():
         thing, overlap = best_overlap(said.boxes_cxcywh[box], things.boxes_cxcywh) or (None, 0.0)
         on = thing if overlap >= RIGHT_OVERLAP else None
-        matched = -1 if on is None else queries.get(on, -1)
-        too_many.append(TooMany(int(said.queries[box]), int(said.labels[box]), on, matched, overlap))
+        surer = None if on is None else found.get(on)
+        too_many.append(TooMany(int(said.queries[box]), int(said.labels[box]), on, surer, overlap))
     return missed, too_many

@@ -113,7 +113,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const own = String(data.query_grid) === String(data.key_grid) ? query - data.query_special.length : -1
     const scale = card.scale = scaleOf(data.scale, places, seen, own), map = painted(scale, places, data.key_grid, card.colours, data.floor, data.ceiling)
     showBar(legend.children, scale, card.colours)
-    legend.dataset.quantity = [data.quantity, scale.said].filter(Boolean).join(' · ')
+    legend.dataset.quantity = [...new Set([data.quantity, scale.said])].filter(Boolean).join(' · ')
     pen.imageSmoothingEnabled = false                  // one flat rectangle per token: no detail that is not there
     pen.drawImage(map, x0, y0, x1 - x0, y1 - y0)
   }

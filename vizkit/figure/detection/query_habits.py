@@ -42,7 +42,7 @@ def habits(
         x=[column - 0.49 for _, column in places],
         y=[row - 0.42 for row, _ in places],
         mode="text",
-        text=[f"{query}: {len(points)}" for query, points in enumerate(middles_xy)],
+        text=[f"query {query}: {len(points)} boxes" for query, points in enumerate(middles_xy)],
         textposition="middle right",
         hoverinfo="skip",
     )

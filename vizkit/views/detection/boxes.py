@@ -100,8 +100,9 @@ class Boxes(OfScene, View):
         "Point at a box, or at a dashed insect that was missed: beside it, where its query took from the image in the "
         "chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box after the "
         "layers before. A click keeps it. An insect is found by the surest box of its class that overlaps it by an IoU "
-        "of 0.5 or more; every other box is too many, “again” where it repeats a surer one. Of a place: the weights "
-        "with which it gathers from all places, before any query asks.",
+        "of 0.5 or more; every other box is too many, “again” where it repeats a surer one. The query that should find "
+        "a missed insect is that with which training would match it (Queries). Of a place: the weights with which it "
+        "gathers from all places, before any query asks.",
         r"\bar{A} = \mathbb{E}_h\big[(\nabla A \odot A)^+\big],\quad R_{qi} \leftarrow R_{qi} + \bar{R}_{qq}^\top "
         r"\bar{A}\, \bar{R}_{ii}",
         "what would change if a cell were hidden: relevance follows gradients at this very image; nor what a network "
@@ -162,6 +163,10 @@ class Boxes(OfScene, View):
         else:
             before = given.found(given.sure(self.score, at))[1]
             yield Said(of_doubles(at + 1, before, counts, given.title))
+            if self.detector == BUNDLED:
+                measured = shipped("measured")
+                over = (measured[name]["duplicates"] for name in ("whole", "alone"))
+                yield Said(of_many_doubles(measured["scenes"], *over))
         missed, reasons = self.mistakes(given, said, at)
         labels, query = self.asked(said, missed, reasons)
         looked, speaks, says = {}, {}, dict[int, str]()
@@ -177,7 +182,7 @@ class Boxes(OfScene, View):
             says[each] = " ".join(filter(None, (reasons.get(each), own, trail)))
             found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
         boxes = [*found, *(given.true_frames({each.thing: each.query for each in missed}) if self.truth else [])]
-        panels = [Panel(f"Found in {where}", boxes)]
+        panels = [Panel(f"Found in {where}" + (": right blue, wrong red" if given.things else ""), boxes)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, (), looked, "attention", own=True))
@@ -186,10 +191,6 @@ class Boxes(OfScene, View):
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", **more)
         others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
         yield Line(" ".join(others))
-        if not self.self_attention and self.detector == BUNDLED:
-            measured = shipped("measured")
-            over = (measured[name]["duplicates"] for name in ("whole", "alone"))
-            yield Said(of_many_doubles(measured["scenes"], *over))
 
     def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
         """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
@@ -204,7 +205,7 @@ class Boxes(OfScene, View):
         reasons = dict[int, str]()
         for each in too_many:
             on = "" if each.thing is None else true[each.thing]
-            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.matched, each.iou)
+            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.surer, each.iou)
         for each in missed:
             numbers = names[each.label], each.score, each.own, each.iou, self.score
             reason = of_missed(true[each.thing], each.query, *numbers)

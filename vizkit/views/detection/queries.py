@@ -14,7 +14,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, drawn_scene, last_query, shipped
+from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from vizkit.models.detection.opening import Detector
 
 TITLES = "Hungarian, least in all", "Greedy, cheapest pair first"
-DIFFERING, AFTER = 335, 2
-"""A scene and a decoder layer in which the cheapest pair first costs clearly more (docs/detection.md)."""
 SCENES, LEAST = 100, 0.5
 
 
@@ -37,11 +35,9 @@ def weight(label: str, default: float, most: float, help: str, name: str) -> Any
 class Queries(OfScene, View):
     """While it learns, each thing is given to the query that costs least in all; so every query gets its habits."""
 
-    scene: int = drawn_scene(DIFFERING, "det_match_scene")
     layer: int | None = layer(
         "After layer",
         "Of the decoder: the answers of all are matched.",
-        default=AFTER,
         high=depth,
         follows=True,
         key="det_match_layer",
@@ -59,7 +55,7 @@ class Queries(OfScene, View):
         "differently, all where they do not differ; a line joins the middles. In the matrix blue frames are the "
         "assignment of least cost in all, brown ones the cheapest pairs first where they differ. The model does not "
         "run again when a weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
-        "drawn scenes, large for a large box; above each square the query and how many boxes it said.",
+        "drawn scenes, large for a large box; in each square the query and how many boxes it said.",
         r"\hat\sigma = \arg\min_\sigma \sum_i \lambda_c (1 - \hat p_{\sigma(i)}(c_i)) + \lambda_1 "
         r"\lVert b_i - \hat b_{\sigma(i)} \rVert_1 + \lambda_g (1 - \mathrm{GIoU}(b_i, \hat b_{\sigma(i)})),\quad "
         r"\text{apart} = \sqrt{\textstyle\sum (b - \bar b_{q})^2 \Big/ \sum (b - \bar b)^2}",

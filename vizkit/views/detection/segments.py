@@ -27,7 +27,7 @@ class SegmentMasks(OfScene, View):
     shows = "Masks of things"
     how = How(
         "A pixel belongs to the query whose mask is surest there, and to the ground, which is dark, where no mask is. "
-        "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right from an IoU of .5 on, with "
+        "IoU: pixels of both / pixels of either. Panoptic quality counts a segment as right above an IoU of 0.5, with "
         "the right class.",
         r"\mathrm{PQ} = \frac{\sum_{(p, g) \in TP} \mathrm{IoU}(p, g)}{|TP| + \frac12 |FP| + \frac12 |FN|}",
         "finer edges than the masks have: they are made at a quarter of the model's input.",
@@ -40,23 +40,29 @@ class SegmentMasks(OfScene, View):
 
         given = self.given(of)
         said = segments(given, self.score)
-        names, hits, rows, pq = given.names(said.labels), [], [], 0.0
+        names, hits, rows, pq = given.names(said.labels), dict[int, float](), [], 0.0
         true = given.truth
         truth = Segments(said.instances * 0, said.labels[:0]) if true is None else Segments(true.instances, true.labels)
         things = given.names(truth.labels)
         if true is not None:
-            hits = [(names[at], iou) for at, _, iou in matches(said, truth)]
+            hits = {thing: iou for _, thing, iou in matches(said, truth)}
             pq = quality([said], [truth], len(given.model.labels)).pq
             rows = [
-                {"thing": thing, "found as": "–" if at is None else names[at], "IoU": f"{iou:.3f}"}
-                for thing, (at, iou) in zip(things, partners(said, truth), strict=True)
+                {
+                    "insect": thing,
+                    "best mask": "–" if at is None else names[at],
+                    "IoU": f"{iou:.3f}",
+                    "found": "yes" if each in hits else "no",
+                }
+                for each, (thing, (at, iou)) in enumerate(zip(things, partners(said, truth), strict=True))
             ]
         panels = [painted(given, said, f"Found in {given.title}")]
         panels += [painted(given, truth, "What is there")] if true else []
-        yield Said(of_masks(given.title, len(names), len(things) if true else None, hits, pq))
+        right = [(things[thing], iou) for thing, iou in hits.items()]
+        yield Said(of_masks(given.title, len(names), len(things) if true else None, right, pq))
         yield from self.canvas(given, panels, "Masks.")
         if rows:
-            yield Table(tuple(rows), "Each thing, what the mask that overlaps it most is called, and their overlap")
+            yield Table(tuple(rows), "Each insect, what the mask that overlaps it most is called, and their overlap")
         own = {"instances": said.instances, "labels": said.labels, "true_instances": truth.instances}
         yield Numbers(partial(dict, own, picture=given.rgb))
 

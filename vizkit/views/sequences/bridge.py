@@ -71,7 +71,7 @@ class Bridge(View):
         yield Said(
             of_both(
                 at + 1,
-                (words[query], words[key], float(mean.max()) * len(words)),
+                (words[query], int(query) + 1, words[key], int(key) + 1, float(mean.max()) * len(words)),
                 (int(most[0]) + 1, int(most[1]) + 1, float(shares.max()) * tokens),
             )
         )

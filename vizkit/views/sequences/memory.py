@@ -158,8 +158,10 @@ class Memory(View):
         drawn = [Repeated(line.method, line.at, line.runs) for line in lines]
         figure = repeated_lines(drawn, ALONG[self.by], "answers wholly right", LEARNED[self.by])
         every = {line.method: line.runs for line in lines}
-        yield Said(" ".join(remarks.of_memory(every, lines[0].at, LEARNED[self.by], UNITS[self.by])))
+        known = every, lines[0].at, LEARNED[self.by], UNITS[self.by]
+        yield Said(remarks.of_ends(*known))
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
+        yield Line(" ".join(remarks.of_memory(*known)))
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."

@@ -114,6 +114,9 @@ class Translate(View):
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
         still = Paper(partial(on_paper, source, written, drawn, at, right))
+        if read.model.data == "dates":  # above what it changes
+            wrong_day = Translate(text_model=self.text_model, text=WRONG_DAY)
+            yield Link("Challenge: does a wrong weekday change the date?", wrong_day)
         yield Said(answered(read, written.words))
         yield Canvas("vizkit_translate", data, label, tells, (still,))
         yield Line(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
@@ -126,7 +129,6 @@ class Translate(View):
         yield Line(facts(read.model))
         yield Proof(trace)
         if read.model.data == "dates":
-            yield Link("Challenge: a wrong weekday", Translate(text_model=self.text_model, text=WRONG_DAY))
             yield Link("Challenge: hide the month from BERT", Masks(mask="BERT", text=self.text))
         yield Numbers(partial(arrays, source, written, trace, shares))
 

@@ -49,9 +49,9 @@ CHANGED = "changed"
 ALT = "The small image, the enlarged one, its reference and the true image. Arrow keys choose a place."
 SAYS = {
     ONE: "Row {row}, column {column} takes its texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}, at most {gate} of it let through.",
+    "relevance {relevance}; the network lets at most {gate} of that texture through.",
     MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
-    "{relevance}, but takes a mixture of all places; at most {gate} of it let through.",
+    "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
 }
 
 

@@ -77,7 +77,8 @@ class WholePicture(View):
             raise NotApplicable(str(sentence)) from None
         second = None if self.reference == NOTHING else of.other_picture(self.reference)
         key = "" if second is None else digest_of(second)
-        order = from_the_middle([each[:2] for each in tiles(*of.rgb.shape[:2])])
+        places = [each[:2] for each in tiles(*of.rgb.shape[:2])]
+        order = from_the_middle(places)
         size = -(-len(order) // MOST_JOBS)
         parts = [tuple(order[start : start + size]) for start in range(0, len(order), size)]
         jobs = tuple(
@@ -88,7 +89,14 @@ class WholePicture(View):
         )
         many = len(order) > AT_ONCE
         button = f"Enlarge ×{TIMES}" if many else ""
-        yield Later(of, jobs, partial(self.swipe, of, len(order)), button, only_asked=many)
+        whole = Later(of, jobs, partial(self.swipe, of, len(order)), button, only_asked=many)
+        if not many:
+            yield whole
+            return
+        rows, columns = around(self.middle(of), (TIMES * of.rgb.shape[0], TIMES * of.rgb.shape[1]))
+        seen = {at for at, (down, right) in enumerate(places) if meet(down, rows) and meet(right, columns)}
+        near = tuple(job for job, part in zip(jobs, parts, strict=True) if seen & {*part})
+        yield Later(of, near, lambda _: [whole], only_asked=True)  # what is looked at, without being asked
 
     def swipe(self, of: Subject, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
         plain = bicubic(of.rgb)
@@ -135,6 +143,11 @@ def around(middle: tuple[int, int], size_hw: tuple[int, int]) -> tuple[slice, sl
         for at, part, length in zip(middle, PART_HW, size_hw, strict=True)
     )
     return rows, columns
+
+
+def meet(small: slice, shown: slice) -> bool:
+    """Whether rows or columns of the image are among those of the result."""
+    return TIMES * small.start < shown.stop and shown.start < TIMES * small.stop
 
 
 def from_the_middle(tiles: Sequence[tuple[slice, slice]]) -> list[int]:

@@ -2,7 +2,7 @@
 // shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)'
+const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420   // below it words of all frames would hide the image
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
@@ -62,7 +62,8 @@ export default function ({ data, parentElement, setStateValue }) {
       const own = !panel.own && id >= 0 && id === shown()
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
     }
-    for (const { box_xyxy: box, word, colour } of frames) if (word) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
+    const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown()))
+    for (const { box_xyxy: box, word, colour } of named) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
     if (data.pick === 'cell' && shown() >= 0) {
       const y = Math.floor(shown() / columns), x = shown() % columns
       lines(pen, () => pen.rect(x * w / columns, y * h / rows, w / columns, h / rows), INK, 2.5, [])

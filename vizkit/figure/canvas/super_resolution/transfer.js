@@ -132,25 +132,27 @@ export default function ({ data, parentElement, setStateValue }) {
       ...chosen.map((place, i) => cut(images.reference, place, number(place.value, 2), i ? '' : 'best')))
   }
 
-  const where = event => {
-    const frame = canvas.getBoundingClientRect(), { own } = layout(canvas.clientWidth)
-    return { x: (event.clientX - frame.left - own.x) / own.w, y: (event.clientY - frame.top - own.y) / own.h, near: 16 / own.w }
+  const where = (event, image = 'own') => {
+    const frame = canvas.getBoundingClientRect(), { [image]: { x, y, w, h } } = layout(canvas.clientWidth)
+    return { x: (event.clientX - frame.left - x) / w, y: (event.clientY - frame.top - y) / h, near: 16 / w }
   }
+  const inside = ({ x, y }) => x >= 0 && x < 1 && y >= 0 && y < 1
   const choose = (y, x) => {
     state.at = [clamp(y, 0, rows - 1), clamp(x, 0, columns - 1)]
     expectEcho(state, 'at', [state.at, data.grid])
     draw(); setStateValue('at', state.at)
   }
   const move = px => { const wide = keyColumns * CELL; setStateValue('moved', ((data.moved + px) % wide + wide) % wide) }
-  const onReference = event => {
-    const frame = canvas.getBoundingClientRect(), { reference } = layout(canvas.clientWidth), x = event.clientX - frame.left, y = event.clientY - frame.top
-    return x >= reference.x && x < reference.x + reference.w && y >= reference.y && y < reference.y + reference.h
-  }
+  const onReference = event => inside(where(event, 'reference'))
   canvas.onpointerdown = event => {
     const at = where(event)
     if (onReference(event) && !data.alone) {
       state.pull = { from: event.clientX, px: 0 }
       return canvas.setPointerCapture(event.pointerId)
+    }
+    for (const image of ['small', ...images.truth ? ['truth'] : []]) {
+      const there = where(event, image)
+      if (inside(there)) return choose(Math.floor(there.y * rows), Math.floor(there.x * columns))
     }
     if (at.x < -at.near || at.x > 1 + at.near || at.y < 0 || at.y > 1) return
     state.drag = Math.abs(at.x - shareOfBar()) < at.near
