@@ -94,7 +94,8 @@ def cells(values: Float[np.ndarray, "row column"], scale: Scale, digits: int | N
     """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
     and the values themselves stand beside them. `digits`: of numbers in the cells."""
     if digits is not None:  # a heat map writes no customdata into its cells
-        written = np.where(np.isfinite(values), values, None)
+        written = values.astype(object)
+        written[~np.isfinite(values)] = None
         return cells(values, scale) | {"text": written, "texttemplate": f"%{{text:.{digits}f}}"}
     if scale.kind == LINEAR:
         return colour_axis(scale) | {"z": values}

@@ -1,5 +1,6 @@
 """Answers beside one another, by hand."""
 
+import numpy as np
 import pytest
 import torch
 

@@ -482,6 +482,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
     ),
+    evaluation.placed: lambda: (
+        evaluation.placed("mine", right, 359, LABELS[:better], LABELS[better : better + worse])
+        for right, better, worse in product((0, 1, 358, 359), (0, 1, 2), (0, 1))
+    ),
     evaluation.detector: lambda: (
         evaluation.detector("DETR", ap, right, scenes, {kind: count, "right": 0})
         for right, scenes in ((0, 1), (1, 1), (0, 8), (1, 8), (8, 8), (998, 1000))

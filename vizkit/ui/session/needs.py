@@ -125,10 +125,10 @@ def models_for(need: str, sources: list[str], picture: bool = True, beside: str 
     }
     if offers:
         _say_instead(instead, offers, bool(sources))
-    if not beside and len(sources) < least:
-        return [*sources, _stand_in(sources)]
-    shown = [fitting[each] or [instead[each]] for each in needs]
-    return [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS] if beside else shown[0] if needs else sources
+    shown = [fitting[each] or [instead[each]] for each in needs] or [sources]
+    if beside:
+        return [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS]
+    return [*shown[0], _stand_in(shown[0])] if 0 < len(shown[0]) < least else shown[0]
 
 
 def _stand_in(sources: list[str]) -> str:
