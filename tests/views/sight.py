@@ -40,6 +40,7 @@ from vizkit.views.blocks import (
     Proof,
     Said,
     Tiles,
+    ToReport,
 )
 from vizkit.views.controls import ControlError, controls, setting
 from vizkit.views.relevance.decision import Decision
@@ -47,7 +48,7 @@ from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
 NAMED = re.compile(r"\d|“[^”]+”")
-NOT_ON_PAPER = (Answered, Download, Folded, Formula, Link, Numbers, Process, Proof)
+NOT_ON_PAPER = (Answered, Download, Folded, Formula, Link, Numbers, Process, Proof, ToReport)
 """What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.charts import curves
-from vizkit.figure.palette import OTHERS
+from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -53,11 +53,17 @@ def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]
 
 
 def right_answers(
-    lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]], title: str
+    lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]], title: str, first: Sequence[str] = ()
 ) -> "go.Figure":
-    """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals."""
+    """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals. `first`:
+    the models of the chart above, whose colours are taken in their order."""
     drawn = {name: (np.array(distances), 100 * np.array(right)) for name, (distances, right, _) in lines.items()}
     figure = curves(drawn, X, "right answers (%)", title, mode="lines+markers")
+    order = [*first, *(name for name in lines if name not in first)]
+    for trace in figure.data:
+        trace.update(
+            {"line.color": (colour := CLASSES[order.index(trace.name) % len(CLASSES)]), "marker.color": colour}
+        )
     halves = iter([half for _, _, half in lines.values()])
     figure.for_each_trace(lambda trace: trace.update(error_y={"array": 100 * np.array(next(halves)), "thickness": 1}))
     ends = [100 * (np.array(right) + sign * np.array(half)) for _, right, half in lines.values() for sign in (-1, 1)]

@@ -85,7 +85,7 @@ class Shift(View):
         yield Later(of[0], jobs, partial(self.answers, of, picture))
         if beside:
             yield Line(f"{standing(beside)}.")
-        yield Part(many)
+        yield Part(partial(many, [each.name for each in of]))
 
     def answers(self, of: Sequence[Subject], picture: Picture, found: Mapping[Hashable, Moved]) -> Blocks:
         """When all models have answered; the image until then."""
@@ -108,8 +108,9 @@ class Shift(View):
         yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), **arrays}))
 
 
-def many() -> Blocks:
-    """How often the answers to many pictures stay right, as it was measured with these weights."""
+def many(shown: Sequence[str]) -> Blocks:
+    """How often the answers to many images stay right, as it was measured with these weights. `shown`: the models of
+    the chart above."""
     refuse_others(RECORD)
     table = measured()
     yield Heading(f"Many pictures: {table['lines'][0]['images']} test pictures of {table['data']}")
@@ -119,7 +120,7 @@ def many() -> Blocks:
         for line in table["lines"]
     }
     yield Said(first_said(convolution.robust(right)))
-    yield Chart(shift.right_answers(right, ""), "Right answers by distance, with 95 % intervals")
+    yield Chart(shift.right_answers(right, "", shown), "Right answers by distance, with 95 % intervals")
 
 
 def answers_of(of: Subject, progress: object = None) -> Moved:
