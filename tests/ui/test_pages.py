@@ -280,7 +280,7 @@ INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
 
 
 def test_pairs_of_patches_grow_as_each_model_attends():
-    test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut")
+    test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut", patches_step="5")
     assert not test.exception
     assert "785 tokens and 15.9 times the pairs." in texts(test)
     assert "784 tokens and 4.0 times the pairs." in texts(test)  # in windows of 7 × 7

@@ -9,8 +9,8 @@ VIEWS = (
         "patches.cut:Cut",
         "transformer",
         formerly=(
-            Former("Filters", name="patch-filters"),
-            Former("Cost", name="patch-cost", fields={"patch": "patch", "cost_patch": "patch"}),
+            Former("Filters", name="patch-filters", settings={"step": 5}),
+            Former("Cost", name="patch-cost", fields={"patch": "patch", "cost_patch": "patch"}, settings={"step": 5}),
         ),
         name="cut",
         page="patches",
