@@ -1,11 +1,13 @@
 """A mended copy of a labelled set: a folder of class folders that differs by what was decided, and by nothing else."""
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
 
+from vizkit.datasets.cache import complete_folder
 from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.data_set.opening import split_of
 
@@ -18,16 +20,14 @@ def write_mended(images: ImageSet, decided: Mapping[str, str | None], folder: Pa
     splits = [split_of(images, row) for row in range(len(images))]
     several = len({*splits}) > 1
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = folder.with_name(f".{folder.name}.part")
-    try:
+    def fill(part: Path) -> None:
         for row, split in enumerate(splits):
             label = decided.get(images.place(row), images.labels[images.targets[row]])
-            if label is not None:
-                _put(images, row, (part / split if several else part) / label.replace("/", "_"))
-        part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+            if label is not None:  # never a path, nor a hidden folder
+                home = re.sub(r"[/\\]", "_", label).lstrip(".") or "_"
+                _put(images, row, (part / split if several else part) / home)
+
+    complete_folder(folder, fill)
 
 
 def _put(images: ImageSet, row: int, home: Path) -> None:
