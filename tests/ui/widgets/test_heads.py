@@ -128,10 +128,10 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     test = predicted(models, VIT, *every(models))
     (row,) = sent(test, "compare-predictions")["rows"]
     softmax, sigmoid, regression, embedding = row["cells"]
-    assert sum(share for _, share, _ in softmax["bars"]) <= 1.0 + 1e-6
+    assert sum(share for _, share, *_ in softmax["bars"]) <= 1.0 + 1e-6
     assert {name for name, *_ in sigmoid["bars"]} == set(LABELS["sigmoid"])
-    assert all(0 <= share <= 1 for _, share, _ in sigmoid["bars"])
-    ((name, value, _),) = regression["bars"]
+    assert all(0 <= share <= 1 for _, share, *_ in sigmoid["bars"])
+    ((name, value, *_),) = regression["bars"]
     assert name == "age"
     assert isinstance(value, str)  # no bar, no per cent
     assert "%" not in value
