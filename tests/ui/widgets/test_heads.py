@@ -131,9 +131,8 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     assert sum(share for _, share, *_ in softmax["bars"]) <= 1.0 + 1e-6
     assert {name for name, *_ in sigmoid["bars"]} == set(LABELS["sigmoid"])
     assert all(0 <= share <= 1 for _, share, *_ in sigmoid["bars"])
-    ((name, value, *_),) = regression["bars"]
-    assert name == "age"
-    assert isinstance(value, str)  # no bar, no per cent
+    ((name, share, _, value),) = regression["bars"]
+    assert (name, share) == ("age", 0)  # no bar
     assert "%" not in value
     assert "features, not classes" in embedding["refused"]
     assert row["lines"] == []
