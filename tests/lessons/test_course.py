@@ -78,7 +78,8 @@ def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.
     assert 10 <= len(given.steps) <= 14
     assert len(given.questions) >= 0.6 * len(given.steps)
     assert all(40 <= len(step.prose.words().split()) <= 125 for step in given.steps)
-    assert all(step.look and (step.reveal is not None) == (step.question is not None) for step in given.steps)
+    assert all(step.look or step.question for step in given.steps)  # no view shows what some questions ask
+    assert all((step.reveal is not None) == (step.question is not None) for step in given.steps)
 
 
 @pytest.mark.product
@@ -118,9 +119,9 @@ def asked(file: Path, own: bool) -> Iterator[tuple[lesson.Step, Subject]]:
 def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
     """Also of another model, with other layers and heads than the one that the lesson was written with."""
     for step, on in asked(file, own):
-        assert step.look is not None
         assert step.question is not None
-        assert list(pictured.unlike(step.look, step.question, on)) == []
+        if step.look is not None:
+            assert list(pictured.unlike(step.look, step.question, on)) == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

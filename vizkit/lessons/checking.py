@@ -5,7 +5,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LessonError, Words
-from vizkit.lessons.judging import Judged, expected_of_none, judged, marked
+from vizkit.lessons.judging import Judged, at_mark, expected_of_none, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
 from vizkit.lessons.pictured import unlike
 from vizkit.lessons.spoilers import spoilers
@@ -32,7 +32,7 @@ def subject(model: str, picture: str) -> Subject:
 
 def asked_of(step: Step, of: Subject, own: bool) -> Subject:
     """Whom a step asks: its own model, where `own` says that `of` is the lesson's."""
-    return of.other(step.model) if own and step.model else of
+    return at_mark(step, of.other(step.model) if own and step.model else of)
 
 
 def minutes(lesson: Lesson) -> float:
@@ -54,7 +54,7 @@ def problems(
     opened = cache(partial(subject, picture=picture or lesson.picture))
     subjects, figures = dict[int, Subject](), dict[int, list[Block]]()
     for number, step in enumerate(lesson.steps, 1):
-        on = subjects[number] = of or opened(model or step.model or lesson.model)
+        on = subjects[number] = at_mark(step, of or opened(model or step.model or lesson.model))
         for sentence in _step(step, on, words, figures.setdefault(number, [])):
             yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
     yield from spoilers(lesson, subjects, figures, words)
