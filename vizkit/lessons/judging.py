@@ -7,7 +7,7 @@ number, of a choice the number of its option, of an order the numbers of its ite
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from vizkit.lessons.expressions import LARGEST, LessonError, Words, written
 from vizkit.lessons.lesson import LIMITS, SHARE, Question, Step
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from vizkit.views.subject import Subject
 
 Cell = tuple[int, int]
-Of = TypeVar("Of", bound="Subject")
 MOST_CELLS = 4096  # of a drawing
 LEAST = 0.01  # off, of a share, is near enough
 NEAR = 0.06  # of the picture's side: closer means the same place
@@ -107,18 +106,6 @@ def marked(step: Step, of: "Subject", grid: Sequence[int], words: Words | None =
         case (int() as row, int() as column) if 0 <= row < grid[0] and 0 <= column < grid[1]:
             return row, column
     raise LessonError("mark is a place (row, column) of the map.", step.mark.line)
-
-
-def at_mark(step: Step, of: "Of") -> "Of":
-    """The same subject with the cursor in the place that a step frames, so that its view draws that one; as it is where
-    this model has no such place."""
-    try:
-        place = step.question is not None and step.question.kind in ("point", "draw")
-        grid = tuple(grid_of(step.question, of).shape) if place and step.question else first_grid(of)
-        cell = marked(step, of, grid)
-    except (LessonError, NotApplicable):
-        return of
-    return of if cell is None else of.marking(((cell[1] + 0.5) / grid[1], (cell[0] + 0.5) / grid[0]))
 
 
 def _place(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:

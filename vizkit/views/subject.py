@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import UInt8
@@ -197,16 +197,6 @@ class Subject:
             self._pictured[name] = self._of_picture(name, self.other_picture(name))
         return self._pictured[name]
 
-    def marking(self, point_xy: tuple[float, float]) -> Self:
-        """The same, with the cursor at a point that is asked for, in fractions of what the model sees."""
-        from vizkit.geometry import out_of_box
-
-        there = copy(self)
-        there.point = out_of_box(point_xy, self.box_xyxy, (self.rgb.shape[0], self.rgb.shape[1]))
-        there.marked, there._others, there._pictured = True, {}, {}
-        there.__dict__.pop("seen", None)
-        return there
-
     def _of_picture(self, name: str, rgb: "RGB") -> "Subject":
         return Subject(self.open, rgb, self.edits, self.picture_of, image=name, model=self.model, point=self.point)
 
@@ -356,6 +346,20 @@ class Subject:
 
         question: Question = self.kept(("question", loaded.head.name, target, against), ask)
         return question.at(layer).explain(method, progress)
+
+
+One = TypeVar("One", bound=Subject)
+
+
+def marking(of: One, point_xy: tuple[float, float]) -> One:
+    """The same, with the cursor at a point that is asked for, in fractions of what the model sees."""
+    from vizkit.geometry import out_of_box
+
+    there = copy(of)
+    there.point = out_of_box(point_xy, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
+    there.marked, there._others, there._pictured = True, {}, {}
+    there.__dict__.pop("seen", None)
+    return there
 
 
 @contextmanager

@@ -8,9 +8,9 @@ import streamlit as st
 
 from vizkit.from_json import ReportError
 from vizkit.lessons.answers import Answered, to_json
-from vizkit.lessons.checking import asked_of
+from vizkit.lessons.checking import asked_of, at_mark
 from vizkit.lessons.expressions import LessonError, written
-from vizkit.lessons.judging import Judged, at_mark, calibration, in_words, judged
+from vizkit.lessons.judging import Judged, calibration, in_words, judged
 from vizkit.lessons.lesson import Lesson, Look, Step
 from vizkit.lessons.shelf import files, opened
 from vizkit.lessons.spoilers import Asked, asked_after, withheld
