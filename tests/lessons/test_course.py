@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from vizkit.geometry import cell_of
 from vizkit.lessons import checking, expressions, lesson, pictured
-from vizkit.lessons.judging import expected_of_none, judged, quantity
+from vizkit.lessons.judging import expected_of_none, judged, marked, quantity
 from vizkit.lessons.vocabulary import VOCABULARY, maps
 from vizkit.models.probes.model_functions import randomised
 from vizkit.traces import NotApplicable
 from vizkit.views.subject import Subject
+from vizkit.views.swin.place import place, token_at
 
 FILES = sorted((Path(lesson.__file__).parent / "course").glob("*.md"))
 WEIGHTS = ("shuffled 0", "shuffled 1", "shuffled 2")
@@ -152,3 +154,19 @@ def test_every_word_is_in_use() -> None:
 def test_an_expression_opens_no_other_model_than_those_that_come_with_vizkit(model: str) -> None:
     with pytest.raises(NotApplicable, match="no bundled model"):
         expressions.parse(f"patches(model='{model}')").value(subject("bundled:digits_vit", "digit 3"))
+
+
+@pytest.mark.parametrize("number", [5, 6])  # by a patch of the picture, and by a place
+def test_a_view_draws_the_token_that_its_step_marks(number: int) -> None:
+    """Not the one with which the view begins where nobody has chosen any."""
+    given = read(next(file for file in FILES if file.stem.startswith("6_")))
+    step, own = given.steps[number - 1], subject(given.model, given.picture)
+    there, tokens = checking.at_mark(step, own), place(own, 2).of.tokens
+    assert cell_of(tokens, token_at(there, tokens)) == marked(step, own, tokens.grid or ())
+    assert token_at(own, tokens) != token_at(there, tokens)
+
+
+def test_a_step_without_a_mark_asks_the_subject_as_it_is() -> None:
+    given = read(FILES[0])
+    own = subject(given.model, given.picture)
+    assert checking.at_mark(given.steps[0], own) is own
