@@ -177,7 +177,7 @@ export default function ({ data, parentElement, setStateValue }) {
       for (let at = 0; at < data.channels; at++) {
         const own = values.slice(at * each, (at + 1) * each), letter = data.channels === 3 ? 'RGB'[at] : ''
         const row = { x: one.x + (letter && 14), y: one.y + 13 * at, width: one.width - (letter && 14), height: 11 }
-        words(letter, one.x, row.y + 10, 12, out)
+        if (roll) words(letter, one.x, row.y + 10, 12, out)
         if (roll === 1 || !roll) strip(own, row, roll, most)
         else own.forEach((value, i) => {               // every pixel moves from its place in the patch to its place in the row
           const step = row.width / each, pixel = slot.side / patch, late = ease(clamp(1.6 * roll - 0.6 * i / each, 0, 1))
