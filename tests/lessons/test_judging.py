@@ -249,7 +249,7 @@ def test_calibration_says_where_both_look():
     found = [(point, judge("point", centre(0, 2))), (point, judge("point", centre(0, 1)))]
     found += [(STEPS_BY_KIND["number"], judge("number", value)) for value in (3, 4)]
     assert calibration(found, given) == [
-        "Of what the right places hold beyond chance yours held 0 %, on average.",
+        "Beyond chance your places held 0 % of what the best ones hold, on average.",
         "The model’s places lie below yours, by 50 % of the picture on average.",
         "On the insect: 0 of your 2 patches, 2 of the model’s.",
         "Your numbers are too low, 2 of 2 times.",

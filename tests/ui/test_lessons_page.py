@@ -207,7 +207,7 @@ def test_every_kind_of_question_is_answered_and_summed_up():
     assert "you said 50.0 %" in texts(test)
     test.button(key="lesson_next").click().run()
     fine(test)
-    assert "beyond chance yours held" in texts(test)
+    assert "Beyond chance your places held" in texts(test)
     saved = next(each for each in test.get("download_button") if "JSON" in each.proto.label)
     assert not saved.proto.disabled
 

@@ -188,7 +188,7 @@ def test_what_a_cell_uses_is_a_part_of_what_it_sees():
     loaded = vizkit.load("bundled:digits_lenet", device="cpu")
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
     blocks = list(everything(ReceptiveField("what it uses", 3).show([lenet])))
-    assert "A unit in the middle of C3 can see 14 × 14 pixels" in said(blocks)
+    assert "The marked unit of C3 can see 14 × 14 pixels" in said(blocks)
     assert sum(isinstance(block, Picture) for block in blocks) == 3
 
 

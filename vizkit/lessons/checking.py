@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from vizkit.lessons.expressions import LessonError, Words
-from vizkit.lessons.judging import Judged, expected_of_none, judged, marked
+from vizkit.lessons.judging import Judged, expected_of_none, first_grid, grid_of, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
 from vizkit.lessons.pictured import unlike
 from vizkit.lessons.spoilers import spoilers
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block
-from vizkit.views.subject import Subject
+from vizkit.views.subject import Subject, marking
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
 
+Of = TypeVar("Of", bound=Subject)
 ABLE, TIMES_OFF = (2, 4), 2.0
 QUESTION_S, VIEW_S = 40, 25  # to answer, to look
 
@@ -30,9 +31,21 @@ def subject(model: str, picture: str) -> Subject:
     return Subject(lambda: loaded, samples.picture(picture), image=picture, model=bundled.title(model))
 
 
+def at_mark(step: Step, of: Of) -> Of:
+    """The same subject with the cursor in the place that a step frames, so that its view draws that one; as it is where
+    this model has no such place."""
+    try:
+        place = step.question is not None and step.question.kind in ("point", "draw")
+        grid = tuple(grid_of(step.question, of).shape) if place and step.question else first_grid(of)
+        cell = marked(step, of, grid)
+    except (LessonError, NotApplicable):
+        return of
+    return of if cell is None else marking(of, ((cell[1] + 0.5) / grid[1], (cell[0] + 0.5) / grid[0]))
+
+
 def asked_of(step: Step, of: Subject, own: bool) -> Subject:
     """Whom a step asks: its own model, where `own` says that `of` is the lesson's."""
-    return of.other(step.model) if own and step.model else of
+    return at_mark(step, of.other(step.model) if own and step.model else of)
 
 
 def minutes(lesson: Lesson) -> float:
@@ -54,7 +67,7 @@ def problems(
     opened = cache(partial(subject, picture=picture or lesson.picture))
     subjects, figures = dict[int, Subject](), dict[int, list[Block]]()
     for number, step in enumerate(lesson.steps, 1):
-        on = subjects[number] = of or opened(model or step.model or lesson.model)
+        on = subjects[number] = at_mark(step, of or opened(model or step.model or lesson.model))
         for sentence in _step(step, on, words, figures.setdefault(number, [])):
             yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
     yield from spoilers(lesson, subjects, figures, words)

@@ -266,7 +266,7 @@ def calibration(found: Sequence[tuple[Step, Judged]], of: "Subject") -> list[str
     places = [each for _, each in found if each.values is not None]
     if places:
         mean = sum(each.score for each in places) / len(places)
-        said.append(f"Of what the right places hold beyond chance yours held {_share(mean)}, on average.")
+        said.append(f"Beyond chance your places held {_share(mean)} of what the best ones hold, on average.")
         said += [*_side(places), *_on_insect(places, of)] if len(places) > 1 else []
     numbers = [each for step, each in found if step.question is not None and step.question.kind == "number"]
     high = sum(each.guess > each.answer for each in numbers if not each.right)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -51,6 +52,7 @@ class Subject:
     ) -> None:
         self.open, self.original, self.edits, self.picture_of = open, rgb, tuple(edits), picture_of
         self.image, self.model, self.point = image, model, point
+        self.marked = False  # whether the cursor stands where a lesson marks a patch
         self.beside: tuple[Subject, ...] = ()  # the others of the same picture that are shown with it
         self.uploads: Mapping[str, RGB] = {}  # other pictures at hand, by their names
         self.folders: Mapping[str, str] = {}  # paths of folders of pictures at hand, by the names that people see
@@ -221,7 +223,7 @@ class Subject:
         """Whether nobody has set the cursor: it stands where one looks first."""
         from vizkit.datasets import photographs
 
-        return self.point in (CENTRE, photographs.POINTS.get(self.image))
+        return not self.marked and self.point in (CENTRE, photographs.POINTS.get(self.image))
 
     @property
     def seen_rgb(self) -> UInt8[np.ndarray, "height width 3"]:
@@ -344,6 +346,20 @@ class Subject:
 
         question: Question = self.kept(("question", loaded.head.name, target, against), ask)
         return question.at(layer).explain(method, progress)
+
+
+One = TypeVar("One", bound=Subject)
+
+
+def marking(of: One, point_xy: tuple[float, float]) -> One:
+    """The same, with the cursor at a point that is asked for, in fractions of what the model sees."""
+    from vizkit.geometry import out_of_box
+
+    there = copy(of)
+    there.point = out_of_box(point_xy, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
+    there.marked, there._others, there._pictured = True, {}, {}
+    there.__dict__.pop("seen", None)
+    return there
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def test_an_even_map_needs_its_share_of_the_area():
 def test_the_sentence_names_field_square_and_share():
     remark = field_used("S4", 16, 8.0, 32, 0.68)
     assert remark == (
-        "A unit in the middle of S4 can see 16 × 16 pixels, but 68 % of what changes it lies in the 8 × 8 pixels "
+        "The marked unit of S4 can see 16 × 16 pixels, but 68 % of what changes it lies in the 8 × 8 pixels "
         "around its middle: 25 % of its field."
     )
     assert "more than the image has" in field_used("stage 4", 427, 112.0, 224, 0.68)

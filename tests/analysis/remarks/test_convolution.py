@@ -145,11 +145,11 @@ def test_how_much_of_a_field_is_used():
 
     inside, beyond, whole = starmap(said, ((40, 20.0, 80), (100, 40.0, 80), (40, 40.0, 80)))
     assert inside == (
-        "A unit in the middle of stage 2 can see 40 × 40 pixels, but 90 % of what changes it lies in the 20 × 20 "
+        "The marked unit of stage 2 can see 40 × 40 pixels, but 90 % of what changes it lies in the 20 × 20 "
         "pixels around its middle: 25 % of its field."
     )
     assert beyond == (
-        "A unit in the middle of stage 2 can see 100 × 100 pixels, more than the image has, but 90 % of what changes "
+        "The marked unit of stage 2 can see 100 × 100 pixels, more than the image has, but 90 % of what changes "
         "it lies in the 40 × 40 pixels around its middle: 25 % of the image."
     )
     assert whole is None

@@ -180,7 +180,7 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
     beyond = seen_px > image_px
     area = (used_px / most) ** 2
     return (
-        f"A unit in the middle of {stage} can see {seen_px} × {seen_px} pixels"
+        f"The marked unit of {stage} can see {seen_px} × {seen_px} pixels"
         + (f", more than the image has, but {percent(held)}" if beyond else f", but {percent(held)}")
         + f" of what changes it lies in the {used_px:.0f} × {used_px:.0f} pixels around its middle: {percent(area)} of "
         + ("the image." if beyond else "its field.")

@@ -153,7 +153,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
     // ---- the chosen patch: its numbers, its embedding, its position, their sum ------------------------------------------
     const lane = (index, share, limit) => {
-      const where = place.lanes[index], scaled = where.width >= 200
+      const where = place.lanes[index], scaled = data.lanes[index] && share && where.width >= 200
       words(data.lanes[index], where.x, where.y - 5, where.width - (scaled ? 92 : 0), share)
       if (scaled) {                                    // what its colours mean
         const end = Number(limit.toPrecision(2)).toString(), x = where.x + where.width
@@ -169,7 +169,7 @@ export default function ({ data, parentElement, setStateValue }) {
         pen.fillStyle = colour(values[i] / limit)
         pen.fillRect(x + i * step, y, Math.max(step, 0.7) + 0.3, height)
       }
-      outline({ x, y, width, height })
+      if (upto) outline({ x, y, width, height })       // of a step to come there is no empty bar
     }
     if (known()) {
       const values = numbersOf(card.packs[0]), most = largest(values), each = values.length / data.channels
@@ -177,7 +177,7 @@ export default function ({ data, parentElement, setStateValue }) {
       for (let at = 0; at < data.channels; at++) {
         const own = values.slice(at * each, (at + 1) * each), letter = data.channels === 3 ? 'RGB'[at] : ''
         const row = { x: one.x + (letter && 14), y: one.y + 13 * at, width: one.width - (letter && 14), height: 11 }
-        words(letter, one.x, row.y + 10, 12, out)
+        if (roll) words(letter, one.x, row.y + 10, 12, out)
         if (roll === 1 || !roll) strip(own, row, roll, most)
         else own.forEach((value, i) => {               // every pixel moves from its place in the patch to its place in the row
           const step = row.width / each, pixel = slot.side / patch, late = ease(clamp(1.6 * roll - 0.6 * i / each, 0, 1))

@@ -93,12 +93,13 @@ class ReceptiveField(View):
         return f"Reach: {self.shows} up to stage {self.stage or most_stages(of)} of the CNN"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
-        shown = [(each, kind) for kind in KINDS for each in of_kind(of, kind)]
+        shown = [(each, kind) for kind in KINDS for each in of_kind(of, kind) if each in of or not self.staged]
         every = {each: frames_of(each, kind) for each, kind in shown}
         share = (self.stage or most_stages(of)) / most_stages(of)
         upto = {each: min(len(frames), max(1, ceil(share * len(frames) - 1e-9))) for each, frames in every.items()}
         whole = {each.name: whole_after(each, KINDS[kind], every[each]) for each, kind in shown}
-        yield Said(convolution.reached(whole))
+        if not self.staged or (self.stage is None and self.shows != USES):  # it is about all stages
+            yield Said(convolution.reached(whole))
         if others := [each for each, _ in shown if each not in of]:
             yield Line(
                 f"{standing(others)}: what a cell can see depends on how a network is built, not on what it has "

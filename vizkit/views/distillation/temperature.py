@@ -51,6 +51,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 MODEL, TYPED = "the model", "typed logits"
+DARK = "How all others share what the first choice leaves"
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
 
 
@@ -121,7 +122,9 @@ class Temperature(View):
         return self.source == MODEL and of.has_model and of.loaded.head.exclusive
 
     def leads(self, block: Block) -> bool:
-        return getattr(block, "alt", "") == at_temperature(self.temperature)
+        """At T = 1 nothing is softened, and of bars from 0 to 100 % those beside the first choice cannot be seen."""
+        dark = self.temperature == 1 and not self.log
+        return getattr(block, "alt", "") == (DARK if dark else at_temperature(self.temperature))
 
     def show(self, of: Subject) -> Blocks:
         names, logits = self.given(of)
@@ -190,9 +193,7 @@ class Temperature(View):
         before, axis = own.shares[:count].tolist(), Axis(top, log=self.log, percent=not self.log)
         return (
             Heading("Dark knowledge"),
-            others.bars(
-                dark.shares[:count].tolist(), "How all others share what the first choice leaves", before, axis
-            ),
+            others.bars(dark.shares[:count].tolist(), DARK, before, axis),
             Line(f"all others together {axis.number(dark.left)}, at T = 1 {axis.number(own.left)}"),
         )
 

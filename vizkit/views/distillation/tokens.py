@@ -109,6 +109,9 @@ class TwoTokens(View):
     def title(self, of: Subject) -> str:
         return f"Two tokens, layer {self.layer or of.depth}"
 
+    def leads(self, block: Block) -> bool:
+        return isinstance(block, Chart)  # of both tokens; a map is of one
+
     def show(self, of: Subject) -> Blocks:
         heads = of.kept("two heads", partial(heads_of, of))
         shared = overlaps(of.whole()).tolist()

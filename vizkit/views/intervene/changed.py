@@ -89,8 +89,9 @@ def agreeing(error: float) -> str:
 
 
 def asking(of: Subject) -> "tuple[Query, str]":
-    """Whose attention is shown: that of the class token, which gives the answer, else that of the marked patch."""
-    return ("cls", "the class token") if "cls" in of.special else (of.asked, "the marked patch")
+    """Whose attention is shown: that of the class token, which gives the answer; where there is none, or a lesson
+    marks a patch, that of the marked patch."""
+    return (of.asked, "the marked patch") if of.marked or "cls" not in of.special else ("cls", "the class token")
 
 
 def attended(trace: "Trace", query: "Query", layer: int) -> "Tensor":

@@ -14,6 +14,7 @@ from vizkit.interventions.switched import Switched, edits_from, followed, in_wor
 from vizkit.models.recording.edits import Edit
 from vizkit.views.blocks import (
     Answered,
+    Block,
     Blocks,
     Canvas,
     Columns,
@@ -25,6 +26,7 @@ from vizkit.views.blocks import (
     Picture,
     Proof,
     Said,
+    Tiles,
     first_said,
 )
 from vizkit.views.controls import choice, layer, text
@@ -131,6 +133,9 @@ class Switches(View):
         else:
             of.kept(COSTLIEST, partial(_costliest, of, at))
             yield from self.drawn(of, at)
+
+    def leads(self, block: Block) -> bool:
+        return isinstance(block, Canvas if self.map == RELEVANCE else Tiles)
 
     def made(self, at: Place) -> Changes:
         return followed(self.changes.split(";"), at.heads)

@@ -58,7 +58,8 @@ class Cut(View):
         size, at = self.size(cut), ceil(self.step) - 1
         index = place_in(cut.own.grid, point)
         sequence = patches.sequence(size.grid, named(cut.tokens), cut.embedded.shape[1], size.costs)
-        yield Said(cut.told(sequence)[at] if size == cut.own else sequence)
+        told = cut.told(sequence)[at] if size == cut.own else sequence
+        yield Said(told.partition(" · ")[2] if self.staged and size == cut.own else told)  # a stage has no steps
         same = of.kept(("cut for the browser", index), partial(for_browser, of, cut, index))
         data = {**same, "step": self.step, "size": cut.sizes.index(size)}
         if self.staged:  # nothing of other sizes, or of steps that are to come

@@ -109,14 +109,17 @@ class Stages(View):
     def over_image(self, of: Subject, number: int, stage: Stage) -> Map:
         placed, (rows, columns) = self.placed(stage), stage.grid
         alone = ", so no shift" if self.lie == "shifted" and not any(placed.shift) else ""
+        cut = pieces(placed)
+        held = counted(placed.count, "window")
+        if (count := len(cut.unique())) > placed.count:
+            held = f"{counted(count, 'piece')}, which the roll joins to {held}"
         return Map(
             grid_for_browser(stage.tokens),
             point(of),
             f"Click a token of stage {number} to see what is in its window, in",
             "",
-            said=f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels in "
-            f"{counted(placed.count, 'window')}{alone}.",
-            instead=windows(of.seen_rgb, pieces(placed).numpy(), cell_of(stage.tokens, token_at(of, stage.tokens))),
+            said=f"{rows} × {columns} tokens of {stage.tokens.stride:.0f} pixels in {held}{alone}.",
+            instead=windows(of.seen_rgb, cut.numpy(), cell_of(stage.tokens, token_at(of, stage.tokens))),
         )
 
     def grown(self, stage: Stage) -> Stage:

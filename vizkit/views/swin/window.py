@@ -13,7 +13,7 @@ from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, moved_at, regions, sides
 from vizkit.figure.scales import SHARES, between
 from vizkit.figure.swin.window_map import window_map
-from vizkit.geometry import id_at, name_of
+from vizkit.geometry import name_of
 from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.window_parts import WindowParts, window_parts
 from vizkit.percent import in_percent
@@ -33,7 +33,7 @@ from vizkit.views.blocks import (
 from vizkit.views.controls import choice, layer, number
 from vizkit.views.subject import Subject
 from vizkit.views.swin.bias import bias_table
-from vizkit.views.swin.place import SHIFTS, in_windows, place, point, within
+from vizkit.views.swin.place import SHIFTS, in_windows, place, point, token_at, within
 from vizkit.views.view import How, View
 
 NAMES = {"both": "content + bias: the model", "content": "content alone", "bias": "bias alone"}
@@ -80,9 +80,7 @@ class Window(View):
     def show(self, of: Subject) -> Blocks:
         here = place(of, self.block)
         parts, each = of.kept(("windows", here.index), partial(taken_apart, of, here.index))
-        at = of.asked if self.staged else point(of)  # a lesson marks the patch under the cursor
-        token = id_at(parts.tokens, at)
-        assert token is not None
+        at, token = point(of), token_at(of, parts.tokens)
         row = Row(parts, each, token, min(self.head, len(parts.relative)) - 1)
         if self.part == "table of the bias":
             ids = parts.ids[row.at[0]]

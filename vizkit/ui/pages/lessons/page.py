@@ -8,7 +8,7 @@ import streamlit as st
 
 from vizkit.from_json import ReportError
 from vizkit.lessons.answers import Answered, to_json
-from vizkit.lessons.checking import asked_of
+from vizkit.lessons.checking import asked_of, at_mark
 from vizkit.lessons.expressions import LessonError, written
 from vizkit.lessons.judging import Judged, calibration, in_words, judged
 from vizkit.lessons.lesson import Lesson, Look, Step
@@ -139,6 +139,8 @@ def _line(lesson: Lesson, number: int) -> None:
 
 def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) -> None:
     told, key = said(lesson, number, step), kept.key_of(lesson, number)
+    later = partial(asked_after, lesson, number, lambda step, of=of: asked_of(step, of, own))
+    of = at_mark(step, of)
     found = judged(step.question, of, told) if step.question and told is not None else None
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -155,9 +157,8 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
             guessed = found is not None and found.values is not None
             question.picture(step, found, of, key, question.FOUND if guessed else of.image)
         if step.look is not None and (found or step.question is None):
-            later = asked_after(lesson, number, lambda step: asked_of(step, of, own))
             with st.container(key=f"lesson_look_{number}"):
-                reading.guarded(_view, step.look, of, f"{lesson.name}|{number}", later)
+                reading.guarded(_view, step.look, of, f"{lesson.name}|{number}", later())
 
 
 def _view(look: Look, of: NamedSubject, key: str, later: Sequence[Asked]) -> None:

@@ -128,7 +128,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
         "marked": tuple(filter(None, [marked(step, of, grid)])),
         "label": f"The picture as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
         "hint": HINTS.get(mode, ""),
-        "words": f"{words} Bright: large {question.unit}." if found and question and question.unit else words,
+        "words": f"{words} Bright: large {question.unit}." if len(shown) and question and question.unit else words,
     }
     asks = question if question and question.kind in HINTS else None
     rule = several(_nothing, 0)
