@@ -22,9 +22,9 @@ from vizkit.figure.evaluation.accuracy_cost import (
     spots,
     ticks,
 )
-from vizkit.training.experiments import groups
 from vizkit.training.recipe import NAMED
 from vizkit.ui.session import model_names
+from vizkit.views.distillation import teacher_gain
 from vizkit.views.evaluate import published as yours
 from vizkit.views.evaluate.published import point
 from vizkit.views.evaluate.tables import TABLES
@@ -83,7 +83,7 @@ def test_what_is_printed_elsewhere_in_the_program_agrees():
     by_timm = {row.timm: row for row in IMAGENET}
     assert set(by_timm) <= set(model_names.timm_names())
     assert len(by_timm) == len(IMAGENET)
-    alone = groups.PUBLISHED[0]  # DeiT-Ti, -S, -B without a teacher
+    alone = teacher_gain.PUBLISHED[0]  # DeiT-Ti, -S, -B without a teacher
     assert alone[2:] == (by_timm["deit_small_patch16_224"].top1, by_timm["deit_base_patch16_224"].top1)
     for row in STUDY:
         recipe = NAMED[row.recipe][1]

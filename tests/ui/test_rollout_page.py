@@ -45,7 +45,7 @@ def test_a_click_asks_for_that_patch():
     data = sent(test, "rollout0")
     rows, columns = data["query_grid"]
     cell = int(0.1 * rows), int(0.9 * columns)
-    assert f"row of the patch at row {cell[0] + 1}, column {cell[1] + 1}" in texts(test)
+    assert f"what reaches the patch at row {cell[0] + 1}, column {cell[1] + 1}" in texts(test)
     expected = rollout_masses(traced(VIT, "digit 3"), cell).grid.flatten().numpy()
     np.testing.assert_allclose(row_in(data)[len(data["key_special"]) :], expected, atol=1e-4 * expected.max())
     asked = np.frombuffer(base64.b64decode(data["query_ids"]), "<i4")
@@ -73,7 +73,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     shown = row_in(sent(test, "rollout0"))[1:]
     np.testing.assert_allclose(shown, grown[2].grid.flatten(), atol=1e-4 * shown.max())
     growth = sent_to(test, "vizkit_tiles")[0]
-    assert [tile["name"] for tile in growth["maps"]] == ["2", "3", "4", "5", "6"]
+    assert [tile["name"] for tile in growth["maps"]] == [f"layer {number}" for number in range(2, 7)]
     assert growth["chosen"] == 2
     assert [tile["high"] for tile in growth["maps"]] == pytest.approx([float(one.grid.max()) for one in grown])
     (asking,) = (button for button in test.button if button.label.startswith("Blur its brightest 10 %"))
@@ -102,7 +102,7 @@ def test_a_distilled_model_has_its_rows_beside_each_other():
         "mean of places",
     ]
     assert rows["chosen"] == 1
-    assert "row of the distillation token" in texts(test)
+    assert "what reaches the distillation token" in texts(test)
     assert [info.value for info in test.info] == ["This model has no dist token; choose another query."]
 
 

@@ -63,13 +63,11 @@ def family(name: str, what: str, *models: str) -> Need:
 
 
 MOST_MODELS = 4
-WITH_CLASSES = ("bundled:digits_vit", "bundled:insects_vit")
-VITS = (*WITH_CLASSES, "bundled:photographs_vit")
+VITS = ("bundled:digits_vit", "bundled:insects_vit", "bundled:photographs_vit")
 # Every need that a view may name; "" is none at all.
 NEEDS = {
     "model": Need("is a model", lambda loaded: True, VITS),
     "transformer": Need("is a transformer", _transformer, VITS),
-    "classes": Need("gives classes", lambda loaded: loaded.classifies, WITH_CLASSES),
     "answers": Need("gives classes or an embedding", lambda loaded: loaded.head is not REGRESSION, VITS),
     "two tokens": Need(
         "has a class and a distillation token, each with its head", _two_tokens, ("bundled:insects_deit",)
