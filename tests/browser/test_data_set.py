@@ -63,7 +63,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     first.click()
     expect(page.get_by_role("heading", name="Explore", exact=True, level=1)).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text(f"{digit}, ").first).to_be_attached(timeout=LONG_MS)
-    page.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits&data_set_view=Suspects")
+    page.goto(f"{server}/data_set?data_set_view=Suspects")
     mend = page.get_by_role("button", name="Mend").first
     expect(mend).to_be_visible(timeout=LONG_MS)
     ready(page)

@@ -473,4 +473,4 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     page.get_by_role("button", name="Add to report").first.click()
     still(page)
     go_to(page, "Report")
-    expect(page.get_by_test_id("stMain").locator("img")).to_have_count(1, timeout=LONG_MS)
+    expect(page.get_by_test_id("stMain").locator("iframe")).to_have_count(1, timeout=LONG_MS)

@@ -13,9 +13,9 @@ export default function ({ data, parentElement }) {
   STORE.set(parentElement, state)
   const { key_special: special, key_grid: [rows, columns], through_special, through_grid, count, place } = data
   const through = new Uint16Array(bytes(data.through).buffer), taken = floats(data.taken), passed = floats(data.passed), shares = floats(data.shares)
-  const several = String(through_grid) !== String(data.key_grid)   // then every place is named with its grid
+  const several = String(through_grid) !== String(data.key_grid)   // then it is said once on which grid tokens lie
   const name = (id, special, grid) => id < special.length ? `[${special[id]}]`
-    : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}${several ? ` of ${grid.join(' × ')}` : ''}`
+    : `row ${Math.floor((id - special.length) / grid[1]) + 1}, column ${(id - special.length) % grid[1] + 1}`
   const draw = () => {
     if (!canvas.clientWidth) return
     const ratio = window.devicePixelRatio || 1, [left, up, right, down] = data.box, { naturalWidth, naturalHeight } = state.image
@@ -52,7 +52,9 @@ export default function ({ data, parentElement }) {
       line.textContent = '\u00a0'; line.style.visibility = 'hidden'
       list.append(line)
     }
-    list.append(Object.assign(document.createElement('small'), { textContent: rest > 1e-5 ? `and ${percent(rest)} through all other tokens` : '\u00a0' }))
+    list.append(Object.assign(document.createElement('small'), { textContent: [
+      rest > 1e-5 && `and ${percent(rest)} through all other tokens`, several && `tokens of ${through_grid.join(' × ')}, patch of ${rows} × ${columns}`
+    ].filter(Boolean).join(' · ') || '\u00a0' }))
     canvas.setAttribute('aria-label', `${said.textContent} ${list.textContent} ${data.label}`)
   }
   const [x0, y0, x1, y1] = data.box                     // of the image, in fractions
