@@ -31,6 +31,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     ready(page)
     enter(page, "train_data", "digits", "--data digits")
     enter(page, "field_model", "digits_cnn", "--model digits_cnn")
+    page.locator(f"{MAIN} details summary", has_text="More").first.click()
     enter(page, "field_images", "96", "--images 96")
     enter(page, "field_epochs", "9", "--epochs 9")
     expect(page.get_by_text("96 to learn from")).to_be_visible(timeout=LONG_MS)
