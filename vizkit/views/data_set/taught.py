@@ -74,12 +74,15 @@ class Taught(OfData):
         most = Counter(labels).most_common(1)[0][0] if labels else ""
         yield Said(of_taught(label, answer, most, labels.count(answer), len(labels)))
         asked = (Heading("The error"), *grid(of, found, [row], f"The error: {described(found, row)}"))
-        both = (
-            Heading("Speak for the error"),
-            *grid(of, found, against, "Pictures that speak for the error"),
-            Heading(f"Speak for {label}"),
-            *grid(of, found, speaks, "Pictures that speak for the label"),
-        )
+        both = [
+            block
+            for title, rows, alt in (
+                ("Speak for the error", against, "Pictures that speak for the error"),
+                (f"Speak for {label}", speaks, "Pictures that speak for the label"),
+            )
+            if len(rows)
+            for block in (Heading(title), *grid(of, found, rows, alt))
+        ]
         yield side_by_side(asked, both, widths=(1, 3))
         if found.faults[row].marked:
             yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))

@@ -53,6 +53,7 @@ from vizkit.views.view import How, View
 MODEL, TYPED = "the model", "typed logits"
 DARK = "How all others share what the first choice leaves"
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
+TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
 
 
 class Temperature(View):
@@ -161,7 +162,7 @@ class Temperature(View):
                 "temperature": temperatures(),
                 "probabilities": along(logits, temperatures()).exp(),
                 "at_temperature": probabilities(logits, self.temperature),
-                **found,
+                **{name: found.get(name, torch.zeros(0)) for name in TAUGHT},
             }
         )
 

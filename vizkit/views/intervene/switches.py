@@ -197,7 +197,8 @@ class Switches(View):
         stroke = tool in ("Erase", "Paste")
         hot, costliest = dict(now.hot), of.find(COSTLIEST) or ()
         return {
-            "costliest": "" if costliest == changes.texts else ";".join(costliest),
+            # another visitor may have found it already: it is offered to who has tried something
+            "costliest": ";".join(costliest) if self.tried and costliest != changes.texts else "",
             "changes": ";".join(changes.texts) or NONE,
             "of": f"{of.loaded.source} {tool}",
             "seen": data_url(image),
