@@ -41,7 +41,7 @@ def png(plate: Plate) -> bytes:
 def _times(plate: Plate) -> float:
     """Pixels a point."""
     own = (mark.image.shape[1] / mark.width for mark in plate.marks if isinstance(mark, Overlay))
-    return max(plate.least_dpi / 72, min(MOST_TIMES, np.ceil(max(own, default=0.0))))
+    return float(max(plate.least_dpi / 72, min(MOST_TIMES, np.ceil(max(own, default=0.0)))))
 
 
 def _pixels(mark: Raster | Overlay, size: tuple[int, int]) -> Image.Image:
