@@ -100,7 +100,8 @@ def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_
     test = predictions(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
     assert not test.exception
     likest, classes = (cell["bars"] for cell in rows_of(test)["digit 3"]["cells"])
-    assert {name for name, *_ in likest} == {*DIGITS} - {"digit 3"}
+    assert "digit 3" not in {name for name, *_ in likest}
+    assert len(likest) == 2
     assert classes[0][0] == "3"
     assert f"{FEATURES} gives features, not classes: beside each image stand those" in texts(test)
     assert [each.value.partition(";")[0] for each in test.warning] == ["There is no bundled model 'nothing'"]
