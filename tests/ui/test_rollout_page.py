@@ -85,7 +85,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
 @pytest.mark.product(first=0)
 def test_the_map_that_opens_is_checked_by_the_answer_without_its_brightest_places():
     test = opened("rollout", models="bundled:photographs_vit", image="cat")
-    until_done(test, "rollout0_bundled:photographs_vit_later5")
+    until_done(test, "rollout0_bundled:photographs_vit_later6")
     words = r"lowers the likeness of the embedding to that of the unchanged image from 1\.000 to 0\.\d{3}, a"
     said = re.search(f"In the product of all layers, blurring the brightest 10 % {words}", texts(test))
     assert said

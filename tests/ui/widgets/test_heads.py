@@ -12,6 +12,7 @@ from tests.test_heads import folder
 from tests.ui.conftest import ROOT, VIT, at_rest, sent, sent_to, texts
 from tests.ui.test_evaluate_page import home, sound  # noqa: F401  (a fixture)
 from tests.ui.test_relevance_page import names, raced, small
+from vizkit.analysis.comparison.perturbation import PERTURBATIONS
 from vizkit.datasets import samples
 from vizkit.heads import DIRECTION_IN_WORDS, HEADS
 from vizkit.percent import in_percent
@@ -175,7 +176,7 @@ def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     assert list(table) == ["checkpoint:sigmoid", "checkpoint:embedding"]
     assert table.loc["Unchanged", "checkpoint:embedding"] == "1.000"  # the likeness to itself
     of = subject(models, "checkpoint:sigmoid")
-    one = Withstood(of, answers(1, of, lambda done, total: None))
+    one = Withstood(of, {name: answers(1, name, of, lambda done, total: None) for name in PERTURBATIONS})
     assert one.shares("noise")[0] == pytest.approx(one.logits["noise"][0].sigmoid()[:, one.target].numpy(), abs=1e-6)
     assert table.loc["Unchanged", of.name] == in_percent(float(of.seen.logits.sigmoid().max()))
 

@@ -59,7 +59,8 @@ def axes(kind: str) -> Callable[..., list[str]]:
 
 def tested() -> dict[str, list[Tested]]:
     """By the pictures that they were tested on: shipped models first, then runs, the latest first."""
-    shipped = {f"bundled:{file.parent.name}": RunFolder(file.parent) for file in bundled.FOLDER.glob("*/result.json")}
+    folders = [file.parent for file in bundled.FOLDER.glob("*/result.json")]
+    shipped = {f"bundled:{each.name}": RunFolder(each) for each in folders if bundled.MODELS[each.name].compared}
     own = {f"run:{run.name}": run for run in runs() if run.has_model and run.learns_pictures}
     found: dict[str, list[Tested]] = {}
     for source, run in (dict(sorted(shipped.items())) | own).items():
