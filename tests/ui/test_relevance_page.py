@@ -24,6 +24,7 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
+from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.device import DEVICE, Device
 from vizkit.traces import NotApplicable
 from vizkit.ui.drawing import do
@@ -231,7 +232,9 @@ def test_the_most_faithful_stands_first():
     assert len(gains) == 8
     assert gains == sorted(gains, reverse=True)
     assert gains[0] > 0.3
-    assert f"{gains[0]:.2f} better than a random order" in texts(test)
+    even = sum(gain > gains[0] - MARGIN for gain in gains)  # which one picture does not tell apart
+    assert even > 1
+    assert re.search(r"know best which places the model needs: .* against a random order", texts(test))
 
 
 @pytest.mark.product(first=0)
