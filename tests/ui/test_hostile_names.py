@@ -168,13 +168,12 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
             for side in "ab":
                 packed.writestr(f"{NAME}{side}/{NAME}{number}.png", picture(number))
         packed.writestr(f"{NAME}a/{NAME}.txt", "left out")
-    for page, data, key in (("train", "train_data", "train_zip"), ("evaluate", "eval_data", "eval_zip")):
-        test = visited(page, [VIT])
-        if page == "train":
-            test.segmented_control(key="train_view").set_value("Start").run()
-        else:
-            test.query_params[data] = "digits"  # which opens its line
-            test.run()
+    start, evaluate = {"train_view": "Start"}, {"eval_data": "insects"}  # not the run's own, whose link says nothing
+    for page, query, data, key in (
+        ("train", start, "train_data", "train_zip"),
+        ("evaluate", evaluate, "eval_data", "eval_zip"),
+    ):
+        test = visited(page, [VIT], **query)
         test.selectbox(key=data).set_value("a zip file").run()
         test.file_uploader(key=key).upload("pictures.zip", file.getvalue(), "application/zip").run()
         assert not test.exception
