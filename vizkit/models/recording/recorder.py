@@ -205,6 +205,12 @@ class Recorder(TorchFunctionMode):
     def _sampled(self, like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
         return sampled(like, rows, self.draw + len(self.calls))
 
+    def _drawn(self, query: Tensor) -> slice:
+        """One of the images, another in every layer: its groups in (image · group, …)."""
+        groups = len(query) // (self.images or 1)
+        first = (self.draw + len(self.calls)) % (self.images or 1) * groups
+        return slice(first, first + groups)
+
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         buffer = kwargs.get("out")  # the model may write into it again: what is kept lies elsewhere
         own = out = func(*args, **{name: value for name, value in kwargs.items() if name != "out"})
@@ -251,7 +257,7 @@ class Recorder(TorchFunctionMode):
             sample = weights.detach()[..., places, :]
             if own is None or self.gradient:  # with a gradient the weights must be in the graph
                 out = aligned(weights, value.dtype) @ repeated(value, query, options.get("enable_gqa", False))
-        differences = of_kernel(func, (query, key, value), options, queries, sample, own)
+        differences = of_kernel(func, (query, key, value), options, queries, sample, own, self._drawn(query))
         self._add("fused", weights, rows, heads, (places, sample), differences)
         if own is None or out is None:
             return out if own is None else own  # pyright: ignore[reportReturnType]
