@@ -76,12 +76,17 @@ def full_precision(like: Tensor) -> AbstractContextManager:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
+def sums_wide(device: torch.device) -> bool:
+    """Whether it multiplies half precision as it is given and sums it in float32."""
+    return device.type == "cuda" and not torch.version.hip
+
+
 def _scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
     """Q Kᵀ · factor, in float32 at least; the factor is taken along by the product where the shapes allow it, instead
-    of copying Q. Of half precision NVIDIA's GPUs multiply what is given and sum it in float32; others widen it before.
+    of copying Q. Half precision is widened before, except where the device sums it in float32 by itself.
     """
     half = query.element_size() < 4
-    if half and (query.device.type != "cuda" or torch.version.hip):
+    if half and not sums_wide(query.device):
         return _scaled_product(precise(query), precise(key), factor)
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
         flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
