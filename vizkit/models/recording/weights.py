@@ -19,7 +19,7 @@ HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one 
 GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
 
 
-AT_ONCE = (1 << 27, 1 << 21)
+AT_ONCE = (1 << 26, 1 << 21)
 """How many weights are made at once, elsewhere and on the CPU, where 8 MiB stay in its caches."""
 ALIGNED = 8
 """Rows of half precision that begin at a multiple of 16 bytes: other shapes are multiplied without tensor cores."""
