@@ -49,7 +49,7 @@ PAGES = {
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
     "How good is it?": [
-        ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
+        ("compare", "Compare", "The same images in several models: maps and answers, cost, robustness."),
         ("evaluate", "Evaluate", "Models on labelled images, beside published results."),
         ("data_set", "Data set", "Why does a model fail? All pictures at once: a map, suspects, shortcuts."),
     ],
