@@ -221,20 +221,19 @@ class SideBySide(Decision, OfImages):
         kinds each is named."""
         mixed = len({*map(self.responds, of)}) > 1
         every = {
-            self.named(each) if mixed else each.name: those(column)
+            self.named(each) if mixed else each.name: maps
             for each, column in zip(of, zip(*found, strict=True), strict=True)
+            if (maps := those(column))
         }
         pairs = {name: [each.on_insect for each in maps if each.on_insect] for name, maps in every.items()}
-        if all(len(pairs[name]) == len(maps) for name, maps in every.items()):
+        if every and all(len(pairs[name]) == len(maps) for name, maps in every.items()):
             areas = [area for each in pairs.values() for _, area in each]
             where = f"on the insect, which covers {percent(sum(areas) / len(areas))} of the image"
-            shares = {name: sum(share for share, _ in each) / len(each) for name, each in pairs.items() if each}
+            shares = {name: sum(share for share, _ in each) / len(each) for name, each in pairs.items()}
         else:
             where = "on the strongest tenth of the places"
-            few = {name: [strongest(each.heat) for each in maps] for name, maps in every.items() if maps}
-            shares = {name: sum(each) / len(each) for name, each in few.items()}
-        remark = of_models(shares, where, len(found))
-        return remark or ""
+            shares = {name: sum(strongest(each.heat) for each in maps) / len(maps) for name, maps in every.items()}
+        return of_models(shares, where, len(found)) or ""
 
     def key_of_many(self, of: Subject) -> Hashable:
         return OfModel(("average", of.weights, self.key(of)))
@@ -244,7 +243,7 @@ class SideBySide(Decision, OfImages):
         found = []
         for index, (rgb, _) in enumerate(others(of)):
             one = self.found(Subject(of.open, rgb, model=of.model, point=of.point))
-            found += [one] if isinstance(one, Found) else []
+            found += those([one])
             progress(index + 1, OTHERS)
         return mean_of(found)
 
