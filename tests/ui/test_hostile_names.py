@@ -130,7 +130,7 @@ CASES = {
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),
     **views("compare", [VIT, SWIN, BAD], "Side by side", "Cost", "Robustness"),
-    **views("evaluate", [VIT, BAD], "Results", "Published"),
+    **views("evaluate", [VIT, BAD], "Results"),
     **views("train", [VIT], "Start", "Watch", "Runs"),
     **views("distillation", [VIT, DEIT], "Temperature", "Two tokens", "Does it help?"),
 }

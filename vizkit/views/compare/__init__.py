@@ -5,8 +5,9 @@ from vizkit.views.entry import Entry, Former
 STUDY = {"trained": "digits, 32² pixels, patches of 8 and 4"}
 """The first study of Cost, which stood alone once."""
 
+PUBLISHED = ("table", "accuracy", "words", "family")
 PREDICTED = ("images", "order", "differ")
-"""The settings of Predictions, which stood alone once."""
+"""The settings of Published and of Predictions, which stood alone once."""
 
 VIEWS = (
     Entry(
@@ -25,12 +26,14 @@ VIEWS = (
     ),
     Entry(
         "Cost",
-        "What every model takes, and how often it is right for that.",
+        "What every model takes, and how often it is right for that, here and in papers.",
         "compare.cost:Cost",
         fragment=False,
         formerly=(
             Former("Is it worth it?", "evaluate", "is-it-worth-it", {"trained": "trained", "worth": "trained"}, STUDY),
             Former("Is it worth it?", "architecture", settings=STUDY),
+            Former("Published", "evaluate", "published", {each: each for each in PUBLISHED}),
+            Former("Published", "detection", "published-detectors", settings={"table": "Detection"}),
         ),
         least=2,
         name="compare-cost",
