@@ -25,7 +25,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
-from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Heading, Line, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.compare import worth
 from vizkit.views.compare.images import Progress, every_model
 from vizkit.views.compare.papers import Papers, accuracies, kinds
@@ -187,7 +187,7 @@ class Cost(View):
         """The models here, and beside them those of papers, where these say what theirs cost."""
         here = [Said(self.said(chosen, beside)), *self.picture(chosen, beside)]
         papers = [*self.papers.plotted(self.against)]
-        yield from [side_by_side(here, papers)] if papers else here
+        yield from [side_by_side((Heading("Models here"), *here), papers)] if papers else here
 
     def key(self, of: Subject) -> Hashable:
         return OfModel(("cost", of.weights, of.loaded.preprocessing.size_hw, str(of.loaded.device), self.batch))
