@@ -252,7 +252,7 @@ def test_on_paper_no_word_hides_another():
         ("decoder", "boxes", {"layer": 1}),
         ("matching", "queries", {"layer": 1}),
         ("beside-a-classifier", "boxes", {}),
-        ("published-detectors", "published", {"table": "Detection"}),
+        ("published-detectors", "compare-cost", {"table": "Detection"}),
     ],
 )
 def test_views_of_earlier_versions_open_what_replaces_them(then, now, settings):

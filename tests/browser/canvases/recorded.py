@@ -24,7 +24,6 @@ OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly
 VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_bias": (["window-attention"], [SWIN, ("digits_swin", "digit 3")]),
     "vizkit_block": (["flow"], [VIT, SWIN]),
-    "vizkit_compare": (["compare-predictions"], [VIT, OTHER_DIGIT]),
     "vizkit_cut": (["cut"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_evaluated": (["data-map", "evaluation"], [VIT, SWIN]),
     "vizkit_feature_maps": (["feature-maps"], [CNN, VIT, OTHER_DIGIT]),

@@ -240,7 +240,6 @@ CHIPS = [
     ("relevance", {}),
     ("relevance", {"relevance_view": "Trust"}),
     ("compare", {}),
-    ("compare", {"compare_view": "Maps"}),
     ("compare", {"compare_view": "Robustness"}),
     ("swin", {"swin_view": "Switched off"}),
     ("positions", {"positions_view": "Shuffle"}),

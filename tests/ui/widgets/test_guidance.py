@@ -37,7 +37,7 @@ def test_help_stays_open_at_the_side_of_every_page(page: str):
         ("swin", {"swin_view": "Stages"}),
         ("swin", {"swin_view": "Shift"}),
         ("rollout", {"image": "mayfly nymph", "models": "bundled:insects_vit"}),
-        ("compare", {"compare_view": "Predictions"}),
+        ("compare", {}),
         ("architecture", {}),
         ("distillation", {"distillation_view": "Temperature"}),
     ],

@@ -127,7 +127,6 @@ TELL = {
             },
         },
     ),
-    "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }

@@ -107,7 +107,6 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
-    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (SHORT, _COMPARE / "answers.js")),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (NEWS, _COMPARE / "withstands.js")),
     "vizkit_evaluated": Script(
         "<section role='group'></section>\n",
