@@ -33,7 +33,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_look": (["explore", "swin-stages", "rollout", "token-norms", "steer"], [VIT, OTHER_DIGIT, SWIN, INSECT]),
     "vizkit_matrix": (["walk-through"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_order": (["shuffle"], [VIT, OTHER_DIGIT, SWIN]),
-    "vizkit_panels": (["boxes", "queries", "segments"], [NO_MODEL]),
+    "vizkit_panels": (["boxes", "queries"], [NO_MODEL]),
     "vizkit_points": (["data-map"], [VIT, SWIN]),
     "vizkit_predict": (["masks"], [NO_MODEL]),
     "vizkit_products": (["flow"], [VIT, SWIN]),
