@@ -393,9 +393,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
     detection.of_masks: lambda: (
-        detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
-        for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
+        detection.of_masks(things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
+        for things, hits, p, q in product((0, 1, 2), (0, 1, 2), SHARES, SHARES)
     ),
+    detection.of_mask: lambda: (detection.of_mask(name, p) for name, p in product(LABELS, SHARES)),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
     detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
     detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),

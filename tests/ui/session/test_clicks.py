@@ -56,7 +56,6 @@ NOT_CLICKED = {
     "vizkit_terms",  # pointing at a patch lists its terms, and nothing is sent
     "vizkit_evaluated",  # goes to another page
     "vizkit_lesson_memory",  # nothing: it tells what the browser kept
-    "vizkit_swipe",  # the bar between two pictures stays where it is let go
 }
 
 

@@ -92,12 +92,6 @@ _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
     "<div class='patches'></div></div>"
 )
-_SWIPE = (
-    "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
-    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div>"
-    "<button class='whole' aria-label='The whole: a click shows another part in full size'><img alt=''><b></b>"
-    "</button></div>"
-)
 _GUESS = (
     "<section><canvas></canvas><div><output aria-live='polite'></output><button class='clear'>Clear</button>"
     "<button class='commit'>This is my guess</button></div></section>\n"
@@ -144,7 +138,6 @@ SCRIPTS = {
         _HERE / "suspects" / "suspects.css",
         (NEWS, _HERE / "suspects" / "suspects.js"),
     ),
-    "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(
         _SWITCHES, _HERE / "switches" / "switches.css", (NEWS, _HERE / "switches" / "switches.js")
     ),
