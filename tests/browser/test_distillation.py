@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.steps import MAIN, fits, ready
 
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
-PAIR = "distillation?distillation_view=Temperature&models=bundled:insects_deit&image=water+strider"
+PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
 TOKENS = "distillation?distillation_view=Two+tokens&models=bundled:insects_deit&image=mayfly+nymph"
 
 

@@ -1,202 +1,112 @@
-"""Two tokens: what the class token and the distillation token of a DeiT predict, attend to and become."""
+"""The two tokens of a DeiT: what they attend to and become, and whom their heads agree with over many images."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from vizkit.analysis.attention.attention_map import attention_map, layers
+from vizkit.analysis.attention.attention_map import AttentionMap, attention_map, layers
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.analysis.distillation.agreement import PUBLISHED as AGREEMENT
 from vizkit.analysis.distillation.agreement import Row, share, standard_error
 from vizkit.analysis.distillation.agreement import table as counted
-from vizkit.analysis.distillation.temperature import softened
 from vizkit.analysis.distillation.two_tokens import DEPTH, PUBLISHED, cosines, overlaps
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.attention.by_layer import by_layer
 from vizkit.figure.canvas.rows import Rows
-from vizkit.models.probes.two_heads import TwoHeads, learned_tokens, two_heads
+from vizkit.models.probes.two_heads import has_two_tokens, learned_tokens
 from vizkit.percent import in_percent
-from vizkit.traces import Attention, query_row
+from vizkit.traces import Attention, NotApplicable, query_row
 from vizkit.views.blocks import (
-    Answered,
-    Block,
     Blocks,
     Chart,
-    Columns,
     Heading,
     Job,
     Later,
     Line,
     Map,
-    Numbers,
-    Part,
-    Proof,
     Said,
     Table,
     Tile,
     Tiles,
     side_by_side,
 )
-from vizkit.views.controls import choice, folder, layer
-from vizkit.views.distillation.classes import Classes
-from vizkit.views.distillation.labelled import (
-    COUNTS,
-    FOLDER,
-    WORDS,
-    awaited,
-    opened,
-    sets,
-    subject_called,
-    teachers,
-)
+from vizkit.views.distillation.labelled import awaited, opened, sets, subject_called, teachers
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
 
 NAMES = {"cls": "class token", "dist": "distillation token"}
+COSINE = "Cosine of the two tokens"
+ARRAYS = ("overlap", *(f"attention_{name}" for name in NAMES))
 UPLOADS = "your uploads"
-ROWS = 8  # of bars: the likeliest classes
+
+
+def two_of(of: Sequence[Subject]) -> bool:
+    return bool(of) and of[0].has_model and has_two_tokens(of[0].loaded.model)
 
 
 def pictures(of: Sequence[Subject]) -> list[str]:
-    return [*sets(of), *([UPLOADS] if any(each.uploads for each in of) else [])]
+    """None for a model that has no two tokens to count with, as its teachers."""
+    return [*sets(of), *([UPLOADS] if any(each.uploads for each in of) else [])] if two_of(of) else []
 
 
-class TwoTokens(View):
-    """What the class token and the distillation token of a DeiT predict."""
+def teachers_of_two(of: Sequence[Subject]) -> list[str]:
+    return teachers(of) if two_of(of) else []
 
-    layer: int | None = layer(
-        "Layer", "Whose attention is shown large, the mean of its heads.", plays=True, key="token_layer"
-    )
-    teacher: str | None = choice(
-        "Teacher",
-        teachers,
-        "Whose answers the two heads are compared with over many pictures.",
-        key="token_teacher",
-        runs=True,
-        more=True,
-    )
-    data: str | None = choice(
-        "Pictures of",
-        pictures,
-        "Test pictures of a built-in set or a folder; your uploads have no labels.",
-        words=WORDS,
-        key="agree_data",
-        runs=True,
-        more=True,
-    )
-    folder: str = folder("Folder", key="agree_folder", when=lambda view: view.data == FOLDER, runs=True, more=True)
-    images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
-        "Pictures", COUNTS, "At most so many.", default="200", key="agree_count", runs=True, more=True
-    )
 
-    alone = True
-    how = How(
-        "A distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
-        "alone; its prediction is the mean of both heads. The two tokens differ at first and become more similar with "
-        "depth, as both targets have much in common: what remains is where the teacher differs from the labels.",
-        r"z = \tfrac12\,(z_{\text{cls}} + z_{\text{dist}}), \qquad "
-        r"\mathcal L = \tfrac12\,\mathrm{CE}(z_{\text{cls}}, y) + \tfrac12\,\mathrm{CE}(z_{\text{dist}}, "
-        r"\arg\max z_{\text{teacher}})",
-        "why the two differ on this image: attention and rollout show where a token attends, not how it uses it. "
-        "DeiT · insects learned softly, at T = 3, the paper's model by hard labels.",
-        "Touvron et al. 2021, § 4 and § 5.2, tables 3 and 4; rollout: Abnar & Zuidema 2020",
-    )
-
-    def title(self, of: Subject) -> str:
-        return f"Two tokens, layer {self.layer or of.depth}"
-
-    def leads(self, block: Block) -> bool:
-        return isinstance(block, Chart)  # of both tokens; a map is of one
-
-    def show(self, of: Subject) -> Blocks:
-        heads = of.kept("two heads", partial(heads_of, of))
-        shared = overlaps(of.whole()).tolist()
-        both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
-        at = min(self.layer or len(both), len(both)) - 1
-        maps = [{name: attention_map(each, name) for name in NAMES} for each in both]
-        said = remarks.overlapping(at + 1, shared[at])
-        labels = [of.loaded.label(index) for index in range(heads.cls.shape[-1])]
-        yield Said(f"{said} {remarks.two_heads(heads.cls[0].softmax(0), heads.dist[0].softmax(0), labels)}")
-        numbered, notes = range(1, len(maps) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
-        columns = []
-        for name, words in NAMES.items():
-            own, special = [pair[name].places.numpy() for pair in maps], maps[at][name].special
-            tiles = zip(numbered, own, notes.get(name, [""] * len(own)), strict=True)
-            columns.append(
-                (
-                    Heading(f"Attention of the {words}"),
-                    Map(
-                        row_of(both[at], name),
-                        name,
-                        f"Attention of the {words}",
-                        f"share of the {words}'s attention",
-                        tuple((f"[{token}]", value) for token, value in special.items()),
-                        room=False,
-                    ),
-                    Tiles(
-                        f"The {words} by layer",
-                        tuple(Tile(f"{number}", places, note) for number, places, note in tiles),
-                        f"Attention of the {words} in a layer. Click to see it large.",
-                        picks="layer",
-                        values=tuple(numbered),
-                        chosen=at + 1,
-                        tile_px=76,
-                    ),
-                )
-            )
-        yield side_by_side(*columns)
-        yield predictions(heads, labels)
-        yield Answered(of.loaded)
-        yield side_by_side(Part(partial(similarity, of)), Part(partial(rollouts, of)))
-        yield from self.agreement(of)
-        yield Proof(of.whole())
-        yield Numbers(
-            lambda: (
-                {"cls": heads.cls[0], "dist": heads.dist[0], "overlap": shared}
-                | {f"attention_{name}": torch.stack([pair[name].places for pair in maps]) for name in NAMES}
+# ---- of this picture -------------------------------------------------------------------------------------------------
+def attended(of: Subject, chosen: int | None) -> Blocks:
+    """Where both tokens attend, by layer, and one layer of them large."""
+    shared, maps = overlaps(of.whole()).tolist(), attention_of(of)
+    both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
+    at = min(chosen or len(both), len(both)) - 1
+    yield Said(remarks.overlapping(at + 1, shared[at]))
+    numbered, notes = range(1, len(both) + 1), {"dist": [f"shared {percent(value)}" for value in shared]}
+    columns = []
+    for name, words in NAMES.items():
+        tiles = zip(numbered, maps[name], notes.get(name, [""] * len(both)), strict=True)
+        columns.append(
+            (
+                Heading(f"Attention of the {words}"),
+                Map(
+                    row_of(both[at], name),
+                    name,
+                    f"Attention of the {words}",
+                    f"share of the {words}'s attention",
+                    tuple((f"[{token}]", value) for token, value in maps[name][at].special.items()),
+                    room=False,
+                ),
+                Tiles(
+                    f"The {words} by layer",
+                    tuple(Tile(f"{number}", each.places.numpy(), note) for number, each, note in tiles),
+                    f"Attention of the {words} in a layer. Click to see it large.",
+                    picks="layer",
+                    values=tuple(numbered),
+                    chosen=at + 1,
+                    tile_px=76,
+                ),
             )
         )
-
-    # ---- over many pictures ------------------------------------------------------------------------------------------
-    def agreement(self, of: Subject) -> Blocks:
-        """How often each head gives the label, and the teacher's first choice."""
-        from vizkit.training.experiments.answers import Answered as Counted
-        from vizkit.training.experiments.answers import ask
-
-        name = self.teacher or teachers([of])[0]
-        beside = {each.name: each.loaded for each in of.beside if each.name != name}
-        beside = {each: it for each, it in beside.items() if it.labels == of.loaded.labels and it.head.exclusive}
-        yield Heading("Agreement over many pictures")
-        yield Line(
-            "On how many the first answer of each head is the label, and the teacher's first answer: choose teacher "
-            "and pictures under More."
-        )
-
-        if sentence := awaited(of, self.data, self.folder):
-            yield Line(sentence)
-            return
-
-        def work(progress: Any) -> Counted:
-            given = (self.data, self.folder, int(self.images), max(of.loaded.preprocessing.size_hw))
-            uploads = list(of.uploads.values())[: int(self.images)]
-            found = uploads if self.data == UPLOADS else opened(of, *given)
-            teacher = subject_called(name, [of, *of.beside]).loaded
-            return ask(of.loaded, teacher, found, beside, tell=lambda done: progress(done, len(found)))
-
-        def show(results: Mapping[Any, Counted]) -> Blocks:
-            for answered in results.values():
-                yield from tables(answered, name)
-
-        key = ("agreement", name, self.data, self.folder, self.images, tuple(beside))
-        yield Later(of, (Job(key, f"Counting over {self.images} pictures", work),), show, "Count")
+    yield side_by_side(*columns)
 
 
-def heads_of(of: Subject) -> TwoHeads:
-    return two_heads(of.loaded, of.pixels)
+def attention_of(of: Subject) -> dict[str, list[AttentionMap]]:
+    """Of both tokens, by layer."""
+    both = [each for each in layers(of.whole()) if set(NAMES) <= set(each.query.special)]
+    return {name: [attention_map(each, name) for each in both] for name in NAMES}
+
+
+def arrays(of: Subject) -> dict[str, Any]:
+    """The numbers of what is attended; none where no layer has both tokens."""
+    try:
+        shared = overlaps(of.whole())
+    except NotApplicable:
+        return dict.fromkeys(ARRAYS, ())
+    maps = attention_of(of)
+    return dict(
+        zip(ARRAYS, (shared, *(torch.stack([each.places for each in maps[name]]) for name in NAMES)), strict=True)
+    )
 
 
 def row_of(attention: Attention, name: str) -> Rows:
@@ -207,26 +117,13 @@ def row_of(attention: Attention, name: str) -> Rows:
     return Rows(row, key.grid, attention.query.grid, position, None, special, key.special)
 
 
-def predictions(heads: TwoHeads, labels: Sequence[str]) -> Columns:
-    """Both heads and their mean, in one order."""
-    rows, columns = Classes.of(heads.averaged[0], labels, ROWS), list[tuple[Block, ...]]()
-    for name, logits, words in (
-        ("Class token", heads.cls, "its head learned from the labels"),
-        ("Distillation token", heads.dist, "its head learned from the teacher alone, where there is one"),
-        ("Both averaged", heads.averaged, "the mean of the logits: the model's prediction"),
-    ):
-        values = softened(logits[0], 1.0).of(rows.shown)
-        columns.append((Heading(name), rows.bars(values, f"What the {name.lower()} predicts"), Line(words)))
-    return side_by_side(*columns)
-
-
 def similarity(of: Subject) -> Blocks:
     start = torch.nn.functional.cosine_similarity(*learned_tokens(of.loaded), dim=0)
     cosine = torch.cat([start[None], cosines(of.whole())]).numpy()
     published = [(0, PUBLISHED[0], "learned tokens of DeiT-B"), (DEPTH, PUBLISHED[1], "last layer of DeiT-B")]
     low = min(0.0, float(cosine.min()))
     figure = by_layer({"cosine of the two tokens": cosine}, "cosine", published=published, first=0, reach=(low, 1.0))
-    words = f"Cosine of the two tokens: {cosine[0]:.2f} at first, {cosine[-1]:.2f} at last"
+    words = f"{COSINE}: {cosine[0]:.2f} at first, {cosine[-1]:.2f} at last"
     yield Chart(figure, words, "How similar they become")
     yield Line(
         f"Layer 0 are the tokens as they were learned, before any image: {cosine[0]:.2f} here, {PUBLISHED[0]:.2f} in "
@@ -247,6 +144,40 @@ def rollouts(of: Subject) -> Blocks:
     yield Line(f"{percent(same)} of the two maps lies in the same places: all layers multiplied, heads averaged.")
 
 
+# ---- over many images ------------------------------------------------------------------------------------------------
+def agreement(of: Subject, teacher: str | None, data: str | None, folder: str, images: int) -> Blocks:
+    """How often each head gives the label, and the teacher's first choice."""
+    from vizkit.training.experiments.answers import Answered as Counted
+    from vizkit.training.experiments.answers import ask
+
+    name = teacher or teachers([of])[0]
+    beside = {each.name: each.loaded for each in of.beside if each.name != name}
+    beside = {each: it for each, it in beside.items() if it.labels == of.loaded.labels and it.head.exclusive}
+    yield Heading("Agreement over many images")
+    yield Line(
+        "On how many the first answer of each head is the label, and the teacher's first answer: choose teacher "
+        "and images under More."
+    )
+
+    if sentence := awaited(of, data, folder):
+        yield Line(sentence)
+        return
+
+    def work(progress: Any) -> Counted:
+        given = (data, folder, images, max(of.loaded.preprocessing.size_hw))
+        uploads = list(of.uploads.values())[:images]
+        found = uploads if data == UPLOADS else opened(of, *given)
+        taught_by = subject_called(name, [of, *of.beside]).loaded
+        return ask(of.loaded, taught_by, found, beside, tell=lambda done: progress(done, len(found)))
+
+    def show(results: Mapping[Any, Counted]) -> Blocks:
+        for answered in results.values():
+            yield from tables(answered, name)
+
+    key = ("agreement", name, data, folder, images, tuple(beside))
+    yield Later(of, (Job(key, f"Counting over {images} images", work),), show, "Count")
+
+
 def tables(answered: Any, teacher: str) -> Blocks:
     """What was counted, and what is published."""
     from vizkit.training.experiments.answers import CLASS, DIST
@@ -256,8 +187,8 @@ def tables(answered: Any, teacher: str) -> Blocks:
         rows.append(Row(f"teacher, {teacher}", share(answered.teacher, answered.labels), None))
     both = share(answered.answers[CLASS], answered.answers[DIST]) or 0.0
     widest = standard_error(min((row.with_label or 0.5 for row in rows), key=lambda p: abs(p - 0.5)), answered.images)
-    unknown = "" if answered.labels is not None else " These pictures have no labels of this model."
-    said = f"{answered.images:,} pictures; one standard error is at most {in_percent(widest, 1)}. "
+    unknown = "" if answered.labels is not None else " These images have no labels of this model."
+    said = f"{answered.images:,} images; one standard error is at most {in_percent(widest, 1)}. "
     said += "The two tokens agree with each "
     paper = [Row(name, label, taught) for name, (label, taught) in AGREEMENT.items()]
     yield side_by_side(
