@@ -13,7 +13,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.views import replaced
 from vizkit.views.blocks import Bars, Heading, Line, Numbers, Said, Table
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
-from vizkit.views.distillation.labelled import own_teacher, teacher_of, teachers, trained_alone
+from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
 from vizkit.views.distillation.temperature import TYPED, Temperature
 from vizkit.views.subject import Subject, no_model, no_picture
 
@@ -136,18 +136,18 @@ def test_of_two_tokens_without_a_teacher_at_hand_three_answers_are_seen():
 
 
 def test_views_of_earlier_versions_open_what_replaces_them():
-    assert replaced("two-tokens", {"layer": 3, "images": "50"}) == ("temperature", {"layer": 3, "images": "50"})
+    assert replaced("two-tokens", {"layer": 3, "data": "digits"}) == ("temperature", {"data": "digits"})
     assert replaced("teacher-student", {"loss_temperature": 5.0}) == ("temperature", {"temperature": 5.0})
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
-def test_counting_asks_the_teacher_and_the_models_beside():
+def test_counting_asks_the_teacher_and_the_models_beside(monkeypatch):
+    monkeypatch.setattr("vizkit.views.distillation.tokens.IMAGES", 50)
     one, same = of("insects_deit", "mayfly nymph"), of("insects_deit", "mayfly nymph")
     same.model = "another"
     one.beside = (same, of("digits_cnn"))  # the digits know other classes
-    assert teachers([one])[0] == "CNN · insects"  # named by the recipe of the bundled run
-    counted, published = shown(Temperature(images="50"), one, Table)[1:]
+    counted, published = shown(Temperature(), one, Table)[1:]
     names = [row[""] for row in counted.rows]
     assert names == ["class token", "distillation token", "both averaged", "another", "teacher, CNN · insects"]
     assert counted.rows[2]["with the label"] == counted.rows[3]["with the label"]  # the same model

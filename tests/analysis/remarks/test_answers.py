@@ -93,6 +93,13 @@ def test_a_student():
     assert distillation.distances({"the mean of both": 0.1}, 3.0) == f"{begin} 0.100 nats."
 
 
+def test_two_tokens_by_layer():
+    assert distillation.overlapping([0.5, 0.25, 0.9]) == (
+        "The two tokens give 25 % of their attention to the same tokens in layer 2, the least, and 90 % in layer 3, "
+        "the most."
+    )
+
+
 def test_the_parts_of_a_recipe():
     assert distillation.worth({"no a": 75.8, "no b": 80.0, "more": 82.0, "no c": 79.0}, 81.8) == (
         "Of the changes that still train these cost the most, in points: no a (6.0), no c (2.8) and no b (1.8)."

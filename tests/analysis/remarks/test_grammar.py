@@ -414,7 +414,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         distillation.distances(dict(zip(LABELS[:count], (p, q), strict=False)), t)
         for p, q, t, count in product(SHARES, SHARES, (1.0, 8.0), (1, 2))
     ),
-    distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
+    distillation.overlapping: lambda: (distillation.overlapping(pair) for pair in product(SHARES, SHARES)),
     distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
     distillation.answered: lambda: (
         distillation.answered(dict(zip(("the teacher", "DeiT"), pair, strict=True)), right)

@@ -48,9 +48,13 @@ def distances(nats: Mapping[str, float], temperature: float) -> str:
     return f"{begin} smallest for {least}, {low} nats, and largest for {most}, {high} nats."
 
 
-def overlapping(layer: int, share: float) -> str:
-    """The share of attention that both tokens of a distilled model give the same keys."""
-    return f"In layer {layer} the two tokens give {percent(share)} of their attention to the same tokens."
+def overlapping(shares: Sequence[float]) -> str:
+    """By layer the share of attention that both tokens of a distilled model give the same tokens."""
+    least, most = (choose(range(len(shares)), key=shares.__getitem__) for choose in (min, max))
+    return (
+        f"The two tokens give {percent(shares[least])} of their attention to the same tokens in layer {least + 1}, the "
+        f"least, and {percent(shares[most])} in layer {most + 1}, the most."
+    )
 
 
 def worth(accuracies: Mapping[str, float], usual: float) -> str:

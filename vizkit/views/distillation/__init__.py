@@ -12,11 +12,7 @@ VIEWS = (
         answers=True,
         formerly=(
             Former("Temperature"),
-            Former(
-                "Two tokens",
-                name="two-tokens",
-                fields={name: name for name in ("layer", "teacher", "data", "folder", "images")},
-            ),
+            Former("Two tokens", name="two-tokens", fields={"data": "data", "folder": "folder"}),
             Former(
                 "",
                 name="teacher-student",

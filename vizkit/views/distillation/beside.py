@@ -34,8 +34,8 @@ def answers_of(of: Subject, names: tuple[str, ...]) -> dict[str, Answer]:
     found = {MEAN if tokens else of.name: Answer(of.seen.logits, "the model's answer")}
     if tokens:
         heads = of.kept("two heads", lambda: two_heads(of.loaded, of.pixels))
-        learned = "learned from the teacher alone, where there is one"
-        found = {CLS: Answer(heads.cls[0], "learned from the labels"), DIST: Answer(heads.dist[0], learned)} | found
+        taught = "learned from the teacher alone"
+        found = {CLS: Answer(heads.cls[0], "learned from the labels"), DIST: Answer(heads.dist[0], taught)} | found
     if teacher := own_teacher(of):
         called = f"{bundled.title(teacher.name)}, on the same image"
         found = {TEACHER: Answer(_in_order(of, teacher, names), called)} | found

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
 FOLDER = "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
-COUNTS = ("50", "100", "200", "500", "1000", "2000")
 TITLES = {name: bundled.title(name) for name in bundled.names()}
 
 
@@ -48,14 +47,6 @@ def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int
         raise NotApplicable(str(sentence)) from None
 
 
-def models(of: Sequence[Subject]) -> list[str]:
-    """By their titles: those that come with vizkit and know the classes of the first subject, CNNs first, and all
-    subjects."""
-    known = bundled.knowing(tuple(of[0].loaded.labels)) if of and of[0].has_model and of[0].loaded.labels else []
-    known = sorted(known, key=lambda name: not name.endswith("cnn"))
-    return list(dict.fromkeys([*map(bundled.title, known), *(bundled.title(each.name) for each in of)]))
-
-
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:
     """One of the subjects, or another model on the same picture."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
@@ -65,12 +56,6 @@ def subject_called(title: str, of: Sequence[Subject]) -> Subject:
 def source_called(title: str) -> str:
     """What comes with vizkit by its title, which pages know it by; others by their own names."""
     return next((name for name, called in TITLES.items() if called == title), title)
-
-
-def teachers(of: Sequence[Subject]) -> list[str]:
-    """First whom the first model had as its teacher."""
-    taught = teacher_of(of[0].loaded) if of and of[0].has_model else ""
-    return list(dict.fromkeys([*filter(None, [bundled.title(taught)]), *models(of)]))
 
 
 def own_teacher(of: Subject) -> Subject | None:

@@ -47,11 +47,11 @@ from vizkit.views.blocks import (
     Table,
     side_by_side,
 )
-from vizkit.views.controls import choice, folder, layer, number, switch, text
+from vizkit.views.controls import choice, folder, number, switch, text
 from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, TEACHER, Answer, answers_of
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import COUNTS, FOLDER, WORDS
+from vizkit.views.distillation.labelled import FOLDER, WORDS
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -105,16 +105,6 @@ class Temperature(View):
         when=lambda view: view.source == MODEL,
         more=True,
     )
-    layer: int | None = layer("Layer", "Whose attention is shown large of a DeiT.", inside=True, key="token_layer")
-    teacher: str | None = choice(
-        "Teacher to count with",
-        tokens.teachers_of_two,
-        "Whose answers those of the two tokens are compared with over many images.",
-        key="token_teacher",
-        runs=True,
-        more=True,
-        when=lambda view: view.source == MODEL,
-    )
     data: str | None = choice(
         "Images of",
         tokens.pictures,
@@ -126,16 +116,6 @@ class Temperature(View):
         when=lambda view: view.source == MODEL,
     )
     folder: str = folder("Folder", key="agree_folder", when=lambda view: view.data == FOLDER, runs=True, more=True)
-    images: Literal["50", "100", "200", "500", "1000", "2000"] = choice(
-        "Images",
-        COUNTS,
-        "At most so many.",
-        default="200",
-        key="agree_count",
-        runs=True,
-        more=True,
-        when=lambda view: view.data is not None,  # of two tokens alone
-    )
 
     alone = True
     overlays = False
@@ -168,10 +148,7 @@ class Temperature(View):
         return self.source == MODEL and of.has_model and of.loaded.head.exclusive
 
     def leads(self, block: Block) -> bool:
-        """With a layer what both tokens become, where a map is of one. At T = 1 nothing is softened, and of bars from 0
-        to 100 % those beside the first choice cannot be seen."""
-        if self.layer is not None:
-            return getattr(block, "alt", "").startswith(tokens.COSINE)
+        """At T = 1 nothing is softened, and of bars from 0 to 100 % those beside the first choice cannot be seen."""
         dark = self.temperature == 1 and not self.log
         return getattr(block, "alt", "") == (DARK if dark else at_temperature(self.temperature))
 
@@ -206,9 +183,9 @@ class Temperature(View):
             "Every temperature",
         )
         if CLS in given:
-            yield Part(partial(tokens.attended, of, self.layer))
-            yield side_by_side(Part(partial(tokens.similarity, of)), Part(partial(tokens.rollouts, of)))
-            yield from tokens.agreement(of, self.teacher, self.data, self.folder, int(self.images))
+            yield Part(partial(tokens.attended, of))
+            yield Part(partial(tokens.similarity, of))
+            yield from tokens.agreement(of, self.data, self.folder)
             yield Proof(of.whole())
         yield Numbers(
             lambda: {
@@ -223,9 +200,7 @@ class Temperature(View):
         )
 
     def said(self, of: Subject, given: Mapping[str, Answer], logits: Tensor, names: tuple[str, ...]) -> str:
-        """On a stage, where one answer is seen alone, of that one, or of the chosen layer."""
-        if self.staged and self.layer is not None:
-            return ""
+        """On a stage, where one answer is seen alone, of that one."""
         softened_alone = remarks.softened(logits, self.temperature, names)
         if len(given) < 2 or self.staged:
             return softened_alone
@@ -256,22 +231,18 @@ class Temperature(View):
         self, given: Mapping[str, Answer], logits: Tensor, classes: Classes, axis: Axis
     ) -> Iterator[tuple[Block, ...]]:
         """All answers at T; of one alone that at T = 1 beside it."""
-
-        def column(heading: str, of: Tensor, t: float, alt: str, line: str) -> tuple[Block, ...]:
-            soft, own = (softened(of, each).of(classes.shown) for each in (t, 1.0))
-            return Heading(heading), classes.bars(soft, alt, own, axis), Line(line)
-
-        if len(given) < 2:
-            for t in (1.0, self.temperature):
-                soft = softened(logits, t)
-                entropy = f"entropy {soft.entropy_nats:.2f} of {soft.most_nats:.2f} nats"
-                yield column(f"T = {t:g}", logits, t, at_temperature(t), entropy)
-        nats = self.nats(given)
-        for name, of in given.items() if len(given) > 1 else ():
-            alt = at_temperature(self.temperature)
-            alt = alt if of.logits is logits else f"{begun(name)}: {alt}"
-            far = f"; {nats[name]:.3f} nats from the teacher" if name in nats else ""
-            yield column(begun(name.removeprefix("the ")), of.logits, self.temperature, alt, f"{of.about}{far}")
+        t, nats = self.temperature, self.nats(given)
+        shown = [(f"T = {each:g}", logits, each, "") for each in (1.0, t)]
+        if len(given) > 1:
+            far = {name: f"; {each:.3f} nats from the teacher" for name, each in nats.items()}
+            shown = [
+                (begun(name.removeprefix("the ")), each.logits, t, f"{each.about}{far.get(name, '')}")
+                for name, each in given.items()
+            ]
+        for heading, of, at, about in shown:
+            alt = at_temperature(at) if of is logits else f"{heading}: {at_temperature(at)}"
+            soft, hard = (softened(of, each).of(classes.shown) for each in (at, 1.0))
+            yield Heading(heading), classes.bars(soft, alt, hard, axis), Line(about)
 
     def dark(self, logits: Tensor, classes: Classes) -> tuple[Block, ...]:
         """How all others share what the first choice leaves, at T and at 1."""
