@@ -141,7 +141,7 @@ def test_words_stand_beside_an_own_photograph(page: Page, server: str):
     )
     expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
     ready(page)
-    expect(page.get_by_text("Layer 1: ")).to_be_visible()
+    expect(page.get_by_text("Layer 1, head 1: ")).to_be_visible()
     expect(page.get_by_text("In a ViT: the same, of patches.")).to_be_visible()
     page.get_by_role("button", name="Patches: how an image is cut").click()
     expect(page).to_have_url(re.compile("/patches"))

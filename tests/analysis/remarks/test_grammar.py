@@ -690,7 +690,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
     ),
     sequences.of_both: lambda: (
-        sequences.of_both(1, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
+        sequences.of_both(1, 2, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
     ),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (

@@ -13,9 +13,9 @@ from vizkit.views.sequences.steps import StepByStep
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-def shown_of(layer: str, token: int):
+def shown_of(layer: str, token: int, head: int):
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
-    return vizkit.show("word-steps", loaded, image="sample:digit 3", layer=layer, token=token)
+    return vizkit.show("word-steps", loaded, image="sample:digit 3", layer=layer, token=token, head=head)
 
 
 @pytest.mark.usefixtures("random_models")
@@ -26,7 +26,7 @@ def test_the_page_has_the_steps_left_and_the_image_right():
     assert "Patches: how an image is cut" in [button.label for button in test.button]
     (strips,), (drawn,) = sent_to(test, "vizkit_strips"), sent_to(test, "vizkit_look")
     assert all("In a ViT: " in step["say"] for step in strips["steps"])
-    assert drawn["label"].startswith("Attention in layer 1 of ViT · digits")
+    assert drawn["label"].startswith("Attention in layer 1, head 1 of ViT · digits")
 
 
 @pytest.mark.usefixtures("random_models")
@@ -40,18 +40,18 @@ def test_of_a_sentence_alone_no_image_is_drawn():
 
 def test_the_sentence_names_the_largest_of_the_token_and_of_the_patch():
     found = {}
-    for layer, number, token in (("encoder 1", 1, 2), ("encoder 2", 2, 2), ("decoder 2", 2, 3)):
-        one = shown_of(layer, token)
+    for layer, number, token, head in (("encoder 1", 1, 2, 1), ("encoder 2", 2, 2, 2), ("decoder 2", 2, 3, 2)):
+        one = shown_of(layer, token, head)
         view = StepByStep(layer=layer, token=token, beside=BOTH)
         all_of = view.walked(one.subjects[0])[1]
         walk, side = all_of[0], view.side(all_of)
-        words = (*walk.encoder, *walk.decoder)[view.index(walk)].attention.weights[:, token - 1].mean(0)
+        words = (*walk.encoder, *walk.decoder)[view.index(walk)].attention.weights[head - 1, token - 1]
         patches = found[layer] = one.numbers["patch_weights"]
         assert patches.sum() < 1, "the class token has a share of its own"
         key, (row, column) = int(words.argmax()), np.unravel_index(patches.argmax(), patches.shape)
         assert (
-            f"Layer {number}: word {token}, “{side[token - 1]}”, looks most at word {key + 1}, “{side[key]}”, "
-            f"{float(words.max()) * len(words):.1f}" in one.said
+            f"Layer {number}, head {head}: word {token}, “{side[token - 1]}”, looks most at word {key + 1}, "
+            f"“{side[key]}”, {float(words.max()) * len(words):.1f}" in one.said
         )
         assert f"row {row + 1}, column {column + 1}, {patches.max() * (patches.size + 1):.1f} times" in one.said
     assert not np.allclose(found["encoder 1"], found["encoder 2"])

@@ -30,14 +30,15 @@ def with_image(steps: Sequence[Step]) -> list[Step]:
     return [replace(step, say=said(step)) for step in steps]
 
 
-def rows_of(of: Subject, number: int) -> Rows:
-    """The attention in a layer of the image's model, counted from 1, or in its last; mean over heads. NotApplicable
-    with a sentence."""
+def rows_of(of: Subject, number: int, head: int) -> Rows:
+    """The attention in a layer and head of the image's model, counted from 1, or in its last. NotApplicable with a
+    sentence."""
     if not of.has_model:
         raise NotApplicable("Choose a model in the sidebar: its patches look at one another beside the words.")
     if not of.layers:
         raise NotApplicable(f"{of.name} has no attention, so no patches that look at one another.")
-    rows = layer_for_browser(of.layers[min(number, len(of.layers)) - 1], None, of.asked)
+    layer = of.layers[min(number, len(of.layers)) - 1]
+    rows = layer_for_browser(layer, min(head, layer.heads) - 1, of.asked)
     if not rows.values.size:
         raise NotApplicable(f"The tokens of {of.name} have no place in the image.")
     return rows

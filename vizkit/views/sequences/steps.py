@@ -62,8 +62,8 @@ class StepByStep(View):
     how = How(
         "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
         "by step, or play. In the decoder a token first looks at what is written, then at the source. An image is a "
-        "sentence of patches: beside it the map shows where the marked patch looks in the same layer of a model of "
-        "images, mean over heads, and each step says what a ViT does otherwise.",
+        "sentence of patches: beside it the map shows where the marked patch looks in the same layer and head of a "
+        "model of images, and each step says what a ViT does otherwise.",
         r"\mathrm{LN}(x + \mathrm{MHA}(x)), \quad \mathrm{LN}(y + \mathrm{FFN}(y)), \quad "
         r"\mathrm{FFN}(y) = \max(0, yW_1 + b_1)\,W_2 + b_2",
         "what a number means: a channel has no name; nor that both models have learned alike.",
@@ -118,11 +118,12 @@ class StepByStep(View):
         walk, side = all_of[0], self.side(all_of)
         index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)
         layer = (*walk.encoder, *walk.decoder)[index]
-        heads = [str(head) for head in range(1, len(layer.attention.weights) + 1)]
+        heads = [str(each) for each in range(1, len(layer.attention.weights) + 1)]
+        head = min(self.head, len(heads))
         known, label = names(walk), f"The steps of {self.title(of)}"
         choices = (
             Choice("layer", "Layer", known, known[index]),
-            Choice("head", "Head", heads, heads[min(self.head, len(heads)) - 1]),
+            Choice("head", "Head", heads, str(head)),
         )
         tells = {
             "layer": (one_of(known), "layer"),
@@ -135,18 +136,20 @@ class StepByStep(View):
         if self.beside == BOTH:
             number = index + 1 if index < len(walk.encoder) else index + 1 - len(walk.encoder)
             try:
-                rows = rows_of(of, number)
+                rows = rows_of(of, number, head)
             except NotApplicable as sentence:
                 map = Line(str(sentence))
             else:
-                map = Map(rows, of.asked, f"Attention in layer {number} of", "times an equal share", room=False)
+                map = Map(
+                    rows, of.asked, f"Attention in layer {number}, head {head} of", "times an equal share", room=False
+                )
                 shares, special = rows.row_of(rows.query_id(of.asked))
-                looks = layer.attention.weights[:, place].mean(0).tolist()
+                looks = layer.attention.weights[head - 1, place].tolist()
                 most = max(range(len(looks)), key=looks.__getitem__)
                 row, column = np.unravel_index(shares.argmax(), shares.shape)
                 times = float(shares.max()) * (shares.size + len(special))
                 word = side[place], place + 1, side[most], most + 1, looks[most] * len(looks)
-                said = of_both(number, word, (int(row) + 1, int(column) + 1, times))
+                said = of_both(number, head, word, (int(row) + 1, int(column) + 1, times))
             yield Said(said)
             yield side_by_side(canvas, map, widths=(3, 2))
             yield Link("Patches: how an image is cut", "cut")
