@@ -132,7 +132,7 @@ CASES = {
     **views("compare", [VIT, SWIN, BAD], "Side by side", "Cost", "Robustness"),
     **views("evaluate", [VIT, BAD], "Results"),
     **views("train", [VIT], "Start", "Watch", "Runs"),
-    **views("distillation", [VIT, DEIT], "Temperature", "Two tokens", "Does it help?"),
+    **views("distillation", [VIT, DEIT], "Teacher and student", "Does it help?"),
 }
 
 

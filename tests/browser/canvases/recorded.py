@@ -38,7 +38,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_products": (["flow"], [VIT, SWIN]),
     "vizkit_race": (["trust"], [VIT]),
     "vizkit_slide": (["slide"], [VIT, INSECT]),
-    "vizkit_strips": (["word-steps", "words-to-patches"], [VIT, OTHER_DIGIT]),
+    "vizkit_strips": (["word-steps"], [VIT, OTHER_DIGIT]),
     "vizkit_suspects": (["data-suspects"], [VIT, SWIN]),
     "vizkit_switches": (["switches"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_terms": (["rollout"], [VIT, OTHER_DIGIT, SWIN]),

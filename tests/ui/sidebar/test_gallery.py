@@ -244,7 +244,7 @@ CHIPS = [
     ("swin", {"swin_view": "Switched off"}),
     ("positions", {"positions_view": "Shuffle"}),
     ("architecture", {}),
-    ("distillation", {"distillation_view": "Temperature"}),
+    ("distillation", {"distillation_view": "Teacher and student"}),
 ]
 
 

@@ -209,7 +209,7 @@ def test_the_parts_of_a_model_end_in_its_own_head(models):
 
 
 def test_a_temperature_is_for_a_softmax(models):
-    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Temperature")
+    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Teacher and student")
     assert f"gives {HEADS['sigmoid'].gives}: these are the typed logits." in texts(test)
 
 
