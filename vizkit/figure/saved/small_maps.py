@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from math import ceil
 
 import numpy as np
@@ -118,7 +117,8 @@ def _rows(
     bars = {(each.scale.palette, each.scale.ticks): each.scale for each in drawn}
     one_scale = len(drawn) > 1 and len(bars) == 1
     marks: list[Mark] = []
-    for row, label, picture in zip_longest(rows, labels, pictures):
+    before = [*pictures, *[None] * (len(rows) - len(pictures))]
+    for row, label, picture in zip(rows, labels, before, strict=True):
         words = [_lines(each.name, each.note, side) for each in row]
         top, lowest = y + max(map(len, words)) * LINE + 3, y
         if picture is not None:

@@ -283,8 +283,7 @@ def tile_of(found: Found | str, answers: Answers, row: Row, place: int, scale: S
 
 
 def average_tile(mean: Tensor | None, scale: Scale) -> Tile:
-    there = mean is not None and mean.numel()
-    return Tile("", mean.numpy(), scale=scale) if there else Tile("", None, "–")
+    return Tile("", None, "–") if mean is None or not mean.numel() else Tile("", mean.numpy(), scale=scale)
 
 
 def numbers(columns: Sequence[Sequence[Found | str]]) -> dict[str, np.ndarray]:
