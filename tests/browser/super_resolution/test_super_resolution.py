@@ -120,11 +120,8 @@ def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server
     expect(root).to_have_attribute("data-bar", re.compile(r"0\.55"))
     go_on.click()
     expect(canvas).to_have_attribute("aria-label", re.compile("beside without reference\\."), timeout=LONG_MS)
-    box = canvas.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 20, box["y"] + 24 + 20)  # on the input: another part is shown
+    canvas.click(position={"x": 20, "y": 44})  # on the input: another part is shown
     expect(page).to_have_url(re.compile(r"sr_place=\d"))
-    expect(root).to_have_attribute("data-bar", re.compile(r"0\.55"))
     still(page)
     page.get_by_role("button", name="Save").click()
     taken = page.get_by_role("button", name="All pixels (PNG)")
