@@ -293,7 +293,7 @@ class Enlarge(View):
     def shown(self, of: Subject, second: RGB | None, part: Part, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
         plain, done = bicubic(of.rgb), sum(map(len, found.values()))
         pixels, at, shown = filled(plain, found.values()), self.at(of, of.rgb.shape[:2]), larger(part)
-        taken = {} if second is None else taken_by(*seen_around(of, second, at)) | {"says": SAYS[ONE]}
+        taken: dict[str, Any] = {} if second is None else taken_by(*seen_around(of, second, at)) | {"says": SAYS[ONE]}
         network = "without reference" if second is None else "with the reference"
         titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
         first = part[0].start, part[1].start
