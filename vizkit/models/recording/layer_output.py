@@ -141,12 +141,13 @@ def of_kernel(
         if own is None:
             found.append(difference(mine, kernel_rows(kernel, *inputs, queries, options), products=True))
         elif own.element_size() < 4:
-            images = len(query)
-            query, key, value, mask = (
-                each[drawn] if each is not None and each.dim() == 4 and len(each) == images else each
-                for each in (*inputs, options.get("attn_mask"))
-            )
-            theirs = kernel_rows(kernel, query, key, value, queries, options | {"attn_mask": mask})
+
+            def few(each: Tensor) -> Tensor:
+                return each[drawn] if each.dim() == query.dim() and len(each) == len(query) else each
+
+            mask = options.get("attn_mask")
+            own_options = options | {"attn_mask": mask if mask is None else few(mask)}
+            theirs = kernel_rows(kernel, few(query), few(key), few(value), queries, own_options)
             # One axis more: it is not taken for the axis of images.
             found.append(difference(mine[drawn][None], theirs[None], products=True))
         return found

@@ -149,7 +149,8 @@ def mean_over_heads(
     if images > 1 and images * len(asked) > most:
         step, mask = max(1, most // queries), options.get("attn_mask")
         of_each = mask is not None and mask.dim() == 4 and len(mask) > 1
-        key, value = (each if each is None else each.expand(images, -1, -1, -1) for each in (key, value))
+        key = key.expand(images, -1, -1, -1)
+        value = None if value is None else value.expand(images, -1, -1, -1)
         for part in (slice(at, at + step) for at in range(0, images, step)):
             own = options | {"attn_mask": mask[part]} if of_each else options
             calls.append((query[part], key[part], None if value is None else value[part], own, sampled))
