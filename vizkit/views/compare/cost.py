@@ -181,7 +181,7 @@ class Cost(View):
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
         yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
         every = (*chosen, *beside)
-        yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED} | self.papers.cells())
+        yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED})
 
     def panels(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """The models here, and beside them those of papers, where these say what theirs cost."""
