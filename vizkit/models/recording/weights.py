@@ -202,7 +202,7 @@ class _Following(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, own: Tensor, mine: Tensor) -> Tensor:
         ctx.dtype = mine.dtype
-        return own.view_as(own)
+        return own.clone()  # the model may write into it
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
