@@ -252,6 +252,23 @@ def test_a_mended_copy_is_a_folder_that_training_takes(folder, tmp_path, monkeyp
     assert test.session_state["train_task"] == "Fine-tune a model"
 
 
+@pytest.mark.parametrize("chosen", ["bundled:photographs_vit", TAUGHT])
+def test_one_click_opens_the_form_of_a_run_on_the_mended_copy_by_the_model_that_was_judged(
+    chosen, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.allowed.only_here", lambda: True)
+    test = at_rest(opened("data_set", models=chosen, data_set_view="Suspects", decided="1:label:2"))
+    test.button(key="mend_write").click()
+    at_rest(test.run())
+    test.button(key="mend_tune").click()
+    test.run()
+    fine(test)
+    assert test.selectbox(key="field_model").value == TAUGHT
+    assert test.selectbox(key="train_folder").value == "mended/digits-faulty-mended"
+    assert not test.button(key="train_start").disabled
+
+
 def test_visitors_who_start_no_training_write_no_copy(folder, monkeypatch):
     monkeypatch.setenv("VIZKIT_ALLOW_JOBS", "no")
     query = {"data_set": "a folder", "data_folder": folder, "data_set_view": "Suspects"}

@@ -13,7 +13,7 @@ from vizkit.training.runs.measure import best_of, measure_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed
-from vizkit.ui.session.address import go_to, keep_valid, put
+from vizkit.ui.session.address import go_next, keep_valid, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
@@ -39,8 +39,6 @@ WORDS = {
 
 
 def view() -> None:
-    if page := st.session_state.pop("_run_opened", ""):
-        go_to(page)  # which a callback cannot
     messages()
     by_name = {run.name: run for run in runs()} | recorded()
     _choose_run(by_name)
@@ -354,7 +352,7 @@ def _look_inside(source: str, run: RunFolder) -> None:
 
 def _open(source: str, page: str) -> None:
     _choose_model(source)
-    st.session_state["_run_opened"] = page
+    go_next(page)
 
 
 def _choose_model(source: str) -> None:

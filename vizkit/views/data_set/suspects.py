@@ -31,7 +31,8 @@ STEP = ("suspects",)
 @dataclass(frozen=True)
 class Mend:
     """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of pictures by their
-    places, a label or None; `said` counts it. `model`: which is to learn from it."""
+    places, a label or None; `said` counts it. `model`: which is to
+    learn from it, by the name that opens it here."""
 
     source: str
     split: str
@@ -105,7 +106,7 @@ class Suspects(OfData):
         elif every:
             yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
-            facts = self.source(of), self.split, side_of(of), found.name, of.loaded.source
+            facts = self.source(of), self.split, side_of(of), found.name, of.source
             yield Process("processes.mended", Mend(*facts, decided))
         yield from self.notes(found)
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))
