@@ -460,11 +460,11 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     data_set.marked: lambda: (data_set.marked("ant", count, 80, (count, 0)) for count in COUNTS if 0 < count < 80),
     data_set.shortcut: lambda: (
-        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
+        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, effect)
         for members in COUNTS
         for score in (1.0, 9.0)
         for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
-        for falls in (True, False)
+        for effect in ("falls", "rises", "")
     ),
     evaluation.ahead: lambda: (
         evaluation.ahead([train] * count, [val] * count, harder)

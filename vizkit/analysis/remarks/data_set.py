@@ -1,6 +1,7 @@
 """What a set of labelled pictures shows first, as one model sees it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool
@@ -105,6 +106,8 @@ def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
 CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
+Effect = Literal["falls", "rises", ""]
+
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
     """Where the middle of a place lies, in thirds: "in the top left corner", "at the right edge", "in the middle"."""
@@ -124,11 +127,11 @@ def shortcut(
     where: str,
     score: float,
     accuracies: tuple[float, float, float] | None,
-    falls: bool,
+    effect: Effect,
 ) -> str:
     """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the pictures as they
-    are, with the place hidden, with another place hidden, None where nobody tried; `falls`: whether that is more than
-    chance."""
+    are, with the place hidden, with another place hidden, None where nobody tried; `effect`: what hiding the place does
+    to them beyond chance."""
     clear = score >= CLEAR
     found = f"In {of_all(members, of_label, 'picture')} of “{label}” the model looks at a place {where} more than "
     found += "it ever does in other labels." if clear else "in other labels, though not by much."
@@ -136,8 +139,10 @@ def shortcut(
         return found
     before, after, other = (percent(each) for each in accuracies)
     tried = f"With it hidden {after} of them are right instead of {before}, with another place hidden {other}"
-    if clear and falls:
+    if effect == "rises":
+        return f"{found} {tried}: what lies there causes errors, so the model takes it for a sign of another label."
+    if clear and effect:
         return f"{found} {tried}: a shortcut."
-    if falls:
+    if effect:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
     return f"No shortcut found. {found} {tried}: the answers do not depend on it alone."

@@ -242,9 +242,11 @@ def tile(found: Recorded, row: int, rgb: RGB) -> dict[str, Any]:
 
 def answer_of(found: Recorded, row: int) -> str:
     """ "" of a model without classes."""
-    if not found.classifies:
-        return ""
-    return found.classes[found.answer[row]] if found.classes else f"class {found.answer[row]}"
+    return class_of(found, found.answer[row]) if found.classifies else ""
+
+
+def class_of(found: Recorded, number: int) -> str:
+    return found.classes[number] if found.classes else f"class {number}"
 
 
 def described(found: Recorded, row: int) -> str:
