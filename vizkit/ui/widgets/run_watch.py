@@ -12,10 +12,9 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
-from vizkit.ui.session import allowed
+from vizkit.ui.session import allowed, chosen, model_names
 from vizkit.ui.session.address import go_next, keep_valid, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
-from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
@@ -324,9 +323,10 @@ def look_buttons(source: str, run: RunFolder) -> None:
         "Evaluate beside the others",
         icon=":material/leaderboard:",
         key="run_evaluate",
-        on_click=_open,
-        args=(source, "pages/evaluate.py"),
-        help="Opens Evaluate with this model, where others were judged on the same pictures.",
+        on_click=_evaluate,
+        args=(source, run),
+        help="Opens Evaluate with this model, where others were judged on the same pictures; beside it the one that it "
+        "went on from.",
     )
     st.button(
         "Fine-tune it",
@@ -341,7 +341,7 @@ def look_buttons(source: str, run: RunFolder) -> None:
 def tune(source: str) -> None:
     """The form of a new run goes on from this model."""
     st.session_state.pop("_train_filled", None)
-    _choose_model(source)
+    chosen.choose_first(source)
     st.session_state.update({"train_view": "Start", "train_task": "Fine-tune a model"})
 
 
@@ -350,15 +350,16 @@ def _look_inside(source: str, run: RunFolder) -> None:
     _open(source, "pages/explore.py")
 
 
+def _evaluate(source: str, run: RunFolder) -> None:
+    with suppress(RecipeError):
+        if begun := model_names.named_here(run.recipe.model):
+            chosen.choose_first(begun)
+    _open(source, "pages/evaluate.py")
+
+
 def _open(source: str, page: str) -> None:
-    _choose_model(source)
+    chosen.choose_first(source)
     go_next(page)
-
-
-def _choose_model(source: str) -> None:
-    """The first of the models in the sidebar: a page of one model shows it."""
-    others = [model for model in st.session_state.get("models") or [] if model != source]
-    st.session_state["models"] = [source, *others[: MAX_MODELS - 1]]
 
 
 def delete(run: RunFolder) -> None:
