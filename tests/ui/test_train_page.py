@@ -270,7 +270,7 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, mo
     assert [m.value for m in test.metric] == ["6 s", "50", "80.0 %", "75.0 %"]
     assert len(test.main.get("plotly_chart")) == 3
     captions = [image.proto.imgs[0].caption for image in test.main.get("image")]
-    assert captions == ["✓ 0 93 %", "✗ 7 40 %, is 1"]
+    assert captions == ["✓ 0, 93 %", "✗ 7, 40 %, is 1"]
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["run:first", "bundled:digits_cnn"]
     assert turned == ["pages/explore.py"]

@@ -10,13 +10,21 @@ from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
 
 def on_the_map(
-    right: int, known: int, planted: int, purity: float, chance: float, by: str, *, classifies: bool = True
+    model: str,
+    right: int,
+    known: int,
+    planted: int,
+    purity: float,
+    chance: float,
+    by: str,
+    *,
+    classifies: bool = True,
 ) -> str:
-    """`right` of the `known` pictures whose label the model has, where it `classifies` at all, by what they show where
-    a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its label, and by `chance`,
-    0 to 1. `by`: by what pictures lie near, "features"."""
-    none = "It knows none of these labels" if classifies else "It was told no labels"
-    begin = f"The model is right on {of_all(right, known, 'picture')}" if known else none
+    """What `model` makes of them: `right` of the `known` pictures whose label it has, where it `classifies` at all, by
+    what they show where a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its
+    label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
+    none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
+    begin = f"{model} is right on {of_all(right, known, 'picture')}" if known else none
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
     near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
     if purity <= 1.5 * chance:
@@ -49,7 +57,8 @@ def mended(labels: int, left_out: int) -> str:
 def ceiling(wrong: int, pictures: int) -> str:
     """How often a model can be right where so many labels of `pictures` were planted wrong."""
     planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"
-    return f"{planted}, so a model that knows every picture is right on {percent(1 - wrong / pictures)} of them."
+    most = f"a model that knows every picture would agree with {percent(1 - wrong / pictures)} of them"
+    return f"This is by the labels as they are given, not by what the pictures show: {planted}, so {most}."
 
 
 def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:

@@ -117,7 +117,7 @@ def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
     if metrics and run.learns_pictures:
         train, validation = ([each[f"{kind}_accuracy"] for each in metrics] for kind in ("train", "val"))
         with suppress(RecipeError):
-            remark(ahead(train, validation, harder(run.recipe)))
+            remark(ahead(train, validation, harder(run.recipe), run_samples.counts_of(run.recipe)))
 
 
 HARDER = {
