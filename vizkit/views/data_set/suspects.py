@@ -56,7 +56,7 @@ class Suspects(OfData):
     """Pictures with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
 
     kind: str = choice("Suspect", tuple(NAMES), words=NAMES, key="data_suspect", listed=True)
-    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page", more=True)
+    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page")
     decided: str = text(
         "Decided",
         "",
@@ -100,7 +100,8 @@ class Suspects(OfData):
         if wrong or copies:
             yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
-            yield Line(f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}, the worst first; the others: More.")
+            which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
+            yield Line(f"{which}, by kind, the worst of each first; the others: Page of pictures.")
         if own:
             yield from self.shown(of, found, own[at : at + AT_ONCE])
         elif every:
