@@ -56,7 +56,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     expect(page.locator(f"{POINTS} canvas.plane[data-chosen='300']")).to_be_visible()
     expect(page.locator(f"{MAIN} p").filter(has_text="300 pictures chosen")).to_be_visible(timeout=LONG_MS)
     page.locator(f"{POINTS} canvas.plane").press("Escape")
-    expect(page.locator(MAIN).get_by_text("The model is right on")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(MAIN).get_by_text("ViT · digits is right on")).to_be_visible(timeout=LONG_MS)
     ready(page)
     first = page.get_by_role("button", name="Open in Explore").first
     digit = page.locator(f"{MAIN} figure b").first.inner_text()
@@ -64,18 +64,24 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     expect(page.get_by_role("heading", name="Explore", exact=True, level=1)).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text(f"{digit}, ").first).to_be_attached(timeout=LONG_MS)
     page.goto(f"{server}/data_set?data_set_view=Suspects")
-    mend = page.get_by_role("button", name="Mend").first
+    mend = page.get_by_role("button", name="Mend: ").first
     expect(mend).to_be_visible(timeout=LONG_MS)
     ready(page)
     mend.click()
     expect(page.get_by_text("1 decided")).to_be_visible()
+    suggested = page.get_by_role("button", name="Mend: ").count()
+    assert suggested > 2
+    page.get_by_role("button", name=f"Mend all {suggested - 1} labels here as suggested").click()
+    expect(page.get_by_text(f"{suggested} decided")).to_be_visible()
+    expect(page.get_by_role("button", name="No suggested label here is left to decide")).to_be_disabled()
+    expect(page.locator(f"{MAIN} [data-testid='stSlider']", has_text="Page of pictures")).to_be_visible()
     ready(page)
     page.locator(f"{MAIN} [data-testid='stPopover'] button").last.click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Suspects and decisions (CSV)").click()
     saved.value.save_as(tmp_path / "suspects.csv")
     rows = list(csv.DictReader((tmp_path / "suspects.csv").read_text(encoding="utf-8").splitlines()))
-    assert sum(bool(row["decision"]) for row in rows) == 1
+    assert sum(bool(row["decision"]) for row in rows) == suggested
 
 
 @pytest.mark.product(first=0)

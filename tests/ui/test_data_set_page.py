@@ -180,7 +180,7 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
     assert len(points["places"]) == 96  # of both splits
     said = texts(test)
     assert "with a planted wrong label judged by what they show" in said
-    assert "labels are planted wrong, so a model that knows every picture is right on" in said
+    assert "labels are planted wrong, so a model that knows every picture would agree with" in said
     assert f"{bundled.title(TAUGHT)} was trained on 48 of these pictures, faults included" in said
     assert {each[0] for each in points["groups"]} == set(points["names"]) == set("0123456789")
 
@@ -250,6 +250,23 @@ def test_a_mended_copy_is_a_folder_that_training_takes(folder, tmp_path, monkeyp
     test.run()
     assert test.session_state["train_folder"] == "mended/birds-mended"
     assert test.session_state["train_task"] == "Fine-tune a model"
+
+
+@pytest.mark.parametrize("chosen", ["bundled:photographs_vit", TAUGHT])
+def test_one_click_opens_the_form_of_a_run_on_the_mended_copy_by_the_model_that_was_judged(
+    chosen, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.allowed.only_here", lambda: True)
+    test = at_rest(opened("data_set", models=chosen, data_set_view="Suspects", decided="1:label:2"))
+    test.button(key="mend_write").click()
+    at_rest(test.run())
+    test.button(key="mend_tune").click()
+    test.run()
+    fine(test)
+    assert test.selectbox(key="field_model").value == TAUGHT
+    assert test.selectbox(key="train_folder").value == "mended/digits-faulty-mended"
+    assert not test.button(key="train_start").disabled
 
 
 def test_visitors_who_start_no_training_write_no_copy(folder, monkeypatch):

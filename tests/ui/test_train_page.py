@@ -28,10 +28,11 @@ from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.training.tuning import PROBE, TUNE, TUNING
 from vizkit.ui.pages.train import model, start
 from vizkit.ui.pages.train.start import ENLARGING
-from vizkit.ui.session import jobs, model_names, models
+from vizkit.ui.session import address, jobs, model_names, models
 from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_samples, run_watch, time_estimate
+from vizkit.ui.widgets.processes.evaluation import FOLDER
 
 PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
 ROOT = Path(__file__).parents[2]
@@ -236,7 +237,7 @@ def test_the_picture_of_a_run_on_other_data_is_one_of_these(runs_home, monkeypat
     finished(runs_home, recipe=Recipe(data="/srv/mine"))
     of_digits = open_set("digits", "val")
     monkeypatch.setattr(run_samples, "open_set", lambda data, split, **more: of_digits)
-    monkeypatch.setattr(run_watch, "go_to", lambda page: None)
+    monkeypatch.setattr(address, "go_to", lambda page: None)
     test = form(train_view="Watch", image="mayfly nymph")
     test.button(key="run_look").click().run()
     picture = test.session_state["_opened"][test.session_state["image"]]
@@ -259,7 +260,7 @@ def test_no_line_of_a_run_runs_back_when_it_ends(runs_home, monkeypatch):
 def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, monkeypatch):
     finished(runs_home)
     turned = []  # AppTest does not follow a script to another page; the journey in Chromium does
-    monkeypatch.setattr(run_watch, "go_to", turned.append)
+    monkeypatch.setattr(address, "go_to", turned.append)
     test = form(train_view="Watch")
     assert not test.exception
     assert not test.error
@@ -269,7 +270,7 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, mo
     assert [m.value for m in test.metric] == ["6 s", "50", "80.0 %", "75.0 %"]
     assert len(test.main.get("plotly_chart")) == 3
     captions = [image.proto.imgs[0].caption for image in test.main.get("image")]
-    assert captions == ["✓ 0 93 %", "✗ 7 40 %, is 1"]
+    assert captions == ["✓ 0, 93 %", "✗ 7, 40 %, is 1"]
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["run:first", "bundled:digits_cnn"]
     assert turned == ["pages/explore.py"]
@@ -344,7 +345,7 @@ def test_runs_are_compared(runs_home):
 def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     finished(runs_home)
     opened_pages = []
-    monkeypatch.setattr(run_watch, "go_to", opened_pages.append)
+    monkeypatch.setattr(address, "go_to", opened_pages.append)
     test = form(train_view="Watch")
     assert test.slider(key="run_epoch").value == 2
     test.slider(key="run_epoch").set_value(1).run()
@@ -354,6 +355,25 @@ def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     test.button(key="run_evaluate").click().run()
     assert opened_pages == ["pages/evaluate.py"]
     assert test.session_state["models"] == ["run:first", CNN]
+
+
+@pytest.mark.parametrize("begun", ["bundled:digits_faulty", "first"])
+def test_a_run_on_a_mended_copy_is_evaluated_on_it_beside_the_model_that_it_went_on_from(runs_home, begun):
+    copy = runs_home / "mended" / "digits-mended"
+    for label, tone in (("0", 0), ("1", 255)):
+        (copy / label).mkdir(parents=True)
+        for index in range(6):
+            Image.new("RGB", (16, 16), (tone, tone, 40 * index)).save(copy / label / f"{index}.png")
+    finished(runs_home)
+    model = str(runs_home / begun) if begun == "first" else begun
+    run = finished(runs_home, "mended-run", replace(DIGITS, data=str(copy), model=model))
+    run.write("samples.json", [])
+    test = form(train_view="Watch", run="mended-run")
+    test.button(key="run_evaluate").click().run()
+    assert test.session_state["models"][:2] == ["run:mended-run", "run:first" if begun == "first" else begun]
+    assert test.selectbox(key="eval_data").value == FOLDER
+    assert test.selectbox(key="eval_folder").value == "mended/digits-mended"
+    assert "of **2 classes" in texts(test)
 
 
 def test_teachers_know_the_classes_of_the_data(runs_home):

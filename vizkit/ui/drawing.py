@@ -16,7 +16,7 @@ from vizkit.ui.asking import held, key_of, open_view
 from vizkit.ui.canvas import picture_url, script_canvas
 from vizkit.ui.plain import plain
 from vizkit.ui.session import background, report
-from vizkit.ui.session.address import link
+from vizkit.ui.session.address import go_next, link
 from vizkit.ui.session.background import do
 from vizkit.ui.session.chosen import cursor
 from vizkit.ui.session.subjects import NOTHING, NamedSubject
@@ -60,7 +60,7 @@ from vizkit.views.rules import POINT, Rule, below, one_of, tuple_of
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
-OPENED_IN, OPENS = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}, "_opens"
+OPENED_IN = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}
 SMALL = Tiles, Grid, Canvas, Chart
 
 
@@ -234,7 +234,7 @@ def _canvas(to: Drawing, block: Canvas) -> None:
 
 def _open_picture(picture: Callable[[int], tuple[str, RGB]], told: tuple[int, str]) -> None:
     inputs.take(*picture(told[0]))
-    st.session_state[OPENS] = OPENED_IN[told[1]]  # the host goes there: a callback cannot
+    go_next(OPENED_IN[told[1]])
 
 
 def asked_there(to: Drawing, field: str, point: tuple[float, float]) -> None:

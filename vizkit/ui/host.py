@@ -14,7 +14,7 @@ from vizkit.hosts.showing import able as choosable
 from vizkit.hosts.stage import leading
 from vizkit.ui import reading
 from vizkit.ui.asking import ask
-from vizkit.ui.drawing import OPENS, Drawing, asked_there, show
+from vizkit.ui.drawing import Drawing, asked_there, show
 from vizkit.ui.session.chosen import cursor, reads_now
 from vizkit.ui.session.evaluations import at_hand
 from vizkit.ui.session.report import item_alone, item_of
@@ -35,8 +35,6 @@ FRAMES_BYTES = 5_000_000  # of all steps of one model, which one message brings:
 
 def draw(entry: Entry, page: Any) -> None:
     """The view with what the sidebar chose."""
-    if page_of_picture := st.session_state.pop(OPENS, ""):
-        st.switch_page(page_of_picture, query_params={})  # without them it refuses to clear those of widgets
     cls = class_of(entry.name)
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, NamedSubject]] = []

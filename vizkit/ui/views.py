@@ -19,7 +19,7 @@ from vizkit.device import cached_property, import_alone
 from vizkit.image import Picture
 from vizkit.ui import reading
 from vizkit.ui.session import chosen, linked_picture
-from vizkit.ui.session.address import drop_infinite, keep_valid, settle
+from vizkit.ui.session.address import drop_infinite, keep_valid, settle, turn_where_asked
 from vizkit.ui.session.chosen import marked, reads_now
 from vizkit.ui.session.columns import accepted, side_by_side
 from vizkit.ui.session.needs import models_for
@@ -165,6 +165,7 @@ def read_now(stem: str) -> Reads:
 
 def draw(view: View, package: str, line: str) -> None:
     """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
+    turn_where_asked()
     before, st.session_state[DRAWN] = st.session_state.get(DRAWN), (view.page, view.title)
     st.html(WITHOUT_STALE if before != (view.page, view.title) else SHOWN)
     now = reads_now(view)

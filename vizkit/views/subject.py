@@ -39,6 +39,8 @@ class Subject:
     cursor stands, in fractions (x, y) of the picture.
     """
 
+    source = ""  # the name by which a session opens the model
+
     def __init__(
         self,
         open: "Callable[[], Loaded]",

@@ -1,10 +1,11 @@
 """Tokens, filters, vectors, multiply–adds and maps beside one another, by hand."""
 
 import numpy as np
+import pytest
 import torch
 
 from vizkit.analysis.attention.patches import cost
-from vizkit.analysis.remarks import compute, maps, patches
+from vizkit.analysis.remarks import compute, evaluation, maps, patches
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.heads import LIKENESS, SOFTMAX, Head
 
@@ -187,3 +188,18 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
     assert outliers == ("After layer 1, 2 patches of 5 are outliers: the largest norm is 3.0 times the median.")
     assert outliers is not None
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "images", "end"),
+    [
+        (0.62, 0.60, (1078, 360), "which so few pictures do not tell apart."),  # standard error 3 points
+        (0.85, 0.87, (690, 190), "which so few pictures do not tell apart."),
+        (0.62, 0.60, (100_000, 100_000), "holds less for others."),
+        (0.62, 0.40, (1078, 360), "holds less for others."),
+        (0.62, 0.90, (1078, 360), "validation pictures only after the epoch, as they are."),
+        (0.62, 0.40, None, "62 % of those in training."),
+    ],
+)
+def test_of_two_accuracies_none_is_called_better_within_two_standard_errors(train, validation, images, end):
+    assert evaluation.ahead([train], [validation], [], images).endswith(end)

@@ -422,7 +422,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for pair, right in product(product(LABELS[:2], LABELS[:2]), ("", *LABELS[:2]))
     ),
     data_set.on_the_map: lambda: (
-        data_set.on_the_map(right, known, planted, purity, 0.08, "features")
+        data_set.on_the_map("ViT · digits", right, known, planted, purity, 0.08, "features")
         for known, planted in product((0, *COUNTS), (0, 1, 30))
         for right in {0, 1, known}
         for purity in SHARES
@@ -460,17 +460,18 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     data_set.marked: lambda: (data_set.marked("ant", count, 80, (count, 0)) for count in COUNTS if 0 < count < 80),
     data_set.shortcut: lambda: (
-        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, falls)
+        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, effect)
         for members in COUNTS
         for score in (1.0, 9.0)
         for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
-        for falls in (True, False)
+        for effect in ("falls", "rises", "")
     ),
     evaluation.ahead: lambda: (
-        evaluation.ahead([train] * count, [val] * count, harder)
+        evaluation.ahead([train] * count, [val] * count, harder, images)
         for train, val in product(SHARES, SHARES)
         for count in (1, 8)
         for harder in ((), ("are turned",), ("are turned", "are mixed", "lose a rectangle"))
+        for images in (None, (8, 8), (10_000, 2000))
     ),
     evaluation.best_run: lambda: (
         evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)})

@@ -130,7 +130,7 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
     hidden = hide(loaded, found, first)
     assert (hidden.before.value, hidden.elsewhere.value) == (1, 1)
     assert hidden.after.value == 0
-    assert hidden.falls
+    assert hidden.effect == "falls"
     said = verdict(found, first, hidden)
     assert said.startswith(
         f"In {len(first.rows)} of 60 pictures of “label 0” the model looks at a place in the top left"
@@ -139,6 +139,40 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
         "With it hidden 0 % of them are right instead of 100 %, with another place hidden 100 %: a shortcut."
     )
     assert verdict(found, first, None).endswith("other labels.")
+
+
+class Misled(Bright):
+    """Label 1 where the corner is white, whatever lies in the middle."""
+
+    def forward(self, pixels):
+        corner = pixels[:, 0, 0, 0] > 0.9
+        there = (pixels[:, 0, 4, 4] > 0.9) & ~corner
+        return torch.stack([there.float(), 1 - there.float()], 1) + 0 * self.weight
+
+
+class Whole(Pictures):
+    """The marked ones have the middle of their label too."""
+
+    def picture(self, index):
+        rgb = super().picture(index)
+        if self.marked[index]:
+            rgb[4, 4] = 255
+        return rgb
+
+
+def test_a_mark_that_causes_errors_is_no_shortcut_that_was_not_found():
+    loaded, found = marked_set()
+    source = Whole(found.target, found.images.source.marked)
+    answer = np.where(source.marked, 1, found.target)
+    misled = replace(found, images=replace(found.images, source=source), answer=answer)
+    first = shortcuts(misled)[0]
+    hidden = hide(replace(loaded, model=Misled()), misled, first)
+    assert (hidden.before.value, hidden.after.value, hidden.elsewhere.value) == (0, 1, 0)
+    assert hidden.effect == "rises"
+    said = verdict(misled, first, hidden)
+    assert "With it hidden 100 % of them are right instead of 0 %, with another place hidden 0 %" in said
+    assert said.endswith(": what lies there causes errors, so the model takes it for a sign of another label.")
+    assert "No shortcut" not in said
 
 
 def test_what_is_lost_beyond_chance_by_hand():

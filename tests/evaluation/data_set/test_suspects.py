@@ -120,6 +120,19 @@ def test_dark_light_blurred_odd_and_strange_pictures():
     assert not [one for one in found if one.kind == "size" and one.row not in (4, 5)]
 
 
+def test_a_picture_with_few_of_the_edges_of_the_others_is_blurred_whatever_its_border():
+    """A bright border, which a blurred picture has too, keeps its score above the bound; a dark one is only dark."""
+    features, target = blobs(60)
+    shown = np.random.default_rng(0).integers(0, 256, (60, 12, 12, 3)).astype(np.uint8)
+    shown[3] = np.linspace(120, 200, 12, dtype=np.uint8)[:, None, None]
+    shown[4] //= 50
+    scores = np.full((60, 3), 0.9, np.float32)
+    scores[4, 0] = 0.1
+    found = suspects(recorded(features, target, scores=scores, thumbnails=shown))
+    assert [(one.row, one.kind) for one in found if one.kind in picture.BELOW] == [(4, "dark"), (3, "blurred")]
+    assert "Its edges are weak" in next(one.said for one in found if one.kind == "blurred")
+
+
 def test_fences_by_hand():
     assert fences(np.arange(5.0)) == (1 - 6, 3 + 6)  # quartiles 1 and 3
 

@@ -38,13 +38,20 @@ def scores(pictures: Pictures) -> Float32[np.ndarray, "picture 3"]:
     brightness = (small.square() * _along(BRIGHTNESS, small)).sum(1).sqrt().flatten(1) / 255
     dark, light = brightness.quantile(0.99, 1), 1 - brightness.quantile(0.05, 1)
     grey = (small * _along(GREY, small)).sum(1, keepdim=True).round()
-    edges = grey.clone()  # PIL leaves the border as it is
-    edges[:, :, 1:-1, 1:-1] = F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255)
-    sharp = 1 - torch.exp(-0.01 * edges.flatten(1).std(1, correction=0))
+    framed = grey.clone()  # PIL leaves the border as it is
+    framed[:, :, 1:-1, 1:-1] = F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255)
+    sharp = 1 - torch.exp(-0.01 * framed.flatten(1).std(1, correction=0))
     counts = torch.stack([torch.histc(one, 256, 0, 255) for one in grey])
     contrast = 1 - torch.exp(-0.01 * counts.std(1, correction=0))
     blurred = (sharp + torch.where(contrast > 0.18, contrast, 0)).clamp(max=1)
     return torch.stack([dark, light, blurred], 1).cpu().numpy().astype(np.float32)
+
+
+def edges(pictures: Pictures) -> Float32[np.ndarray, " picture"]:
+    """The deviation of each picture's edges in grey levels, without its border, which a blurred one has too."""
+    shown = pictures.float()
+    grey = (shown * _along(GREY, shown)).sum(1, keepdim=True)
+    return F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255).flatten(1).std(1, correction=0).cpu().numpy()
 
 
 def hashes(pictures: Pictures) -> UInt64[np.ndarray, " picture"]:

@@ -1,6 +1,7 @@
 """What a set of labelled pictures shows first, as one model sees it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool
@@ -9,13 +10,21 @@ from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
 
 def on_the_map(
-    right: int, known: int, planted: int, purity: float, chance: float, by: str, *, classifies: bool = True
+    model: str,
+    right: int,
+    known: int,
+    planted: int,
+    purity: float,
+    chance: float,
+    by: str,
+    *,
+    classifies: bool = True,
 ) -> str:
-    """`right` of the `known` pictures whose label the model has, where it `classifies` at all, by what they show where
-    a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its label, and by `chance`,
-    0 to 1. `by`: by what pictures lie near, "features"."""
-    none = "It knows none of these labels" if classifies else "It was told no labels"
-    begin = f"The model is right on {of_all(right, known, 'picture')}" if known else none
+    """What `model` makes of them: `right` of the `known` pictures whose label it has, where it `classifies` at all, by
+    what they show where a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its
+    label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
+    none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
+    begin = f"{model} is right on {of_all(right, known, 'picture')}" if known else none
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
     near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
     if purity <= 1.5 * chance:
@@ -48,7 +57,8 @@ def mended(labels: int, left_out: int) -> str:
 def ceiling(wrong: int, pictures: int) -> str:
     """How often a model can be right where so many labels of `pictures` were planted wrong."""
     planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"
-    return f"{planted}, so a model that knows every picture is right on {percent(1 - wrong / pictures)} of them."
+    most = f"a model that knows every picture would agree with {percent(1 - wrong / pictures)} of them"
+    return f"This is by the labels as they are given, not by what the pictures show: {planted}, so {most}."
 
 
 def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:
@@ -105,6 +115,8 @@ def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
 CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
+Effect = Literal["falls", "rises", ""]
+
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
     """Where the middle of a place lies, in thirds: "in the top left corner", "at the right edge", "in the middle"."""
@@ -124,11 +136,11 @@ def shortcut(
     where: str,
     score: float,
     accuracies: tuple[float, float, float] | None,
-    falls: bool,
+    effect: Effect,
 ) -> str:
     """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the pictures as they
-    are, with the place hidden, with another place hidden, None where nobody tried; `falls`: whether that is more than
-    chance."""
+    are, with the place hidden, with another place hidden, None where nobody tried; `effect`: what hiding the place does
+    to them beyond chance."""
     clear = score >= CLEAR
     found = f"In {of_all(members, of_label, 'picture')} of “{label}” the model looks at a place {where} more than "
     found += "it ever does in other labels." if clear else "in other labels, though not by much."
@@ -136,8 +148,10 @@ def shortcut(
         return found
     before, after, other = (percent(each) for each in accuracies)
     tried = f"With it hidden {after} of them are right instead of {before}, with another place hidden {other}"
-    if clear and falls:
+    if effect == "rises":
+        return f"{found} {tried}: what lies there causes errors, so the model takes it for a sign of another label."
+    if clear and effect:
         return f"{found} {tried}: a shortcut."
-    if falls:
+    if effect:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
     return f"No shortcut found. {found} {tried}: the answers do not depend on it alone."

@@ -34,12 +34,20 @@ def most_frequent_mistake(
     return f"The most frequent mistakes, on {times:,} images each: it takes {joined(taken)}{more}."
 
 
-def ahead(train: Sequence[float], validation: Sequence[float], harder: Sequence[str]) -> str:
-    """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why. `harder`: what is done to training pictures
-    alone ("are turned")."""
+def ahead(
+    train: Sequence[float], validation: Sequence[float], harder: Sequence[str], images: tuple[int, int] | None
+) -> str:
+    """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why, where they are two standard errors apart.
+    `harder`: what is done to training pictures alone ("are turned"). `images`: how many there are to train on and to
+    validate, None where nobody knows."""
     gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
     begin = f"After {counted(len(train), 'epoch')} {first} of the validation pictures are right and {last} of those in "
     begin += "training"
+    if images is None:
+        return f"{begin}."
+    shares = zip((train[-1], validation[-1]), images, strict=True)
+    if abs(gap) <= 2 * math.sqrt(sum(share * (1 - share) / count for share, count in shares)):
+        return f"{begin}, which so few pictures do not tell apart."
     if gap <= 0:
         return f"{begin}: what it has learned of its training pictures holds less for others."
     done = f" {joined(harder)} and" if harder else ""

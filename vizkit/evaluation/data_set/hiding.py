@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
-from vizkit.analysis.remarks.data_set import place_in_words, shortcut
+from vizkit.analysis.remarks.data_set import Effect, place_in_words, shortcut
 from vizkit.evaluation.data_set.record import BATCH, Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster
 from vizkit.evaluation.measures import Interval, share_interval
@@ -32,7 +32,7 @@ Hide = UInt8[Tensor, "picture channel height width"]
 class Hidden:
     """Accuracy on the pictures `rows` as they are, with the place hidden, and with a place of its shape hidden
     elsewhere; `answers`: the model's class of each with the place hidden. `pictures`: how the first ones were shown.
-    `falls`: whether more answers are lost than won, against both, beyond chance (exact sign test, 5 %)."""
+    `effect`: whether the share of right answers falls or rises, against both, beyond chance (exact sign test, 5 %)."""
 
     rows: Int[np.ndarray, " member"]
     before: Interval
@@ -40,8 +40,7 @@ class Hidden:
     elsewhere: Interval
     answers: Int[np.ndarray, " member"]
     pictures: UInt8[np.ndarray, "few height width 3"]
-
-    falls: bool
+    effect: Effect
 
 
 def hide(
@@ -84,8 +83,11 @@ def hide(
     truth = found.shown[rows]
     right = [each == truth for each in (found.answer[rows], hidden, control_answers)]
     before, after, other = map(share_interval, right)
-    falls = all(lost(each, right[1]) for each in (right[0], right[2]))
-    return Hidden(rows, before, after, other, hidden, np.stack(shown), falls)
+    as_they_are, without, control_right = right
+    falls = all(lost(each, without) for each in (as_they_are, control_right))
+    rises = all(lost(without, each) for each in (as_they_are, control_right))
+    effect = "falls" if falls else "rises" if rises else ""
+    return Hidden(rows, before, after, other, hidden, np.stack(shown), effect)
 
 
 def lost(right: Bool[np.ndarray, " member"], then: Bool[np.ndarray, " member"]) -> bool:
@@ -118,8 +120,8 @@ def elsewhere(place: Bool[np.ndarray, "row column"]) -> Bool[np.ndarray, "row co
 def verdict(found: Recorded, cluster: Cluster, hidden: Hidden | None) -> str:
     """What may be said of a cluster, in one sentence or two."""
     numbers = None if hidden is None else (hidden.before.value, hidden.after.value, hidden.elsewhere.value)
-    falls = hidden is not None and hidden.falls
+    effect = "" if hidden is None else hidden.effect
     where = place_in_words(cluster.place)
     return shortcut(
-        found.labels[cluster.label], len(cluster.rows), cluster.of_label, where, cluster.score, numbers, falls
+        found.labels[cluster.label], len(cluster.rows), cluster.of_label, where, cluster.score, numbers, effect
     )

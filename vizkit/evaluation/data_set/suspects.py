@@ -36,6 +36,7 @@ NEAR_BITS = 10  # of 64, for two pictures to be compared pixel by pixel
 COMPARED = 5  # nearest by features that are compared, too
 FLAT = 2.0  # grey levels of deviation: below it a thumbnail is one colour
 FAR = 3.0  # interquartile ranges outside the quartiles
+WEAK = 0.2  # of the edges that most pictures have: below it a picture is blurred, whatever its border
 NARROW = 0.35  # shorter side / longer side, as cleanvision has it
 AT_ONCE = 512
 COLUMNS = ("picture", "split", "label", "kind", "score", "why", "like", "proposal", "decision")  # of a CSV
@@ -180,6 +181,12 @@ def _qualities(found: Recorded) -> Iterator[Suspect]:
         "light": "All but its darkest twentieth is brighter than {:.0%} of white.",
         "blurred": "Its edges are weak: {:.2f} where most pictures have {:.2f}.",
     }
+    edges = picture.edges(torch.tensor(found.thumbnails).permute(0, 3, 1, 2))
+    usual = float(np.median(edges))
+    weak = (edges < WEAK * usual) & (found.scores >= [*picture.BELOW.values()]).all(1)  # the dark have none either
+    for row in np.flatnonzero(weak).tolist():
+        said = f"Its edges are weak: {edges[row]:.1f} grey levels where most pictures have {usual:.1f}."
+        yield Suspect(row, "blurred", float(1 - edges[row] / usual), said)
     for column, (kind, below) in enumerate(picture.BELOW.items()):
         scores = found.scores[:, column]
         for row in np.flatnonzero(scores < below).tolist():

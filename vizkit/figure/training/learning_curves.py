@@ -63,7 +63,8 @@ def learning_curves(
     )
     if log:
         return figure.update_yaxes(LOGARITHMIC | ({"tickformat": ".0%"} if percent else {}))
-    return figure.update_yaxes(tickformat=".0%" if percent else None, range=[0, 1.02] if whole else None)
+    ticks = {"tickformat": ".3~p"} if percent else {"exponentformat": "power"}  # 87.5 %, and no µ for millionths
+    return figure.update_yaxes(ticks, range=[0, 1.02] if whole else None)
 
 
 def parts(line: Curve, index: int, style: str) -> list[Any]:

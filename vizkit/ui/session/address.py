@@ -8,6 +8,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import streamlit as st
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
 
+NEXT = "_page_next"
+
 
 def link(changed: Mapping[str, str | Sequence[str]] | None = None) -> str:
     """The page that is shown now and its parameters by name, but those `changed`: an address without the server's.
@@ -68,6 +70,16 @@ def go_to(page: str) -> None:
     """Turn to another page ("pages/explore.py"); what widgets hold goes along. Not without parameters at all: Streamlit
     refuses to clear those that widgets are bound to."""
     st.switch_page(page, query_params={})
+
+
+def go_next(page: str) -> None:
+    """The same from a callback, which cannot turn: the view that is drawn next does."""
+    st.session_state[NEXT] = page
+
+
+def turn_where_asked() -> None:
+    if page := st.session_state.pop(NEXT, ""):
+        go_to(page)
 
 
 def settle() -> None:

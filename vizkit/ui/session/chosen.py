@@ -91,6 +91,12 @@ def add(name: str) -> None:
     st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
 
 
+def choose_first(name: str) -> None:
+    """The same as the first of all: a page of one model shows it."""
+    others = [model for model in st.session_state.get("models") or [] if model != name]
+    st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
+
+
 def follow(image: str) -> list[str]:
     """The models that are shown of this picture where nobody has chosen any: with the picture they change too, but
     those that a link named."""

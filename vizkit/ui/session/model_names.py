@@ -34,6 +34,15 @@ def title(source: str) -> str:
     return _DIGEST.sub(r"\1", bundled_models.title(source))
 
 
+def named_here(model: str) -> str:
+    """The model that a recipe names, one that comes with vizkit or the folder of a run, by its name in the pickers; ""
+    of any other."""
+    if bundled_models.known(model):
+        return model
+    own = {folder.absolute(): name for name, folder in trained().items()}
+    return own.get(Path(model).absolute(), "")
+
+
 def trained() -> dict[str, Path]:
     """Runs that have a model of pictures, as "run:<name>" and their folder, latest first.
 

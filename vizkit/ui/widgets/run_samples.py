@@ -10,7 +10,7 @@ from vizkit.datasets import samples
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.percent import in_percent
-from vizkit.training.recipe import RecipeError
+from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain
 from vizkit.ui.sidebar.inputs import take
@@ -49,10 +49,24 @@ def choose_own(run: RunFolder) -> None:
 
 
 def answer(sample: dict[str, Any], labels: tuple[str, ...]) -> str:
-    """ "✓ bee 93 %", or "✗ bee 41 %, is ant"."""
+    """ "✓ bee, 93 %", or "✗ bee, 41 %, is ant"."""
     predicted, label = labels[sample["predicted"]], labels[sample["label"]]
-    words = f"{predicted} {in_percent(sample['probability'])}"
+    words = f"{predicted}, {in_percent(sample['probability'])}"
     return f"✓ {words}" if predicted == label else f"✗ {words}, is {label}"
+
+
+def counts_of(recipe: Recipe) -> tuple[int, int] | None:
+    """How many pictures a run learns from and is validated on; None where they are not here any more."""
+    try:
+        return counts(recipe.data, recipe.images, recipe.data_seed)
+    except DatasetError:
+        return None
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def counts(data: str, images: int, seed: int) -> tuple[int, int]:
+    train = open_set(data, "train", images=images or None, seed=seed)
+    return len(train), len(open_set(data, "val", seed=seed))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

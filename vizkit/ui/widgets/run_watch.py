@@ -12,10 +12,9 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
-from vizkit.ui.session import allowed
-from vizkit.ui.session.address import go_to, keep_valid, put
+from vizkit.ui.session import allowed, chosen, model_names
+from vizkit.ui.session.address import go_next, keep_valid, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
-from vizkit.ui.sidebar.inputs import MAX_MODELS
 from vizkit.ui.widgets import run_curves, run_samples
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
@@ -39,8 +38,6 @@ WORDS = {
 
 
 def view() -> None:
-    if page := st.session_state.pop("_run_opened", ""):
-        go_to(page)  # which a callback cannot
     messages()
     by_name = {run.name: run for run in runs()} | recorded()
     _choose_run(by_name)
@@ -120,7 +117,7 @@ def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
     if metrics and run.learns_pictures:
         train, validation = ([each[f"{kind}_accuracy"] for each in metrics] for kind in ("train", "val"))
         with suppress(RecipeError):
-            remark(ahead(train, validation, harder(run.recipe)))
+            remark(ahead(train, validation, harder(run.recipe), run_samples.counts_of(run.recipe)))
 
 
 HARDER = {
@@ -326,9 +323,10 @@ def look_buttons(source: str, run: RunFolder) -> None:
         "Evaluate beside the others",
         icon=":material/leaderboard:",
         key="run_evaluate",
-        on_click=_open,
-        args=(source, "pages/evaluate.py"),
-        help="Opens Evaluate with this model, where others were judged on the same pictures.",
+        on_click=_evaluate,
+        args=(source, run),
+        help="Opens Evaluate with this model, where others were judged on the same pictures; beside it the one that it "
+        "went on from.",
     )
     st.button(
         "Fine-tune it",
@@ -343,7 +341,7 @@ def look_buttons(source: str, run: RunFolder) -> None:
 def tune(source: str) -> None:
     """The form of a new run goes on from this model."""
     st.session_state.pop("_train_filled", None)
-    _choose_model(source)
+    chosen.choose_first(source)
     st.session_state.update({"train_view": "Start", "train_task": "Fine-tune a model"})
 
 
@@ -352,15 +350,16 @@ def _look_inside(source: str, run: RunFolder) -> None:
     _open(source, "pages/explore.py")
 
 
+def _evaluate(source: str, run: RunFolder) -> None:
+    with suppress(RecipeError):
+        if begun := model_names.named_here(run.recipe.model):
+            chosen.choose_first(begun)
+    _open(source, "pages/evaluate.py")
+
+
 def _open(source: str, page: str) -> None:
-    _choose_model(source)
-    st.session_state["_run_opened"] = page
-
-
-def _choose_model(source: str) -> None:
-    """The first of the models in the sidebar: a page of one model shows it."""
-    others = [model for model in st.session_state.get("models") or [] if model != source]
-    st.session_state["models"] = [source, *others[: MAX_MODELS - 1]]
+    chosen.choose_first(source)
+    go_next(page)
 
 
 def delete(run: RunFolder) -> None:

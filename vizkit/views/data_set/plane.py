@@ -70,7 +70,9 @@ class Plane(OfData):
         key="data_layout",
         more=True,
     )
-    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page", more=True)
+    page: int = number(
+        "Page of pictures", 1, pages, 1, follows=True, key="data_page", when=lambda view: bool(view.chosen)
+    )
     chosen: str = text(
         "Chosen", "", "Pictures by their numbers from 1, such as 3 7 12-15.", longest=LONGEST, key="chosen", inside=True
     )
@@ -121,7 +123,8 @@ class Plane(OfData):
         rows = chosen_of(self.chosen, len(found))
         planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.space]
         known, right = int(found.known.sum()), int(found.right.sum())
-        said = on_the_map(right, known, planted, plane.purity, plane.chance, by, classifies=found.classifies)
+        near = plane.purity, plane.chance, by
+        said = on_the_map(found.model, right, known, planted, *near, classifies=found.classifies)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
         if probed is not None:

@@ -100,9 +100,9 @@ class OfData(View):
     def notes(self, found: Recorded) -> Blocks:
         """What the pictures are, and what could not be read of them."""
         if self.data == PLANTED:
-            yield Line(
-                f"{found.model} was trained on {sum(found.splits == 'train'):,} of these pictures, faults included."
-            )
+            train = sum(found.splits == "train")
+            learned = f"{found.model} was trained on {train:,} of these pictures, faults included"
+            yield Line(f"{learned}; the models of the sidebar are asked about all other pictures.")
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
             yield Line(note)
@@ -242,9 +242,11 @@ def tile(found: Recorded, row: int, rgb: RGB) -> dict[str, Any]:
 
 def answer_of(found: Recorded, row: int) -> str:
     """ "" of a model without classes."""
-    if not found.classifies:
-        return ""
-    return found.classes[found.answer[row]] if found.classes else f"class {found.answer[row]}"
+    return class_of(found, int(found.answer[row])) if found.classifies else ""
+
+
+def class_of(found: Recorded, number: int) -> str:
+    return found.classes[number] if found.classes else f"class {number}"
 
 
 def described(found: Recorded, row: int) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from vizkit.analysis.remarks.data_set import marked, place_in_words
-from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
+from vizkit.evaluation.data_set.hiding import Hidden, grown, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
 from vizkit.figure.scales import OWN, SHARES, Scale
@@ -15,7 +15,7 @@ from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
-from vizkit.views.data_set.recorded import OfData, Progress, Step, grid, looked
+from vizkit.views.data_set.recorded import OfData, Progress, Step, answer_of, class_of, grid, looked
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -79,7 +79,7 @@ class Shortcuts(OfData):
         three = [
             mean(found, cluster.rows, cluster.mean, SHARES),
             mean(found, rest, cluster.others, SHARES),
-            mean(found, cluster.rows, cluster.place.astype(np.float32), OWN),
+            mean(found, cluster.rows, grown(cluster.place, found.thumbnails.shape[1:3]).float().numpy(), OWN),
         ]
         where = place_in_words(cluster.place)
         words = (
@@ -90,8 +90,12 @@ class Shortcuts(OfData):
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} pictures")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Pictures of {label} in this cluster")
         if tried is not None:
-            shown = [Picture(rgb, f"{label}, place covered") for rgb in tried.pictures[:EXAMPLES]]
-            yield Folded("With the place covered", lambda: (side_by_side(*shown),))
+            covered = zip(tried.rows.tolist(), tried.answers.tolist(), tried.pictures[:EXAMPLES], strict=False)
+            shown = [
+                Picture(rgb, f"{label}, place covered", f"{answer_of(found, row)} → {class_of(found, answer)}")
+                for row, answer, rgb in covered
+            ]
+            yield Folded("With the place covered: answer before → after", lambda: (side_by_side(*shown),))
         if (truth := marks_of(found)) is not None:
             yield Line(marked(found.labels[truth.label], truth.marks, truth.of_label, truth.right))
         yield from self.notes(found)

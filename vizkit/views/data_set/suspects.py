@@ -31,7 +31,8 @@ STEP = ("suspects",)
 @dataclass(frozen=True)
 class Mend:
     """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of pictures by their
-    places, a label or None; `said` counts it. `model`: which is to learn from it."""
+    places, a label or None; `said` counts it. `model`: which is to
+    learn from it, by the name that opens it here."""
 
     source: str
     split: str
@@ -55,7 +56,7 @@ class Suspects(OfData):
     """Pictures with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
 
     kind: str = choice("Suspect", tuple(NAMES), words=NAMES, key="data_suspect", listed=True)
-    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page", more=True)
+    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page")
     decided: str = text(
         "Decided",
         "",
@@ -99,13 +100,14 @@ class Suspects(OfData):
         if wrong or copies:
             yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
-            yield Line(f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}, the worst first; the others: More.")
+            which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
+            yield Line(f"{which}, by kind, the worst of each first; the others: Page of pictures.")
         if own:
             yield from self.shown(of, found, own[at : at + AT_ONCE])
         elif every:
             yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
-            facts = self.source(of), self.split, side_of(of), found.name, of.loaded.source
+            facts = self.source(of), self.split, side_of(of), found.name, of.source
             yield Process("processes.mended", Mend(*facts, decided))
         yield from self.notes(found)
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))

@@ -39,8 +39,9 @@ class Taught(OfData):
 
     how = How(
         "A training picture that pulls the last layer towards what this picture's label needs speaks for it, one that "
-        "pulls the other way speaks for the error. The number is the cosine of two gradients of the loss: how alike "
-        "both answers are wrong, times how alike their features are.",
+        "pulls the other way speaks for the error. They stand in the order of the cosine of two gradients of the "
+        "loss: how alike both answers are wrong, times how alike their features are. The per cent on a card are not "
+        "this cosine but the probability of what the model answers to that picture.",
         r"I(z, z') = \cos(p - y,\, p' - y')\;\cos(h, h')",
         "what the layers below learned, or when: only the last layer, as it is now, is asked. A folder's pictures are "
         "those that were used for training only if you say so by a folder train in it.",
@@ -78,7 +79,7 @@ class Taught(OfData):
             block
             for title, rows, alt in (
                 ("Speak for the error", against, "Pictures that speak for the error"),
-                (f"Speak for {label}", speaks, "Pictures that speak for the label"),
+                ("Speak against the error", speaks, "Pictures that speak for the label"),
             )
             if len(rows)
             for block in (Heading(title), *grid(of, found, rows, alt))

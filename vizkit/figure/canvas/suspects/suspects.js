@@ -14,10 +14,16 @@ export default function ({ data, parentElement, setStateValue }) {
     return made
   }
   const all = () => new Map(state.decided.split(' ').filter(Boolean).map(each => [each.slice(0, each.lastIndexOf(':')), each.slice(each.lastIndexOf(':') + 1)]))
+  const keyOf = row => `${row.number}:${row.kind}`
   const decide = (key, what) => {
     const now = all()
     if (now.get(key) === what) now.delete(key)
     else now.set(key, what)
+    take(now)
+  }
+  const open = () => data.rows.filter(row => row.proposal && !all().has(keyOf(row))) // with a suggested label, and nothing decided yet
+  const mendAll = () => take(new Map([...all(), ...open().map(row => [keyOf(row), String(row.label_number)])]))
+  const take = now => {
     const text = [...now].map(each => each.join(':')).join(' ')
     if (text.length > data.longest) { said.textContent = 'The list is full: save it, and go on with the next pictures.'; return }
     state.decided = text
@@ -26,9 +32,12 @@ export default function ({ data, parentElement, setStateValue }) {
     draw()
   }
   const draw = () => {
-    const now = all()
-    root.replaceChildren(...data.rows.map(row => {
-      const key = `${row.number}:${row.kind}`, done = now.get(key)
+    const now = all(), left = open().length
+    const whole = make('button', { type: 'button', className: 'whole', disabled: !left, onclick: mendAll,
+      textContent: left ? `Mend all ${left} labels here as suggested` : 'No suggested label here is left to decide' })
+    const anyProposed = !data.alone && data.rows.some(row => row.proposal)
+    root.replaceChildren(...(anyProposed ? [whole] : []), ...data.rows.map(row => {
+      const key = keyOf(row), done = now.get(key)
       const choices = [['keep', 'Keep'], ...(row.proposal ? [[String(row.label_number), `Mend: ${row.proposal}`]] : []), ['drop', 'Leave out']]
       const buttons = choices.map(([what, words]) => {
         const button = make('button', { type: 'button', textContent: words, onclick: () => decide(key, what) })

@@ -12,7 +12,6 @@ from vizkit.datasets.image_set import SPLITS, DatasetError
 from vizkit.datasets.scenes.opening import ABOUT as SCENES
 from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.pictures import open_pictures
-from vizkit.settings import settings
 from vizkit.training.recipe import RecipeError
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed, uploads
@@ -90,7 +89,7 @@ def usual_of(asked: Asked, models: list[str]) -> Usual | None:
     )
     if recipe.data in asked.sets:
         return Usual(recipe.data, USUAL, 0, not known)
-    here = {Path(path): name for name, path in folders.offered(settings().data_roots).items()}
+    here = {Path(path): name for name, path in folders.offered(folders.allowed_roots()).items()}
     if (folder := here.get(Path(recipe.data).absolute())) is None:
         return None
     st.session_state.setdefault(f"{asked.key}_folder", folder)

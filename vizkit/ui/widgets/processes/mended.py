@@ -8,7 +8,8 @@ from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.training.runs.naming import free_name, safe_name
 from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
-from vizkit.ui.session.address import go_to
+from vizkit.ui.session.address import go_next
+from vizkit.ui.session.chosen import bare
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import FOLDER
 from vizkit.ui.widgets.run_watch import tune
@@ -35,8 +36,7 @@ def draw(mend: Mend) -> None:
         )
         if name:
             st.caption(f"{plain(mend.said)} Written: {plain(name)}.", width="content")
-            if st.button("Fine-tune on it", icon=":material/tune:", key="mend_tune", on_click=_tune, args=(mend, name)):
-                go_to("pages/train.py")
+            st.button("Fine-tune on it", icon=":material/tune:", key="mend_tune", on_click=_tune, args=(mend, name))
     if sentence := st.session_state.pop(FAILED, ""):
         st.error(plain(sentence), icon=":material/error:")
 
@@ -57,5 +57,6 @@ def _write(mend: Mend) -> None:
 
 
 def _tune(mend: Mend, name: str) -> None:
-    tune(mend.model)
+    tune(bare(mend.model))
     st.session_state.update({"train_data": FOLDER, "train_folder": name})
+    go_next("pages/train.py")
