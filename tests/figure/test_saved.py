@@ -8,11 +8,12 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import Overlay, Plate, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.png import png
-from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_marks, top_lines
+from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_bar, map_marks, top_lines
+from vizkit.figure.saved.small_maps import SmallMap, small_maps
 from vizkit.figure.saved.svg import svg
-from vizkit.figure.scales import SHARES, Scale, between
+from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale, between
 
 GREY = np.full((40, 60, 3), 100, np.uint8)
 HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + "n" * 200
@@ -89,6 +90,32 @@ def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
     titles = [title.text for title in root.iter(f"{SVG}title")]
     assert titles[1:] == ["row 1, column 1: 100 %", "row 1, column 2: 100 %"]
     assert any("script" in (text.text or "") for text in root.iter(f"{SVG}text"))
+
+
+@pytest.mark.parametrize("wide", [170.0, 206.0, 264.0, 452.0])
+@pytest.mark.parametrize("scale", [SHARES, SIGNED_SHARES, between(-0.25, 0.25, "%", signed=True)])
+def test_values_below_a_bar_lie_beside_one_another(wide, scale):
+    made, _ = map_bar(0.0, wide, scale, "")
+    level = [mark for mark in made if isinstance(mark, Words) and mark.text in dict(map(reversed, scale.ticks))]
+    assert [level[0].text, level[-1].text] == [scale.ticks[0][1], scale.ticks[-1][1]]
+    sizes = [font(mark.size).getlength(mark.text) for mark in level]
+    starts = [
+        m.x - {"start": 0, "middle": 0.5, "end": 1}[m.anchor] * size for m, size in zip(level, sizes, strict=True)
+    ]
+    ends = [start + size for start, size in zip(starts, sizes, strict=True)]
+    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
+    assert wide < 300 or len(level) == len(scale.ticks)  # of a whole page none is left out
+
+
+def test_a_small_map_marks_who_asks_where_the_large_one_does():
+    box, asks = (15.0, 5.0, 45.0, 35.0), (0.5, 0.0, 0.75, 0.5)
+    small = SmallMap("layer 1", "", GREY, box, np.eye(2, 4), SHARES, marked=asks)
+    marks, _ = small_maps([small], 1, 100.0, (0.2, 0.8), 0.0)
+    (over,) = (mark for mark in marks if isinstance(mark, Overlay))
+    dark, light = (mark for mark in marks if isinstance(mark, Outline))
+    assert (dark.line, light.line) == (4.0, 2.0)  # a cell is 25 wide
+    assert (light.x - over.x, light.y - over.y) == pytest.approx((50, 0))
+    assert (light.width, light.height) == pytest.approx((25, 50))
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "a " * 300, "x" * 500, "", "\n\t"])

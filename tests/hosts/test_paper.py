@@ -46,7 +46,7 @@ from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.settled import flat
 
 CELL = Tile("", HEAT), subject()
-CAPTIONS = Captions("A title", ["a line"], ["a footer"], {"Source": "a link"})
+CAPTIONS = Captions("A title: layer 2 of 3", ["a line"], ["a footer"], {"Source": "a link"})
 
 
 def sheet(*names: str):
@@ -403,6 +403,7 @@ def test_a_figure_is_as_wide_as_is_asked(width_mm, models):
 def test_only_some_layers_heads_or_maps_are_on_a_figure(block, only, across, down):
     drawn = paper_sheet([([subject()], [block])], CAPTIONS, layout=Layout(only=only))
     assert list(map(len, places(drawn))) == [across] * down
+    assert drawn.title == f"A title: {', '.join(only)}"
 
 
 def test_a_name_that_no_map_has_is_said_with_those_that_there_are():

@@ -190,6 +190,7 @@ def _small(tiles: Sequence[Tile], of: Sequence[Subject], chosen: Sequence[bool])
             tile.scale if tile.places is None else tile.scale.of(tile.places),
             own,
             tile.answers,
+            tile.asks,
         )
         for tile, each, own in zip(tiles, of, chosen, strict=True)
     ]

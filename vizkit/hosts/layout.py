@@ -46,6 +46,10 @@ class Layout:
         kept = ((of, [*self._figure(of, blocks)]) for of, blocks in columns)
         return [(of, blocks) for of, blocks in kept if blocks]
 
+    def titled(self, title: str) -> str:
+        """What a view shows, without the map that was large: it is not on the figure."""
+        return f"{title.partition(':')[0]}: {', '.join(self.only)}"
+
     def width(self, usual: float, columns: Columns, beside: int) -> float:
         """In points of the layout, of each column."""
         if self.width_mm is not None:

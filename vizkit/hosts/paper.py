@@ -60,7 +60,8 @@ def sheet(
     columns = layout.chosen(columns)
     beside = max(1, min(2, len(columns)))
     width = layout.width(width, columns, beside)
-    around = replace(captions, lines=(), footer=()) if layout.only else captions
+    if layout.only:
+        captions = replace(captions, title=layout.titled(captions.title), lines=(), footer=())
     marks, top = ([], MARGIN) if layout.only else top_lines(captions, beside * width)
     for start in range(0, len(columns), beside):
         lowest = top
@@ -72,7 +73,7 @@ def sheet(
             marks += [moved(mark, place * width, top) for mark in column.marks]
             lowest = max(lowest, top + column.y)
         top = lowest + GAP
-    return layout.printed(below(marks, around, beside * width, top))
+    return layout.printed(below(marks, captions, beside * width, top))
 
 
 def lying(columns: Shown, captions: Captions, opacities: Draw = (FLOOR, CEILING), shape: float = 16 / 9) -> Plate:

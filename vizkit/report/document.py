@@ -81,11 +81,13 @@ def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FR
     `number`: before its title, 0 for none. Raises as `made`."""
     item, view, of = ready(entry.item, inputs)
     words = captions(item, view, inputs)
-    shown = made(item, inputs).svg if item.only else fragment(view, of, most_bytes, item.draw)
+    figure = made(item, inputs) if item.only else None
+    title = figure.plate.title if figure else words.title
+    shown = figure.svg if figure else fragment(view, of, most_bytes, item.draw)
     comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
     lines = escape(" · ".join((*words.lines, *words.footer)))
     return (
-        f"<article><header><h2>{f'{number}. ' if number else ''}{escape(words.title)}</h2>"
+        f"<article><header><h2>{f'{number}. ' if number else ''}{escape(title)}</h2>"
         f"<button class='enlarge'>Enlarge</button></header>{comment}<figure>{shown}</figure><footer>{lines}</footer>"
         "</article>"
     )

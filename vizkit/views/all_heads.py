@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vizkit.analysis.attention.attention_map import all_heads, find_query, layers
-from vizkit.figure.canvas.rows import text64
+from vizkit.figure.canvas.rows import cell_box, text64
 from vizkit.figure.palette import colours
 from vizkit.figure.scales import LINEAR, Scale
-from vizkit.geometry import name_of
+from vizkit.geometry import Box, name_of
 from vizkit.views.blocks import Canvas, Tile, Tiles
 from vizkit.views.rules import one_of, tuple_of, whole
 
@@ -32,11 +32,11 @@ def heads_of(
         start += count * rows * columns
         if own is None:
             continue
-        places, at = places_seen(shown, query), place_of(shown, query)
+        places, at, asks = places_seen(shown, query), place_of(shown, query), cell_of(shown, query)
         for index, each in enumerate(own.numpy(), 1):
             settled = scale.of(each, places, at)
             levels.append(settled.levels(each).tobytes())
-            cells[index, number] = Tile("", each, scale=settled)
+            cells[index, number] = Tile("", each, scale=settled, asks=asks)
     quantity = "each map from 0 to its own largest weight" if scale.kind == LINEAR else "times an equal share"
     bar = replace(scale, top=scale.top or 1.0)
     ends = ((0.0, "0"), (1.0, "largest")) if scale.kind == LINEAR else bar.ticks
@@ -82,6 +82,12 @@ def place_of(layer: "Attention", query: "Query") -> int | None:
     """Its own place among those of the keys, row by row."""
     at = find_query(layer, query)[0] - len(layer.query.special)
     return at if at >= 0 and layer.query.grid == layer.key.grid else None
+
+
+def cell_of(layer: "Attention", query: "Query") -> Box | None:
+    """Where the query lies, as fractions (x0, y0, x1, y1) of what the model saw; None of a token without a place."""
+    at, grid = find_query(layer, query)[0] - len(layer.query.special), layer.query.grid
+    return None if at < 0 or grid is None else cell_box(divmod(at, grid[1]), grid)
 
 
 def whose(trace: "Trace", query: "Query") -> str:

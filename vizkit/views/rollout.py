@@ -16,7 +16,7 @@ from vizkit.analysis.remarks import places
 from vizkit.analysis.remarks.maps import without_brightest
 from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.attention.matrix import patches_on_axes
-from vizkit.figure.canvas.rows import text64
+from vizkit.figure.canvas.rows import cell_box, text64
 from vizkit.figure.scales import DOUBLINGS, Scale, of_shares, robust
 from vizkit.percent import in_percent
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -297,10 +297,10 @@ class Rollout(View):
 
     def tile(self, name: str, row: Row, asked: object, tokens: Tokens, scale: Scale) -> Tile:
         """A small map; of one that asks from a place the scale leaves that place out."""
-        own = None
-        if isinstance(asked, tuple) and row.grid.shape == tokens.grid:
-            own = asked[0] * row.grid.shape[1] + asked[1]
-        return Tile(name, row.grid.numpy(), scale=scale.of(row.grid.numpy(), own=own))
+        cell = asked if isinstance(asked, tuple) and tokens.grid else None
+        own = cell[0] * row.grid.shape[1] + cell[1] if cell and row.grid.shape == tokens.grid else None
+        asks = cell_box(cell, tokens.grid) if cell and tokens.grid else None
+        return Tile(name, row.grid.numpy(), scale=scale.of(row.grid.numpy(), own=own), asks=asks)
 
     # ---- words -------------------------------------------------------------------------------------------------------
     def whose(self, row: Row) -> str:

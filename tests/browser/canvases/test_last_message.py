@@ -1,4 +1,5 @@
-"""A canvas is a function of its last message: after any two it shows what a fresh one shows after the second alone.
+"""A canvas is a function of its last message: after any two it shows what a fresh one shows after the second alone; and
+of its window: when that grows, as the frame of a report does, it shows what one shows that began there.
 
 Messages are recorded from views, as they are usually set and with each field changed, of several models and pictures.
 What is compared is all of the document and every pixel that is seen.
@@ -22,7 +23,7 @@ from vizkit.datasets.builtin import BUILT_IN
 from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, Script, mounted
 
 CANVAS = Path(vizkit.figure.canvas.__file__).parent
-WIDTH_PX = 700
+WIDTH_PX, LOW_PX, HIGH_PX = 700, 150, 900  # 150: of a frame before its page is in it
 MOST, AT_ONCE = 9, 40  # messages of which every pair is tried; pairs on the page together
 PAGE = """<!doctype html><meta charset="utf-8"><style>body { width: %dpx }</style><body><script>
 let loading = 0
@@ -58,8 +59,15 @@ const seen = node => {
   return [node.tagName, ...attributes, own ?? '', ...[...node.childNodes].map(seen)].filter(String).join('\\n')
 }
 const nothing = () => {}
+let roots = []
+const now = async () => {
+  await settled()
+  return roots.map(root => [...root.childNodes].map(seen).filter(Boolean).join('\\n'))
+}
 async function after(name, sequences) {
-  const script = scripts[name], roots = sequences.map(() => shell(script))
+  document.body.querySelectorAll('div').forEach(host => host.remove())
+  const script = scripts[name]
+  roots = sequences.map(() => shell(script))
   for (let at = 0; at < Math.max(...sequences.map(each => each.length)); at++) {
     sequences.forEach((sequence, i) => {
       if (at >= sequence.length) return
@@ -68,9 +76,7 @@ async function after(name, sequences) {
     })
     await settled()
   }
-  const found = roots.map(root => [...root.childNodes].map(seen).filter(Boolean).join('\\n'))
-  document.body.querySelectorAll('div').forEach(host => host.remove())
-  return found
+  return now()
 }
 </script>"""
 
@@ -96,7 +102,7 @@ def paper(chromium: Browser, tmp_path_factory) -> Iterator[Page]:
             element = CANVAS / f"{name.removeprefix('vizkit_')}_element.js"
             patch.setitem(SCRIPTS, name, replace(own, js=(*own.js, *before, element)))
         code = mounted(SCRIPTS)
-    context = chromium.new_context(viewport={"width": WIDTH_PX + 40, "height": 900}, reduced_motion="reduce")
+    context = chromium.new_context(viewport={"width": WIDTH_PX + 40, "height": HIGH_PX}, reduced_motion="reduce")
     with watched(context.new_page()) as page:
         page.set_content(PAGE % (WIDTH_PX, code))
         yield page
@@ -140,6 +146,21 @@ def test_it_shows_its_last_message_alone(paper: Page, script: str):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_it_does_so_whatever_sent_them(paper: Page, script: str):
     assert remembers(paper, script, messages(script, every=True), every=True) == []
+
+
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in SLOW])
+def test_it_grows_with_its_window(paper: Page, script: str):
+    sent = messages(script, every=False)[:1]
+    mount = "([name, sent]) => after(name, [sent])"
+    then = paper.evaluate(mount, [script, sent])
+    try:
+        paper.set_viewport_size({"width": WIDTH_PX + 40, "height": LOW_PX})
+        paper.evaluate(mount, [script, sent])
+    finally:
+        paper.set_viewport_size({"width": WIDTH_PX + 40, "height": HIGH_PX})
+    paper.wait_for_function(f"innerHeight === {HIGH_PX}")
+    (grown,) = paper.evaluate("now()")
+    assert unequal(grown, then[0]) == []
 
 
 FORGETS = """export default function ({ data, parentElement }) {

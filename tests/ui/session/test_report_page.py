@@ -15,7 +15,7 @@ from tests.ui.conftest import CNN, VIT, fine, opened, texts
 from vizkit.report.document import Entry
 from vizkit.report.item import Item
 from vizkit.ui.pages.report import contents
-from vizkit.ui.session.report import ENTRIES
+from vizkit.ui.session.report import ENTRIES, KEPT
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rules import RefusedError
@@ -29,6 +29,7 @@ def with_pictures() -> AppTest:
     for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
     assert "Added: 2 pictures" in test.toast[0].value
+    assert KEPT in test.toast[0].value
     test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value
     return test.switch_page("pages/report.py").run()
@@ -43,6 +44,7 @@ def test_an_empty_report_says_how_to_add_a_picture():
     test = opened("report", models=VIT)
     fine(test)
     assert "choose “Add to report”" in texts(test)
+    assert KEPT in texts(test)
 
 
 @pytest.mark.product(first=0)

@@ -9,13 +9,18 @@ import torch
 from tests.views.contract import subject
 from vizkit.analysis.attention.statistics import entropy_by_place
 from vizkit.analysis.remarks.attention import SINK
+from vizkit.hosts.layout import small_maps
 from vizkit.hosts.paper import numbers
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS, replaced
 from vizkit.views.attention.statistics import Statistics, farthest
 from vizkit.views.attention.walkthrough import WalkThrough
-from vizkit.views.blocks import Canvas, Chart, Line, Map
+from vizkit.views.blocks import Canvas, Chart, Line, Map, Tiles
+from vizkit.views.explore import Explore
+from vizkit.views.rollout import Rollout
 from vizkit.views.settled import flat
+from vizkit.views.swin.window import Window
+from vizkit.views.view import View
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
@@ -31,6 +36,27 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str
     assert expected is not None
     np.testing.assert_allclose(entropy.rows.values[0], expected.flatten(), atol=1e-6)
     assert entropy.said.startswith("Head 3 of layer 2: ")
+
+
+@pytest.mark.parametrize(
+    ("view", "model"),
+    [
+        (Explore(), "digits_vit"),
+        (Explore(layer=2), "digits_swin"),
+        (Explore(query="cls"), "digits_vit"),
+        (Rollout(query="patch"), "digits_vit"),
+        (Rollout(query="patch"), "digits_swin"),
+        (Window(), "digits_swin"),
+    ],
+)
+def test_small_maps_mark_on_paper_the_query_of_the_large_one(view: View, model: str):
+    of = subject(model)
+    blocks = flat(view.show(of))
+    large = next(each for each in blocks if isinstance(each, Map))
+    asks = large.rows.cell_box(large.rows.query_id(large.query, of.asked))
+    tiles = [tile for maps in small_maps(blocks) if isinstance(maps, Tiles) for tile in maps.maps]
+    same_grid = [tile for tile in tiles if tile.values.shape == large.rows.key_grid]
+    assert {tile.asks for tile in same_grid} == {asks}
 
 
 def test_the_most_global_head_is_no_sink_where_another_one_is_there():

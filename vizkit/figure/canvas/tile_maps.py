@@ -17,7 +17,8 @@ from vizkit.geometry import Box, in_shares
 @dataclass(frozen=True, eq=False)
 class Tile:
     """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
-    `answers`: what the model says of the image, beside the map."""
+    `answers`: what the model says of the image, beside the map. `asks`: the query's cell, as fractions (x0, y0, x1, y1)
+    of what the model saw, marked on paper."""
 
     name: str
     places: Float[np.ndarray, "row column"] | None
@@ -25,6 +26,7 @@ class Tile:
     more: str = ""
     scale: Scale = SHARES
     answers: tuple[Answer, ...] = ()
+    asks: Box | None = None
 
     @property
     def values(self) -> Float[np.ndarray, "row column"]:

@@ -109,20 +109,27 @@ class Overlay:
 
     def outlines(self) -> "list[Outline]":
         """What the model saw, and the query: dark below light, so that they are seen on any picture."""
+        seen = self._outline(self.box_xyxy, "#ffffff", 3.0), self._outline(self.box_xyxy, "#4338ca", 1.6)
+        return [*seen, *self.cells()]
+
+    def cells(self) -> "list[Outline]":
+        """The query's, and those that are spoken of."""
+        boxes = [*(() if self.marked is None else ((self.marked, "#ffffff"),)), *((box, RING) for box in self.ringed)]
+        return [
+            self._outline(box, colour, share * min(4.0, 0.4 * self._across(box)))  # of a small map the cell is seen too
+            for box, own in boxes
+            for colour, share in (("#000000", 1.0), (own, 0.5))
+        ]
+
+    def _across(self, box: Box) -> float:
+        return (box[2] - box[0]) * self.width / self.image.shape[1]
+
+    def _outline(self, box: Box, colour: str, line: float) -> "Outline":
         across, down = self.width / self.image.shape[1], self.height / self.image.shape[0]
-
-        def outline(box: Box, colour: str, line: float) -> Outline:
-            x0, y0, x1, y1 = box
-            left, upper = max(0.0, x0 * across), max(0.0, y0 * down)
-            right, lower = min(self.width, x1 * across), min(self.height, y1 * down)
-            return Outline(self.x + left, self.y + upper, right - left, lower - upper, colour, line)
-
-        marks = [outline(self.box_xyxy, "#ffffff", 3.0), outline(self.box_xyxy, "#4338ca", 1.6)]
-        if self.marked is not None:
-            marks += [outline(self.marked, "#000000", 4.0), outline(self.marked, "#ffffff", 2.0)]
-        for box in self.ringed:
-            marks += [outline(box, "#000000", 4.0), outline(box, RING, 2.0)]
-        return marks
+        x0, y0, x1, y1 = box
+        left, upper = max(0.0, x0 * across), max(0.0, y0 * down)
+        right, lower = min(self.width, x1 * across), min(self.height, y1 * down)
+        return Outline(self.x + left, self.y + upper, right - left, lower - upper, colour, line)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words, clean, font, wrapped
-from vizkit.figure.scales import Scale, Ticks
+from vizkit.figure.scales import Scale
 from vizkit.geometry import Box
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
 TITLE, TEXT, SMALL = 15.0, 11.0, 8.5
 BAR = 11.0
+NEAREST = 2.0  # between two values below a bar
 MOST_LINES = 60  # of one text: a stranger's may be long
 
 
@@ -56,12 +57,7 @@ def map_marks(
     times = min(inner / image.shape[1], TALLEST / image.shape[0])
     width, height = image.shape[1] * times, image.shape[0] * times
     x0, y0, x1, y1 = box_xyxy
-
-    def placed(box: Box) -> Box:
-        across, down = x1 - x0, y1 - y0
-        return x0 + box[0] * across, y0 + box[1] * down, x0 + box[2] * across, y0 + box[3] * down
-
-    marked = drawn.marked and placed(drawn.marked)
+    marked = drawn.marked and within(drawn.marked, box_xyxy)
     left = (sheet - width) / 2
     over = Overlay(
         image,
@@ -74,7 +70,7 @@ def map_marks(
         drawn.scale,
         opacities=drawn.opacities,
         marked=marked,
-        ringed=tuple(map(placed, drawn.ringed)),
+        ringed=tuple(within(each, box_xyxy) for each in drawn.ringed),
     )
     if max(drawn.opacities) == 0:  # no map, so no colours
         box = left + x0 * times, y + y0 * times, left + x1 * times, y + y1 * times
@@ -82,6 +78,13 @@ def map_marks(
         return [over, *lines, *over.outlines()], y + height + 6
     bar, y = map_bar(y + height + 8, inner, drawn.scale, drawn.quantity)
     return [over, *over.outlines(), *bar], y
+
+
+def within(part: Box, box: Box) -> Box:
+    """A part of a box, given in fractions of it, in the coordinates of the box."""
+    x0, y0, x1, y1 = box
+    across, down = x1 - x0, y1 - y0
+    return x0 + part[0] * across, y0 + part[1] * down, x0 + part[2] * across, y0 + part[3] * down
 
 
 def grid_lines(grid: tuple[int, int], box: Box, colour: str, width: float) -> Iterator[Mark]:
@@ -114,24 +117,25 @@ def text_lines(text: str, size: float, y: float, width: float, colour: str = INK
 
 
 def map_bar(y: float, width: float, scale: Scale, quantity: str) -> tuple[list[Mark], float]:
-    """The bar of a map, with how far its values go."""
-    return scale_bar(y, width, scale.palette, scale.ticks, " · ".join(filter(None, (quantity, scale.said))))
-
-
-def scale_bar(y: float, width: float, palette: str, ticks: Ticks, quantity: str) -> tuple[list[Mark], float]:
-    """(the colours with their values below, and what they are, between two ends where there is room; where they
-    end)."""
-    marks: list[Mark] = [Raster(colours(palette)[None], MARGIN, y, width, BAR)]
-    y += BAR + TEXT + 2
-    for at, text in ticks:
-        anchor = "start" if at == 0 else "end" if at == 1 else "middle"
-        marks.append(Words(text, MARGIN + at * width, y, TEXT, INK, anchor))
-    between = width - 2 * max(font(TEXT).getlength(text) for _, text in ticks) - 2 * TEXT
-    if quantity and len(ticks) == 2 and font(TEXT).getlength(clean(quantity)) <= between:
-        y -= TEXT * 1.3
-    for line in wrapped(quantity, TEXT, width, 4):
-        y += TEXT * 1.3
-        marks.append(Words(line, MARGIN + width / 2, y, TEXT, INK, "middle"))
+    """(the colours with their values below, and what they are, between two ends where there is room; where they end).
+    On a narrow sheet the values that would touch the one before them or the last are left out."""
+    marks: list[Mark] = [Raster(colours(scale.palette)[None], MARGIN, y, width, BAR)]
+    quantity = " · ".join(filter(None, (quantity, scale.said)))
+    y += BAR + SMALL + 3
+    first, *inner, last = ((at, text, font(SMALL).getlength(text)) for at, text in scale.ticks)
+    marks.append(Words(first[1], MARGIN, y, SMALL))
+    free, ends = first[2] + NEAREST, width - last[2] - NEAREST
+    for at, text, wide in inner:
+        if free <= at * width - wide / 2 and at * width + wide / 2 <= ends:
+            marks.append(Words(text, MARGIN + at * width, y, SMALL, INK, "middle"))
+            free = at * width + wide / 2 + NEAREST
+    marks.append(Words(last[1], MARGIN + width, y, SMALL, INK, "end"))
+    between = width - 2 * max(first[2], last[2]) - 2 * SMALL
+    if quantity and not inner and font(SMALL).getlength(clean(quantity)) <= between:
+        y -= SMALL * 1.3
+    for line in wrapped(quantity, SMALL, width, 4):
+        y += SMALL * 1.3
+        marks.append(Words(line, MARGIN + width / 2, y, SMALL, INK, "middle"))
     return marks, y + 4
 
 

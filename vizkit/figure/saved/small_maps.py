@@ -22,7 +22,7 @@ from vizkit.figure.saved.plate import (
     font,
     wrapped,
 )
-from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar
+from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar, within
 from vizkit.figure.scales import DOUBLINGS, Scale
 from vizkit.geometry import Box
 from vizkit.image import RGB
@@ -38,7 +38,8 @@ Drawn = tuple[list[Mark], float]
 @dataclass(frozen=True, eq=False)
 class SmallMap:
     """`places`: None where there is no map, and `note` says why. `chosen`: framed, for it is the large one. `answers`:
-    below it, what the model says of the image."""
+    below it, what the model says of the image. `marked`: the query's cell, as fractions (x0, y0, x1, y1) of what the
+    model saw."""
 
     name: str
     note: str
@@ -48,6 +49,7 @@ class SmallMap:
     scale: Scale
     chosen: bool = False
     answers: Sequence[Answer] = ()
+    marked: Box | None = None
 
 
 def across(count: int, least: float, sheet: float = WIDTH) -> int:
@@ -176,7 +178,9 @@ def _map(each: SmallMap, opacities: tuple[float, float], x: float, y: float, sid
     part = each.image[upper:lower, left:right]  # the model may have seen a border beyond the picture too
     box = (x0 - left, y0 - upper, x1 - left, y1 - upper)
     tall = side * part.shape[0] / part.shape[1]
-    marks: list[Mark] = [Overlay(part, each.places, box, x, y, side, tall, each.scale, opacities)]
+    marked = each.marked and within(each.marked, box)
+    over = Overlay(part, each.places, box, x, y, side, tall, each.scale, opacities, marked)
+    marks: list[Mark] = [over, *over.cells()]
     if each.chosen:
         marks.append(Outline(x, y, side, tall, CHOSEN, 2.4))
     y += tall

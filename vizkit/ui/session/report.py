@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
+KEPT = "Reloading any other page empties it; the address of the page Report keeps it."
+
 PictureOf = Callable[[str], RGB]
 WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
 
@@ -107,7 +109,7 @@ def keep(item: "Item", inputs: Subject) -> None:
         said = f"A report has at most {MOST_ITEMS} pictures: remove some first."
     else:
         kept[max(kept, default=0) + 1] = Entry(whole)
-        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report."
+        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report. {KEPT}"
     st.session_state[SAID] = said
 
 

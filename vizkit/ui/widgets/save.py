@@ -24,6 +24,7 @@ TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png"
 WIDTH = "saved_width_"  # begins the key of the one field that every Save has
 
 
+@st.fragment  # what is chosen in it draws no picture anew, and the page stays where it is
 def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[str, Sequence[str]]) -> None:
     """`more`: further files by their labels, which end with (NPZ), (CSV), (HTML) or (PNG). `choices`: names of small
     maps that a figure may have alone, by what they are.

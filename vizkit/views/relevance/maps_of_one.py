@@ -166,7 +166,7 @@ class OfOne:
 
 
 def _worth(gain: float) -> str:
-    return signed(gain) if gain > MARGIN else f"{signed(gain)}, no better than chance"
+    return f"{signed(gain)}{' over chance' if gain > MARGIN else ', no better than chance'}"
 
 
 def lost(without: Mapping[str, str], model: str) -> Iterator[Line]:

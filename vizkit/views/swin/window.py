@@ -11,6 +11,7 @@ from torch import Tensor
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import whole
 from vizkit.analysis.swin.window_attention import Sides, lost_to_padding, moved, moved_at, regions, sides
+from vizkit.figure.canvas.rows import cell_box
 from vizkit.figure.scales import SHARES, between
 from vizkit.figure.swin.window_map import window_map
 from vizkit.geometry import name_of
@@ -169,8 +170,9 @@ def mapped(of: Subject, row: Row, name: str, at: tuple[float, float]) -> Map:
 
 def tile(row: Row, name: str, weights: Tensor) -> Tile:
     """An equal share is among the places of the window."""
-    places = on_grid(row, weights)
-    return Tile(name, places, scale=SHARES.of(places, int((row.parts.ids[row.at[0]] != PADDING).sum())))
+    places, grid = on_grid(row, weights), row.parts.tokens.grid
+    asks = grid and cell_box(divmod(row.token, grid[1]), grid)
+    return Tile(name, places, scale=SHARES.of(places, int((row.parts.ids[row.at[0]] != PADDING).sum())), asks=asks)
 
 
 def on_grid(row: Row, weights: Tensor) -> np.ndarray:

@@ -93,6 +93,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     state.ink = ink
     pen.setTransform(1, 0, 0, 1, 0, 0)
+    pen.lineJoin = 'round'                             // of every stroke: a new size forgets it
     pen.clearRect(0, 0, canvas.width, canvas.height)
     const across = data.shape[0] * scale(), down = data.shape[1] * scale(), x0 = width / 2 - state.x * across, y0 = height / 2 - state.y * down
     const seen = []
@@ -135,7 +136,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const name = (pen, ratio, ink) => {                   // the groups, the largest first; none over another
     const taken = []
-    Object.assign(pen, { font: `600 ${NAME_PX * ratio}px ${getComputedStyle(said).fontFamily}`, textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: 4 * ratio })
+    Object.assign(pen, { font: `600 ${NAME_PX * ratio}px ${getComputedStyle(said).fontFamily}`, textAlign: 'center', textBaseline: 'middle', lineWidth: 4 * ratio })
     for (const [words, i] of data.groups) {
       const wide = pen.measureText(words).width / ratio, half = wide / 2 + 4
       const x = half > canvas.clientWidth / 2 ? canvas.clientWidth / 2 : clamp(left(i), half, canvas.clientWidth - half), y = top(i)

@@ -247,7 +247,7 @@ export default function ({ data, parentElement, setStateValue }) {
   photo.style.setProperty('--aspect', across / high)
   photo.setAttribute('aria-label', `${data.label}. Click a key, or use the arrow keys.`)
   tell()
-  if (!state.resize) { state.resize = new ResizeObserver(() => state.draw(state.t)); state.resize.observe(canvas) }
+  if (!state.resize) { state.resize = new ResizeObserver(() => state.draw(state.t)); state.resize.observe(canvas); state.resize.observe(photo) }
   if (state.source !== data.image) {
     state.source = data.image; state.image = new Image(); state.image.onload = () => state.draw(state.t); state.image.src = data.image
   } else draw(state.t)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EMPTY = (
     "Nothing of yours is here yet: open “Save” below a picture on any page and choose “Add to report”. "
-    "This is what a report looks like:"
+    f"{session_report.KEPT} This is what a report looks like:"
 )
 SHORT, WHOLE = "Short", "Whole"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
