@@ -148,11 +148,12 @@ def mean_over_heads(
     most = max(1, AT_ONCE[query.device.type == "cpu"] // (heads * key.shape[-2]))  # rows of all heads
     if images > 1 and images * len(asked) > most:
         step, mask = max(1, most // queries), options.get("attn_mask")
-        of_each = mask is not None and mask.dim() == 4 and len(mask) > 1
+        if mask is not None and (mask.dim() < 4 or len(mask) == 1):
+            mask = None  # one for all images
         key = key.expand(images, -1, -1, -1)
         value = None if value is None else value.expand(images, -1, -1, -1)
         for part in (slice(at, at + step) for at in range(0, images, step)):
-            own = options | {"attn_mask": mask[part]} if of_each else options
+            own = options if mask is None else options | {"attn_mask": mask[part]}
             calls.append((query[part], key[part], None if value is None else value[part], own, sampled))
     elif len(asked) > most:
         ends = ((at, min(at + most, queries)) for at in range(0, queries, most))
