@@ -12,11 +12,10 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vizkit
-from tests.launching import launched, on_two_nodes
 from vizkit.__main__ import main
 from vizkit.commands.explaining.explained import explained as tell
 from vizkit.datasets.insects import draw
-from vizkit.explanations import difference, opened
+from vizkit.explanations import difference, job, opened
 from vizkit.explanations import source as sources
 from vizkit.explanations.reading import workers_for
 from vizkit.explanations.table import alike
@@ -134,25 +133,11 @@ def test_methods_that_a_model_has_not_are_said(photos, tmp_path, capsys):
     assert main([*arguments, str(tmp_path / "more"), "--method", "rollout"]) == 2
 
 
-def test_two_nodes_write_what_one_process_does(photos, tmp_path, monkeypatch):
-    arguments = ["explain", photos, "--model", VIT, "--device", "cpu", "--batch", "1", "-o"]
-    with launched([*arguments, tmp_path / "alone"], os.environ | {"OMP_NUM_THREADS": "1"}) as one:
-        one.join()
-    nodes = on_two_nodes([*arguments, tmp_path / "maps"], os.environ | {"OMP_NUM_THREADS": "1"})
-    assert [node.returncode for node in nodes] == [0, 0], nodes[0].stderr + nodes[1].stderr
-    assert files(tmp_path / "maps") == files(tmp_path / "alone")
-    assert "5 pictures, 1 of them with a reason instead" in nodes[0].stdout
-    assert not nodes[1].stdout
-
-
 def test_stopped_it_says_how_to_go_on(photos, whole, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sources, "PART", 1)
-    work = "vizkit.explanations.job.work"
     with monkeypatch.context() as patch:
-        import vizkit.explanations.job as job
-
-        original, asked = job.work, iter([False, False, True])
-        patch.setattr(work, lambda *a, **k: original(*a, **k | {"stopping": lambda: next(asked)}))
+        original, asked = job.PassWork.parts, iter([False, False, True])
+        patch.setattr(job.PassWork, "parts", lambda *given: original(*given[:3], lambda: next(asked)))
         assert explained(photos, tmp_path / "maps") == 130
     assert "Stopped; the same command goes on from here." in capsys.readouterr().err
     assert len(files(tmp_path / "maps")) == 3
@@ -269,7 +254,7 @@ def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
     """Whatever is changed: a row, a picture, or a sentence."""
     copy, sentences = tmp_path / "maps", list[str]()
     for name, content in damaged(whole):
-        shutil.copytree(whole, copy, ignore=shutil.ignore_patterns("_claims"), dirs_exist_ok=True)
+        shutil.copytree(whole, copy, dirs_exist_ok=True)
         if isinstance(content, pyarrow.Table):
             pyarrow.parquet.write_table(content, copy / name)
         else:

@@ -1,0 +1,145 @@
+"""Parts made on a Ray cluster: actors that each hold the model once, and are given a few parts at a time.
+
+    with on_cluster("ray"):  # or "auto", "ray://HOST:10001", "HOST:6379"
+        make_missing(work)
+
+Actors write parts by themselves, where this process reads them: on a disk that all machines have. What an actor was at
+when it died is given to the next one, without the parts that are whole. Moritz et al. 2018 (arXiv:1712.05889).
+"""
+
+import socket
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, Work
+from vizkit.explanations.parts import RunError
+
+HEARD_S = 5.0  # an address that does not answer until then is taken for dead
+TELL_S = 0.5
+MOST_PARTS = 8  # that an actor is given at once
+MOST_DEATHS = 20  # of actors, one after another, before a part is whole: then it is no chance
+MOST_WORKERS = 8  # processes that read beside an actor with a GPU
+
+
+@contextmanager
+def on_cluster(
+    address: str, actors: int | None = None, gpus: float | None = None, memory_gib: float | None = None
+) -> Iterator[str]:
+    """Within it parts are made there; gives the address of Ray's dashboard, "" where there is none.
+
+    `actors`: so many, else as the cluster has room for now. `gpus`, `memory_gib`: of each, that Ray keeps for it; a GPU
+    where there are any. Raises RunError in one sentence.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise RunError("--on needs Ray: pip install 'vizkit[ray]' brings it.") from None
+    _refuse_dead(address)
+    quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    try:
+        context: Any = ray.init(None if address == "ray" else address, **quiet)
+    except Exception as error:  # whatever Ray raises: there are many
+        raise RunError(f"Ray at {address!r} cannot be used: {' '.join(str(error).split())}") from None
+    try:
+        there = ray.cluster_resources()
+        gpus = float("GPU" in there) if gpus is None else gpus
+        each = {"GPU" if gpus else "CPU": gpus or 1, "memory": int((memory_gib or 0) * 2**30)}
+        actors = actors or int(min(there.get(name, 0) / most for name, most in each.items() if most))
+        if not actors:
+            raise RunError(f"Ray at {address!r} has not what a process asks for; give --actors if more comes later.")
+        own = min(MOST_WORKERS + 1, max(1, int(there.get("CPU", 1)) // actors)) if gpus else 1
+        asked = {"num_cpus": own, "num_gpus": gpus, "memory": each["memory"]}
+        token = PLACE.set(_Cluster("cuda" if gpus else "cpu", actors, own - 1, asked))
+        try:
+            yield context.dashboard_url or ""
+        finally:
+            PLACE.reset(token)
+    finally:
+        ray.shutdown()
+
+
+def _refuse_dead(address: str) -> None:
+    """Ray itself would try for minutes, and end this process."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit() and address not in ("ray", "auto"):
+        raise RunError(f"--on {address}: give ray, auto, ray://HOST:10001 or HOST:6379.")
+    if host:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), HEARD_S).close()
+        except (OSError, OverflowError):
+            raise RunError(f"No Ray answers at {address}; see whether it is started there.") from None
+
+
+class _Maker:
+    """An actor. Nothing happens before `begin`, whose errors come back as they are."""
+
+    def begin(self, work: Work, device: str, workers: int) -> None:
+        work.place(device, workers)
+        self.work = work
+
+    def parts(self, numbers: Sequence[int]) -> Speed:
+        made = {*self.work.run.made()}  # by one that died since
+        return self.work.parts([number for number in numbers if number not in made], lambda *_: None, lambda: False)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """`asked`: what each actor is given, of which `workers` CPUs read."""
+
+    device: str
+    actors: int
+    workers: int
+    asked: dict[str, Any]
+
+    def parts(self, work: Work, tell: Tell, stopping: Stopping) -> Speed:
+        import ray
+
+        run, missing = work.run, work.run.missing()
+        size = min(MOST_PARTS, max(1, len(missing) // (4 * self.actors)))
+        waiting = deque(missing[at : at + size] for at in range(0, len(missing), size))
+        speed, before, deaths = Speed(), run.done, 0
+        work.place("cpu", 0)
+        held = ray.put(work)
+        every, busy = list[Any](), dict[Any, tuple[Any, list[int]]]()  # actors; by what one promises: itself, its parts
+
+        def begin() -> None:
+            every.append(actor := ray.remote(**self.asked)(_Maker).remote())
+            busy[actor.begin.remote(held, self.device, self.workers)] = actor, []
+
+        try:
+            for _ in range(min(self.actors, len(waiting))):
+                begin()
+            while waiting or any(numbers for _, numbers in busy.values()):
+                for promise in ray.wait([*busy], timeout=TELL_S)[0]:
+                    actor, numbers = busy.pop(promise)
+                    try:
+                        ray.get(promise)
+                    except ray.exceptions.RayTaskError as error:
+                        raise error.cause from None
+                    except ray.exceptions.RayError:  # it died, or its machine
+                        deaths += 1
+                        if deaths > MOST_DEATHS:
+                            raise RunError(
+                                f"Ray's processes end again and again, {deaths} times without a part: see its "
+                                "dashboard for the reason, or give each more memory with --memory."
+                            ) from None
+                        waiting.extend([numbers] if numbers else [])
+                        begin()
+                    else:
+                        if waiting:
+                            numbers = waiting.popleft()
+                            busy[actor.parts.remote(numbers)] = actor, numbers
+                if new := run.done - before - speed.pictures:
+                    deaths = 0
+                    speed.add(new, 0.0)
+                    tell(run.done, sum(run.counts), speed.per_s)
+                if stopping():
+                    raise StoppedError
+        finally:
+            for actor in every:
+                with suppress(Exception):
+                    ray.kill(actor)
+        return speed
