@@ -204,6 +204,21 @@ def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
     assert not (tmp_path / "two.png").exists()
 
 
+def test_all_rows_are_a_table(whole, tmp_path, capsys):
+    assert main(["explained", str(whole), "-o", str(tmp_path / "table.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:4] == ["key", "label", "answer", "probability"]
+    assert [line.split("  ")[0] for line in lines[1:6]] == opened(whole).table["key"].to_pylist()
+    table, labels = pandas.read_csv(tmp_path / "table.csv"), vizkit.load(VIT).labels
+    assert table["answer"].to_list()[:2] == opened(whole).table["answer"].to_pylist()[:2]
+    for name in ("answer", "truth", "explained"):
+        named = [labels[int(number)] for number in table[name].dropna()]
+        assert table[f"{name}_name"].dropna().astype(int).astype(str).to_list() == named
+    assert not [name for name in table if name.startswith("map_")]
+    assert main(["explained", str(whole), "7/c.png", "-o", str(tmp_path / "one.csv")]) == 2
+    assert "OUT.csv without a key" in capsys.readouterr().err
+
+
 def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_path, capsys):
     odd = tmp_path / "odd"
     odd.mkdir()
@@ -261,7 +276,7 @@ def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
             (copy / name).write_bytes(
                 content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
             )
-        for key, more in (("7/c.png", {}), (None, {"less": whole})):
+        for key, more in (("7/c.png", {}), (None, {}), (None, {"less": whole})):
             try:
                 tell(copy, key, **more)
             except ValueError as error:
@@ -294,6 +309,9 @@ def test_two_runs_are_compared(photos, whole, tmp_path, capsys):
 def test_runs_that_cannot_be_compared(photos, whole, tmp_path, capsys):
     other = tmp_path / "rollout"
     assert main(["explain", str(photos), "--model", "bundled:digits_swin", "--device", "cpu", "-o", str(other)]) == 0
-    for given, words in (([], "Name a picture"), (["--less", str(other)], "no method in common with maps of one size")):
+    for given, words in (
+        (["-o", str(tmp_path / "a.png")], "a picture is one of a key"),
+        (["--less", str(other)], "no method in common with maps of one size"),
+    ):
         assert main(["explained", str(whole), *given]) == 2
         assert words in capsys.readouterr().err

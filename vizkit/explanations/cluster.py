@@ -52,7 +52,7 @@ def on_cluster(
             raise RunError(f"Ray at {address!r} has not what a process asks for; give --actors if more comes later.")
         own = min(MOST_WORKERS + 1, max(1, int(there.get("CPU", 1)) // actors)) if gpus else 1
         asked = {"num_cpus": own, "num_gpus": gpus, "memory": each["memory"]}
-        token = PLACE.set(_Cluster("cuda" if gpus else "cpu", actors, own - 1, asked))
+        token = PLACE.set(Cluster("cuda" if gpus else "cpu", actors, own - 1, asked))
         try:
             yield context.dashboard_url or ""
         finally:
@@ -86,8 +86,9 @@ class _Maker:
 
 
 @dataclass(frozen=True)
-class _Cluster:
-    """`asked`: what each actor is given, of which `workers` CPUs read."""
+class Cluster:
+    """A place of `job.PLACE`. `device`: "cpu" or "cuda"; `asked`: what each actor is given, `workers` CPUs of it to
+    read."""
 
     device: str
     actors: int

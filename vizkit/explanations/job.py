@@ -103,17 +103,8 @@ class Work(Protocol):
         ...
 
 
-@runtime_checkable
-class Place(Protocol):
-    """Where parts are made. `device`: "cpu", "cuda"."""
-
-    device: str
-
-    def parts(self, work: Work, tell: Tell, stopping: Stopping) -> Speed: ...
-
-
-PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
-"""None: this process."""
+PLACE: ContextVar[Any] = ContextVar("place", default=None)
+"""Where parts are made, such as `cluster.Cluster`; None: in this process."""
 
 
 def device_of(loaded: Loaded) -> str:

@@ -91,7 +91,7 @@ class SceneWork:
     def place(self, device: str, workers: int) -> None:
         self.detector.model.to(device)
 
-    def parts(self, numbers: Sequence[int], tell: Tell = lambda *_: None, stopping: Stopping = lambda: False) -> Speed:
+    def parts(self, numbers: Sequence[int], tell: Tell, stopping: Stopping) -> Speed:
         speed, before, counts = Speed(), self.run.done, self.run.counts
         device = next(self.detector.model.parameters()).device
         for part in numbers:
