@@ -13,9 +13,10 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
+from tests.commands.test_evaluate_command import table
 from tests.explanations.working import contents, eye, photos, run
 from vizkit.__main__ import main
-from vizkit.explanations import opened
+from vizkit.explanations import opened, source
 from vizkit.explanations.cluster import on_cluster
 from vizkit.explanations.parts import RunError
 
@@ -54,31 +55,21 @@ def without_ray(given, file):
 @pytest.mark.product(first=0)
 def test_two_nodes_write_what_one_process_does(nodes, pictures, tmp_path, monkeypatch):
     few = ["--model", DIGITS, "--device", "cpu"]
+    monkeypatch.setattr(source, "PART", 16)
     one, two = without_ray(["explain", pictures, *few, "--batch", 16, "--on", nodes.address], tmp_path / "maps")
     assert contents(two) == contents(one)
-    assert len(opened(two).table) == 48
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-    for place, given in enumerate(
-        (
-            ["evaluate", "digits", *few, "--images", "150", "--seed", "1"],
-            ["heads", DIGITS, "--data", "digits", "--images", "11", "--without", "zero", "--device", "cpu"],
-        )
-    ):
+    assert [len(contents(two)), len(opened(two).table)] == [3, 48]
+    evaluate = ["evaluate", "digits", *few, "--images", "150", "--seed", "1"]
+    heads = ["heads", DIGITS, "--data", "digits", "--images", "11", "--without", "zero", "--device", "cpu"]
+    for given, name in ((evaluate, "table.csv"), (heads, "heads.json")):
         found = []
-        for where in ([], ["--on", nodes.address]):
-            monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / f"cache {place} {len(where)}"))
-            output = tmp_path / f"{place} {len(where)}{'.csv' if place == 0 else '.json'}"
+        for place, where in enumerate(([], ["--on", nodes.address])):
+            monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / f"cache {name} {place}"))
+            output = tmp_path / f"{place} {name}"
             assert main([*given, *where, "-o", str(output)]) == 0
-            found.append(numbers(output))
+            found.append(table(output) if output.suffix == ".csv" else json.loads(output.read_text()))
+        assert found[0]
         assert found[0] == found[1]
-
-
-def numbers(path):
-    """Of a table all that is no measure of time."""
-    if path.suffix == ".json":
-        return json.loads(path.read_text())
-    head, *lines = [line.split(",") for line in path.read_text().splitlines()]
-    return [{name: cell for name, cell in zip(head, line, strict=True) if "second" not in name} for line in lines]
 
 
 def processes_of_actors():
@@ -128,9 +119,11 @@ def refused(address):
     return str(sentence.value)
 
 
-def test_without_ray_it_is_a_sentence(monkeypatch):
+def test_without_ray_it_is_a_sentence(pictures, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert refused("ray") == "--on needs Ray: pip install 'vizkit[ray]' brings it."
+    assert main(["explain", str(pictures), "--model", DIGITS, "--on", "ray", "-o", str(tmp_path / "maps")]) == 2
+    assert "ray is not installed; pip install 'vizkit[ray]' brings it." in capsys.readouterr().err
+    assert not (tmp_path / "maps").exists()
 
 
 def test_an_address_that_does_not_answer_is_a_sentence():

@@ -238,6 +238,10 @@ def _joined(
 def _device_of(loaded: "Loaded") -> str:
     import torch
 
+    from vizkit.explanations.job import PLACE
+
+    if place := PLACE.get():
+        return str(place)
     if loaded.device.type == "cuda":
         return torch.cuda.get_device_name(loaded.device)
     return f"CPU, {counted(torch.get_num_threads(), 'thread')}" if loaded.device.type == "cpu" else str(loaded.device)

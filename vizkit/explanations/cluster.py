@@ -7,6 +7,7 @@ Actors write parts by themselves, where this process reads them: on a disk that 
 when it died is given to the next one, without the parts that are whole. Moritz et al. 2018 (arXiv:1712.05889).
 """
 
+import os
 import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -31,18 +32,20 @@ def on_cluster(
     """Within it parts are made there; gives the address of Ray's dashboard, "" where there is none.
 
     `actors`: so many, else as the cluster has room for now. `gpus`, `memory_gib`: of each, that Ray keeps for it; a GPU
-    where there are any. Raises RunError in one sentence.
+    where there are any. Raises RunError in one sentence, ModuleNotFoundError without Ray.
     """
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise RunError("--on needs Ray: pip install 'vizkit[ray]' brings it.") from None
+    import ray
+
     _refuse_dead(address)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent that nobody has asked to send
     quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     try:
         context: Any = ray.init(None if address == "ray" else address, **quiet)
     except Exception as error:  # whatever Ray raises: there are many
-        raise RunError(f"Ray at {address!r} cannot be used: {' '.join(str(error).split())}") from None
+        why = " ".join(str(error).split()).rstrip(".")
+        raise RunError(
+            f"Ray at {address!r} cannot be used: {why}. One with a token needs RAY_AUTH_MODE=token."
+        ) from None
     try:
         there = ray.cluster_resources()
         gpus = float("GPU" in there) if gpus is None else gpus
@@ -94,6 +97,9 @@ class Cluster:
     actors: int
     workers: int
     asked: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"Ray, {self.actors} × {'GPU' if self.device == 'cuda' else 'CPU'}"
 
     def parts(self, work: Work, tell: Tell, stopping: Stopping) -> Speed:
         import ray

@@ -95,7 +95,7 @@ class Kept:
                 tell(self.done, sum(counts), 0.0)
                 if self.whole:
                     return None
-                run = Run.begin(self.folder, {"pictures": self.source.digest}, counts)
+                run = Run.begin(self.folder, {}, counts)  # its name is the digest of all else
                 work = PassWork(run, self.source, self.loaded, self.make, max(counts), workers)
                 speed = make_missing(work, tell, stopping)
                 self.finish(speed)

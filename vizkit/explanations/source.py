@@ -44,7 +44,7 @@ class Item(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Pictures in parts. It can be pickled: reading processes copy it. `digest` changes with the pictures, their order
-    and their labels; `counts`: pictures of each part, 0 where that is known only when it is read."""
+    and their labels, not with the parts; `counts`: pictures of each part, 0 where it is known only when it is read."""
 
     name: str
     digest: str
@@ -83,7 +83,7 @@ class Listed(Source):
             kept, numbers = {*np.linspace(0, total - 1, images).round().astype(int).tolist()}, iter(range(total))
             listed = [tuple(item for item in group if next(numbers) in kept) for group in listed]
         parts = tuple(group[at : at + most] for group in listed for at in range(0, len(group), most))
-        digest = digest_of(cls.__name__, facts, images, most)
+        digest = digest_of(cls.__name__, facts, images)
         return cls(name, digest, tuple(map(len, parts)), parts=parts, **more)
 
     def items(self, part: int) -> tuple[Item, ...]:

@@ -80,7 +80,7 @@ def explain_many(
             size_px = min(512, max(32, *loaded.preprocessing.size_hw))
             how = {"images": images, "size_px": size_px, "without": output.resolve(), "most": most}
             source = open_source(data, split, **how)
-            told = settings_of(data, source, loaded, made_by) | {"batch": size, "part": most}
+            told = settings_of(data, source, loaded, made_by) | {"batch": size}
             readers = workers_for(loaded.device.type, source.images) if workers is None else workers
             try:
                 with (
@@ -89,7 +89,7 @@ def explain_many(
                     interruptible() as stop,
                     progress("picture", loaded.name) as tell,
                 ):
-                    run = Run.begin(output, told, source.counts)
+                    run = Run.begin(output, told | {"part": most}, source.counts)
                     work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)
                     speed = make_missing(work, tell, stop.is_set)
             except StoppedError:

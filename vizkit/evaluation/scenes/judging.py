@@ -74,7 +74,7 @@ def _rows(detector: Detector, scenes: BoxSet, weights: str, tell: Tell, stopping
     folder = cache_folder() / "passes" / digest_of(__version__, "scenes", *facts)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with alone(folder, lambda: wait(lambda: None, stopping)):
-        run = Run.begin(folder, {"scenes": scenes.digest}, counts)
+        run = Run.begin(folder, {}, counts)  # its name is the digest of all else
         make_missing(SceneWork(run, detector, scenes), tell, stopping)
     forget_oldest(folder)
     return pyarrow.concat_tables([read_table(run.path(number)) for number in range(len(counts))])
