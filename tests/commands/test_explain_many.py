@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 
 import numpy as np
 import pandas
@@ -13,9 +14,10 @@ from scipy.stats import spearmanr
 
 import vizkit
 from vizkit.__main__ import main
+from vizkit.commands.explaining import explain_many
 from vizkit.commands.explaining.explained import explained as tell
 from vizkit.datasets.insects import draw
-from vizkit.explanations import difference, job, opened
+from vizkit.explanations import difference, job, opened, passes
 from vizkit.explanations import source as sources
 from vizkit.explanations.reading import workers_for
 from vizkit.explanations.table import alike
@@ -143,6 +145,25 @@ def test_stopped_it_says_how_to_go_on(photos, whole, tmp_path, monkeypatch, caps
     assert len(files(tmp_path / "maps")) == 3
     assert explained(photos, tmp_path / "maps") == 0
     assert opened(tmp_path / "maps").table["key"].to_pylist() == opened(whole).table["key"].to_pylist()
+
+
+def test_a_part_takes_no_longer_than_it_may(photos, whole, tmp_path, monkeypatch):
+    """Begun with small parts, a run goes on with them, however quick the machine is then."""
+    with monkeypatch.context() as patch:
+        patch.setattr(explain_many, "PART_S", 1e-9)
+        assert explained(photos, tmp_path / "maps") == 0
+    assert len(files(tmp_path / "maps")) == 5
+    (tmp_path / "maps" / "part-00003.parquet").unlink()
+    assert explained(photos, tmp_path / "maps") == 0
+    assert opened(tmp_path / "maps").manifest["part"] == 1
+    assert opened(tmp_path / "maps").table["answer"].equals(opened(whole).table["answer"])
+
+
+def test_how_many_pictures_fit_into_a_time(monkeypatch):
+    answers = passes.Answers(vizkit.load(VIT, device="cpu"))
+    monkeypatch.setattr(answers, "of", lambda seen: time.sleep(0.05 * len(seen.keys)))
+    assert 1 <= answers.most_within(1.0) <= 20
+    assert answers.most_within(0.01) == 1
 
 
 def test_another_method_needs_another_folder(photos, whole, capsys):
