@@ -9,18 +9,20 @@ when it died is given to the next one, without the parts that are whole. Moritz 
 
 import os
 import socket
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pickle import PicklingError
 from typing import Any
 
 from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, Work
 from vizkit.explanations.parts import RunError
 
 HEARD_S = 5.0  # an address that does not answer until then is taken for dead
-TELL_S = 0.5
-MOST_PARTS = 8  # that an actor is given at once
+STOP_S = 0.5  # until it is seen that it is to stop
+GIVEN_S = 20.0  # of work that an actor is given at once, but for a part
 MOST_DEATHS = 20  # of actors, one after another, before a part is whole: then it is no chance
 MOST_WORKERS = 8  # processes that read beside an actor with a GPU
 
@@ -83,9 +85,10 @@ class _Maker:
         work.place(device, workers)
         self.work = work
 
-    def parts(self, numbers: Sequence[int]) -> Speed:
-        made = {*self.work.run.made()}  # by one that died since
-        return self.work.parts([number for number in numbers if number not in made], lambda *_: None, lambda: False)
+    def parts(self, numbers: Sequence[int]) -> int:
+        """Without those that one made which died since; gives their pictures."""
+        missing = [number for number in numbers if not self.work.run.path(number).exists()]
+        return self.work.parts(missing, lambda *_: None, lambda: False).pictures
 
 
 @dataclass(frozen=True)
@@ -104,26 +107,28 @@ class Cluster:
     def parts(self, work: Work, tell: Tell, stopping: Stopping) -> Speed:
         import ray
 
-        run, missing = work.run, work.run.missing()
-        size = min(MOST_PARTS, max(1, len(missing) // (4 * self.actors)))
-        waiting = deque(missing[at : at + size] for at in range(0, len(missing), size))
-        speed, before, deaths = Speed(), run.done, 0
+        run, waiting = work.run, deque(work.run.missing())
+        speed, before, deaths, most = Speed(), run.before(waiting), 0, 1
         work.place("cpu", 0)
-        held = ray.put(work)
-        every, busy = list[Any](), dict[Any, tuple[Any, list[int]]]()  # actors; by what one promises: itself, its parts
+        try:
+            held = ray.put(work)
+        except (TypeError, AttributeError, PicklingError, ray.exceptions.RayError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise RunError(f"This model cannot be sent to other processes; leave out --on. {why}") from None
+        every, busy = list[Any](), dict[Any, tuple[Any, list[int], float]]()  # actors; by its promise who makes what
 
         def begin() -> None:
             every.append(actor := ray.remote(**self.asked)(_Maker).remote())
-            busy[actor.begin.remote(held, self.device, self.workers)] = actor, []
+            busy[actor.begin.remote(held, self.device, self.workers)] = actor, [], 0.0
 
         try:
             for _ in range(min(self.actors, len(waiting))):
                 begin()
-            while waiting or any(numbers for _, numbers in busy.values()):
-                for promise in ray.wait([*busy], timeout=TELL_S)[0]:
-                    actor, numbers = busy.pop(promise)
+            while waiting or any(numbers for _, numbers, _ in busy.values()):
+                for promise in ray.wait([*busy], timeout=STOP_S)[0]:
+                    actor, numbers, began = busy.pop(promise)
                     try:
-                        ray.get(promise)
+                        pictures = ray.get(promise)
                     except ray.exceptions.RayTaskError as error:
                         raise error.cause from None
                     except ray.exceptions.RayError:  # it died, or its machine
@@ -133,16 +138,19 @@ class Cluster:
                                 f"Ray's processes end again and again, {deaths} times without a part: see its "
                                 "dashboard for the reason, or give each more memory with --memory."
                             ) from None
-                        waiting.extend([numbers] if numbers else [])
+                        waiting.extend(numbers)
                         begin()
+                        continue
+                    if numbers:
+                        deaths, most = 0, max(1, int(GIVEN_S * len(numbers) / (time.perf_counter() - began)))
+                        speed.add(sum(run.counts[number] for number in numbers) or pictures, 0.0)
+                        tell(before + speed.pictures, sum(run.counts), speed.per_s)
+                    if not waiting:
+                        ray.kill(actor)  # its place may be wanted by one that follows another that has died
                     else:
-                        if waiting:
-                            numbers = waiting.popleft()
-                            busy[actor.parts.remote(numbers)] = actor, numbers
-                if new := run.done - before - speed.pictures:
-                    deaths = 0
-                    speed.add(new, 0.0)
-                    tell(run.done, sum(run.counts), speed.per_s)
+                        share = min(most, 1 + len(waiting) // (2 * self.actors))
+                        numbers = [waiting.popleft() for _ in range(share)]
+                        busy[actor.parts.remote(numbers)] = actor, numbers, time.perf_counter()
                 if stopping():
                     raise StoppedError
         finally:

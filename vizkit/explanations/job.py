@@ -145,7 +145,7 @@ class PassWork:
         made_by = self.made_by = self.made_by or self.make()
         told = {"vizkit": json.dumps(self.told, ensure_ascii=False)}
         schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=told)
-        speed, before = Speed(self.workers), self.run.done
+        speed, before = Speed(self.workers), self.run.before(numbers)
         computing = _Computing(made_by, self.loaded, getattr(made_by, "forward", None) if self.timed else None)
 
         def rows(readings: Iterable[Reading]) -> Iterator[pyarrow.RecordBatch]:

@@ -6,7 +6,7 @@ part-00000.parquet …   written under another name and renamed
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +80,10 @@ class Run:
     def done(self) -> int:
         """Pictures of the parts that are made."""
         return sum(self.counts[number] for number in self.made())
+
+    def before(self, numbers: Iterable[int]) -> int:
+        """Pictures of all parts but these."""
+        return sum(self.counts) - sum(self.counts[number] for number in numbers)
 
     def missing(self) -> list[int]:
         return sorted({*range(len(self.counts))} - {*self.made()})

@@ -92,7 +92,7 @@ class SceneWork:
         self.detector.model.to(device)
 
     def parts(self, numbers: Sequence[int], tell: Tell, stopping: Stopping) -> Speed:
-        speed, before, counts = Speed(), self.run.done, self.run.counts
+        speed, before, counts = Speed(), self.run.before(numbers), self.run.counts
         device = next(self.detector.model.parameters()).device
         for part in numbers:
             rows = range(part * BATCH, part * BATCH + counts[part])
