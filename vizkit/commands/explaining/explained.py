@@ -63,15 +63,15 @@ def explained(
     results, other = _opened(maps), None if less is None else _opened(less)
     if output is not None and (output.suffix.lower() == ".csv") == (key is not None or other is not None):
         raise ValueError("A table is one of all: OUT.csv without a key; a picture is one of a key: OUT.png.")
-    if key is None and other is None:
+    if key is None and other is not None:
+        print("\n".join(line for method in _shared(results, other) for line in _alike(results, other, method)))
+        return
+    if key is None:
         rows = _named(results)
         print("\n".join(map(_plain, told(map(_line, rows[:LINES])).splitlines())))
         if output is not None:
             write_output(output, csv_rows(rows))
         print(output or f"{len(rows):,} pictures; -o table.csv writes all of each.")
-        return
-    if key is None:
-        print("\n".join(line for method in _shared(results, other) for line in _alike(results, other, method)))
         return
     row = _row(results, maps, key)
     print("\n".join(_said(row, results.manifest["labels"])))

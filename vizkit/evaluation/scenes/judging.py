@@ -80,7 +80,7 @@ def _rows(detector: Detector, scenes: BoxSet, weights: str, tell: Tell, stopping
     return pyarrow.concat_tables([read_table(run.path(number)) for number in range(len(counts))])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class SceneWork:
     """A detector over scenes."""
 
