@@ -17,7 +17,7 @@ from vizkit.ui.shell import PAGES
 from vizkit.ui.views import package_of
 
 LOOKS = {"1440_light": (1440, 900, "light"), "1440_dark": (1440, 900, "dark"), "390_light": (390, 844, "light")}
-MODELS = {"swin": ["bundled:insects_swin"], "two tokens": ["bundled:insects_deit"]}  # what a view needs, beside these:
+MODELS = {"swin": ["bundled:insects_swin"]}  # what a view needs, beside these:
 OTHERS = ["bundled:insects_vit", "bundled:insects_swin", "bundled:insects_cnn"]
 TILE_PX = 480  # width of a view in the sheet
 

@@ -14,7 +14,7 @@ TURNED = (
     ("rollout", "Up to layer", MODELS),
     ("rollout", "Up to layer", "models=random:vit_base_patch16_224&image=china"),
     ("patches?patches_view=Cut", "Step", MODELS),
-    ("distillation?distillation_view=Temperature", "Temperature T", MODELS),
+    ("distillation?distillation_view=Teacher+and+student", "Temperature T", MODELS),
 )
 # Milliseconds that every step keeps the page busy, and until the next picture of the screen.
 TURN = """async slider => {

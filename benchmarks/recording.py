@@ -1,5 +1,6 @@
 """What recording costs: `vizkit.trace()`, preprocessing and check included, and the bare recorder, against the plain
-fused forward pass. One thread on the CPU, and its processor time: what else runs on the machine disturbs that least."""
+fused forward pass; and rollout as of many pictures, beside the usual hooks without fused attention. One thread on the
+CPU, and its processor time: what else runs on the machine disturbs that least."""
 
 import statistics
 import time
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks import finished
+from vizkit.explanations.batched import Explainer
 from vizkit.interventions import Changes
 from vizkit.models import Keep, Loaded, load, pixels_of, trace
 from vizkit.models.recording.recorder import Recorder
@@ -23,6 +25,7 @@ CASES = (
     ("swin_tiny_patch4_window7_224", "every head", Keep()),
 )
 
+ROLLED = (("vit_small_patch14_dinov2", 252), ("vit_small_patch14_dinov2", 518), ("vit_base_patch16_224", 224))
 SWITCHES = ("heads:3.5=0", "uniform:3", "temperature:3=2", "blind:all=17,18", "pixels:14x14:erase=17,18")
 
 
@@ -39,11 +42,49 @@ def run() -> None:
             plain_ms, *ratios = compare(loaded, keep)
             found = " ".join(f"{middle:6.3f} ({low:.3f}–{high:.3f})" for low, middle, high in ratios)
             print(f"{name:30} {loaded.preprocessing.size_hw[0]:6}  {what:10} {plain_ms:9.1f} {found}", flush=True)
+        print("\nrollout, against the plain fused pass: ours, and by hooks without fused attention")
+        for name, size_px in ROLLED:
+            ours, hooks = rolled(name, size_px)
+            print(f"{name:30} {size_px:6}  {ours:6.3f} {hooks:6.3f}", flush=True)
         print("\na switch of Intervene on ViT-B/16, trace() and preprocessing included, against the plain pass")
         for text, ratio in switched().items():
             print(f"{text:30} {ratio:6.3f}", flush=True)
     finally:
         torch.set_num_threads(threads)
+
+
+def rolled(name: str, size_px: int, count: int = ROUNDS) -> tuple[float, float]:
+    """Medians of the ratios of neighbouring runs to the plain pass: of our rollout, and of one by hooks."""
+    loaded = load(name, pretrained=False, image_size=(size_px, size_px))
+    written = load(name, pretrained=False, image_size=(size_px, size_px)).model
+    for block in written.blocks:  # pyright: ignore[reportGeneralTypeIssues]
+        block.attn.fused_attn = False
+    pixels = torch.randn(1, 3, size_px, size_px)
+    explainer = Explainer(loaded, ("rollout",), pixels)
+
+    def plain() -> None:
+        with torch.no_grad():
+            loaded.model(pixels)
+
+    def by_hooks() -> None:
+        means: list[torch.Tensor] = []
+        dropouts = [block.attn.attn_drop for block in written.blocks]  # pyright: ignore[reportGeneralTypeIssues]
+        hooks = [each.register_forward_hook(lambda _, __, out: means.append(out.mean(1)[0])) for each in dropouts]
+        with torch.no_grad():
+            written(pixels)
+        row = torch.zeros(len(means[0]))
+        row[0] = 1.0
+        for mean in reversed(means):
+            row = (row + row @ mean) / 2
+        for hook in hooks:
+            hook.remove()
+
+    ways = (plain, lambda: explainer.of(pixels, lambda logits: logits.argmax(-1).tolist()), by_hooks)
+    for warm in (*ways, *ways):
+        warm()
+    rounds = [[clock(way, loaded.device) for way in ways] for _ in range(count)]
+    ours, hooks = (statistics.median(times[way] / times[0] for times in rounds) for way in (1, 2))
+    return ours, hooks
 
 
 def switched() -> dict[str, float]:

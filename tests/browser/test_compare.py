@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import MAIN, choose, fits, ready
 
 MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&models=bundled:insects_cnn"
-GRID = f"{MAIN} [class*='st-key-compare-predictions_vizkit_compare']"
+GRID = f"{MAIN} [class*='st-key-compare-maps_grid']"
+COLUMNS, IMAGES = f"{GRID} header.column b", f"{GRID} header.row button"
 STOP = "[class*='st-key-stop_compare-']"
 STRENGTHS = f"{MAIN} [class*='st-key-compare-robustness_vizkit_withstands']"
 
@@ -33,22 +34,22 @@ def add(page: Page, name: str) -> None:
     box.click()
     box.type(name)
     page.keyboard.press("Enter")
-    expect(page.locator(f"{GRID} header b").get_by_text(name, exact=True)).to_be_visible(timeout=60_000)
+    expect(page.locator(f"{COLUMNS}").get_by_text(name)).to_be_visible(timeout=60_000)
     ready(page)
 
 
 def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: str, tmp_path):
-    page.goto(f"{server}/compare?models=bundled:insects_vit&compare_view=Predictions")
+    page.goto(f"{server}/compare?models=bundled:insects_vit")
     ready(page)
     add(page, "Swin · insects")
     add(page, "CNN · insects")
     page.locator(".st-key-uploads input[type=file]").set_input_files(photographs(tmp_path))
-    expect(page.locator(f"{GRID} article")).to_have_count(5)
+    expect(page.locator(IMAGES)).to_have_count(5)
     ready(page)
-    expect(page.locator(f"{GRID} header b")).to_have_text(["ViT · insects", "Swin · insects", "CNN · insects"])
-    expect(page.locator(f"{GRID} .cell")).to_have_count(15)
-    expect(page.locator(f"{GRID} article").first.locator("li")).to_have_count(15)
-    expect(page.locator(f"{GRID} .words").first).to_contain_text("Jensen–Shannon divergence")
+    expect(page.locator(COLUMNS)).to_have_text([re.compile(f"^{kind} · insects ") for kind in ("ViT", "Swin", "CNN")])
+    expect(page.locator(f"{GRID} figure:has(li)")).to_have_count(15)
+    expect(page.locator(f"{GRID} li")).to_have_count(75)
+    expect(page.locator(f"{GRID} header.row small").first).to_contain_text("Jensen–Shannon divergence")
     page.locator(f"{MAIN} [data-testid='stPopover'] button").last.click()
     with page.expect_download() as saved:
         page.get_by_role("button", name="All answers (CSV)").click()
@@ -56,20 +57,20 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     lines = list(csv.DictReader((tmp_path / "answers.csv").read_text(encoding="utf-8").splitlines()))
     assert {line["image"] for line in lines} == {f"photo {n}.png" for n in range(1, 6)}
     assert {line["model"] for line in lines} == {f"{kind} · insects" for kind in ("ViT", "Swin", "CNN")}
-    shown = page.locator(f"{GRID} article").first.locator(".cell").first.locator("li span").first.inner_text()
+    shown = page.locator(f"{GRID} li span").first.inner_text()
     first = next(line for line in lines if line["image"] == "photo 1.png" and line["rank"] == "1")
     assert first["class"] == shown
     page.keyboard.press("Escape")
-    page.locator(f"{GRID} button", has_text="photo 2.png").click()
+    page.locator(IMAGES).nth(1).click()
     expect(page.locator(".st-key-image input")).to_have_value("photo 2.png")
     ready(page)
-    expect(page.locator(f"{GRID} button[aria-pressed='true']")).to_have_text("photo 2.png")
-    expect(page.locator(f"{GRID} article")).to_have_count(5)
+    expect(page.locator(f"{GRID} header:has(button[aria-pressed='true']) b")).to_have_text("photo 2.png")
+    expect(page.locator(IMAGES)).to_have_count(5)
 
 
 @pytest.mark.product(first=0)
 def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
-    page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph&compare_view=Maps")
+    page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph")
     ready(page)
     maps = page.locator(f"{MAIN} canvas[role='button']")
     expect(maps).to_have_count(9)  # of three models, on three images
@@ -90,11 +91,11 @@ def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     expect(page).to_have_url(re.compile("robust_level=4"))
     choose(page, "Cost")
     expect(page.get_by_text("Measured on: ")).to_be_visible(timeout=240_000)
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(1)
+    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)  # the models here, and those of papers
 
 
 @pytest.mark.product
-@pytest.mark.parametrize("view", ["Predictions", "Maps", "Cost", "Robustness"])
+@pytest.mark.parametrize("view", ["Side by side", "Cost", "Robustness"])
 def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
     phone.goto(f"{server}/compare?{MODELS}&image=flower&compare_view={view}")
     ready(phone)

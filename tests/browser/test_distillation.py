@@ -1,12 +1,14 @@
 """Journeys through the Distillation page: type logits and warm them, teacher and student, two tokens, a telephone."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import MAIN, fits, ready
 
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
-PAIR = "distillation?distillation_view=Temperature&models=bundled:insects_deit&image=water+strider"
+PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
 TOKENS = "distillation?distillation_view=Two+tokens&models=bundled:insects_deit&image=mayfly+nymph"
 
 
@@ -51,21 +53,23 @@ def test_every_temperature_is_in_the_browser(page: Page, server: str):
     page.goto(f"{server}/{PAIR}")
     ready(page)
     expect(page.get_by_text("CNN · insects, on the same image").first).to_be_visible()
-    for index in (1, 3):  # the student's soft prediction and the teacher's soft labels
+    for index in range(5):  # the teacher, both tokens, their mean, the network alone
         expect(bars(page, index)).to_contain_text("water strider")
     page.context.set_offline(True)
     turned(page, 3)
-    expect(page.get_by_text("Its teacher at T = 6").first).to_be_visible()
+    expect(page.get_by_text("At T = 6 the divergence from the teacher").first).to_be_visible()
     page.context.set_offline(False)
 
 
 @pytest.mark.product(first=0)
-def test_the_layers_of_two_tokens(page: Page, server: str):
+def test_an_earlier_address_of_the_two_tokens_opens_the_five_answers(page: Page, server: str):
     page.goto(f"{server}/{TOKENS}")
+    expect(page).to_have_url(re.compile("distillation_view=Teacher"))
     ready(page)
-    expect(page.get_by_text("In layer 6 the two tokens give").first).to_be_visible()
-    turned(page, -4)
-    expect(page.get_by_text("In layer 2 the two tokens give").first).to_be_visible()
+    expect(page.get_by_text("All 5 answer “mayfly nymph”, which is right.").first).to_be_visible()
+    for index in range(5):
+        expect(bars(page, index)).to_contain_text("mayfly nymph")
+    expect(page.get_by_text("Where the distillation token attends")).to_be_visible()
 
 
 @pytest.mark.product

@@ -131,7 +131,8 @@ def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, serv
 
 @pytest.mark.product(first=0)
 def test_words_stand_beside_an_own_photograph(page: Page, server: str):
-    open_view(page, server, "From words to patches", "&models=ViT+·+digits")
+    page.goto(f"{server}/sequences?sequences_view=From+words+to+patches&models=ViT+·+digits")  # of an earlier version
+    ready(page)
     shades = Image.linear_gradient("L").resize((320, 240))
     buffer = io.BytesIO()
     Image.merge("RGB", (shades, shades.rotate(180), shades)).save(buffer, "PNG")
@@ -140,7 +141,7 @@ def test_words_stand_beside_an_own_photograph(page: Page, server: str):
     )
     expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
     ready(page)
-    expect(page.get_by_text("Layer 1: ")).to_be_visible()
-    expect(page.locator(f"{MAIN} table").first).to_contain_text("november")
+    expect(page.get_by_text("Layer 1, head 1: ")).to_be_visible()
+    expect(page.get_by_text("In a ViT: the same, of patches.")).to_be_visible()
     page.get_by_role("button", name="Patches: how an image is cut").click()
     expect(page).to_have_url(re.compile("/patches"))

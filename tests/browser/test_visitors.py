@@ -20,7 +20,7 @@ from tests.browser.test_explore import CARD
 LONG_MS = 300_000
 PLACES = (
     "",
-    "compare?compare_view=Predictions",
+    "compare",
     "relevance",
     "architecture",
     "evaluate?eval_data=digits",

@@ -9,10 +9,12 @@ import numpy as np
 import pandas
 import pyarrow.parquet
 import pytest
+import torch
 from PIL import Image
 from scipy.stats import spearmanr
 
 import vizkit
+from tests.models.recording.test_precision import pretend_tf32
 from vizkit.__main__ import main
 from vizkit.commands.explaining import explain_many
 from vizkit.commands.explaining.explained import explained as tell
@@ -101,6 +103,20 @@ def test_half_precision_is_nearer_and_runs_are_compared(photos, whole, tmp_path)
     heat = vizkit.explain(vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "3/a.png")).heat.numpy()
     np.testing.assert_allclose(one, heat, atol=2e-5)
     assert 0 < np.nanmax(abs(apart)) < (heat.max() - heat.min()) / 100
+
+
+def test_tf32_is_for_gpus_that_have_it_and_is_told(photos, tmp_path, capsys, monkeypatch):
+    try:
+        assert explained(photos, tmp_path / "none", "--precision", "tf32") != 0
+        assert "TF32 is a precision of NVIDIA's GPUs since Ampere" in capsys.readouterr().err
+        with pretend_tf32(monkeypatch):
+            assert explained(photos, tmp_path / "maps", "--precision", "tf32") == 0
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    results = opened(tmp_path / "maps")
+    assert results.manifest["precision"] == "TF32"
+    assert 1e-4 < max(filter(None, results.table["proof_error"].to_pylist())) < 2e-3  # as rounded factors allow
+    assert not any(results.table["no_map"].to_pylist())
 
 
 @pytest.mark.parametrize(("target", "classes"), [("label", [3, 3, None, 7, 7]), ("4", [4, 4, None, 4, 4])])

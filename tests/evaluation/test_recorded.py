@@ -139,7 +139,8 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
     [
         ("texts", {"model": "LSTM"}, "memory", {"part": "Right by length", "task": "texts", "model": "LSTM"}),
         ("detectors", {"score": 0.7}, "detectors", {"score": 0.7}),
-        ("published-detectors", {}, "published", {"table": "Detection"}),
+        ("published-detectors", {}, "compare-cost", {"table": "Detection"}),
+        ("published", {"words": "swin", "cost": "Parameters (M)"}, "compare-cost", {"words": "swin"}),
     ],
 )
 def test_what_stood_on_evaluate_opens_where_it_stands_now(name, given, now, settings):

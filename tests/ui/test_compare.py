@@ -14,17 +14,20 @@ DIGITS = ["digit 3", "digit 5", "digit 2"]
 FEATURES = "random:vit_small_patch16_dinov3_qkvb"
 
 
-def predictions(**query):
-    return opened("compare", compare_view="Predictions", **query)
+def side_by_side(**query):
+    return opened("compare", **query)
 
 
 def grid(test):
-    (data,) = sent_to(test, "vizkit_compare")
+    (data,) = sent_to(test, "vizkit_tiles")
     return data
 
 
 def rows_of(test):
-    return {row["name"]: row for row in grid(test)["rows"]}
+    """By the names of the images the cell of each model."""
+    data = grid(test)
+    heads, many = data["matrix"]["rows"][: data["matrix"]["pictured"]], len(data["matrix"]["columns"])
+    return {name: data["maps"][at * many : (at + 1) * many] for at, (name, *_) in enumerate(heads)}
 
 
 def png(pixels) -> bytes:
@@ -34,21 +37,42 @@ def png(pixels) -> bytes:
 
 
 # ---- images ----------------------------------------------------------------------------------------------------------
-def test_the_page_opens_on_maps_of_all_models_on_one_scale():
-    test = opened("compare", models=[VIT, SWIN, CNN], image="digit 3", layer="2")
+def test_the_page_opens_on_maps_and_answers_of_all_models_on_one_scale():
+    test = side_by_side(models=[VIT, SWIN, CNN], image="digit 3", layer="2")
     assert not test.exception
-    grid, average = sent_to(test, "vizkit_tiles")
-    assert [name for name, *_ in grid["matrix"]["rows"]] == DIGITS
-    assert [each["rows"] for each in grid["maps"][:2]] == [8, 16]
-    assert all(each["scale"] == grid["maps"][0]["scale"] for each in (*grid["maps"], *average["maps"]))
-    assert len(grid["images"]) == len(DIGITS)
+    data = grid(test)
+    assert [name for name, *_ in data["matrix"]["rows"]] == [*DIGITS, "Average over 3 images"]
+    assert [each["rows"] for each in data["maps"][:2]] == [8, 16]
+    assert all(each["scale"] == data["maps"][0]["scale"] for each in data["maps"])
+    assert [each["answers"][0][0] for each in rows_of(test)["digit 3"]] == ["3", "3", "3"]
+    assert [len(each["answers"]) for each in data["maps"]] == [5] * 9 + [0] * 3
+    assert data["pick"] == 9, "an average is of no image"
     test.selectbox(key="compare_method").set_value("Rollout").run()
     assert not test.exception
-    assert [each["rows"] > 0 for each in sent_to(test, "vizkit_tiles")[0]["maps"][:3]] == [True, True, False]
+    cells = rows_of(test)["digit 3"]
+    assert [each["rows"] > 0 for each in cells] == [True, True, False]
+    assert cells[2]["note"]
+    assert cells[2]["answers"], "a model without this map answers all the same"
+
+
+@pytest.mark.parametrize(
+    ("was", "key", "words", "held"),
+    [
+        ("Maps", "compare_method", "Grad-CAM", "grad_cam"),
+        ("Predictions", "compare_order", "where they disagree first", "where they disagree first"),
+    ],
+)
+def test_the_views_that_stood_alone_lead_here(was, key, words, held):
+    query = {"compare_view": was, "images": ["digit 7"], key: words}
+    test = side_by_side(models=[VIT, SWIN], image="digit 3", **query)
+    assert not test.exception
+    assert test.session_state["compare_view"] == "Side by side"
+    assert {*rows_of(test)} == {"digit 3", "digit 7"}
+    assert test.session_state[key] == held
 
 
 def test_what_the_cross_has_cleared_comes_back():
-    test = predictions(models=[VIT, SWIN], image="digit 3", images=["digit 3", "digit 7"])
+    test = side_by_side(models=[VIT, SWIN], image="digit 3", images=["digit 3", "digit 7"])
     test.multiselect(key="images").set_value([]).run()
     assert list(rows_of(test)) == DIGITS
     test.button(key="images_undo").click().run()
@@ -57,7 +81,7 @@ def test_what_the_cross_has_cleared_comes_back():
 
 
 def test_the_link_holds_the_images_and_the_sidebars_is_one_of_them():
-    test = predictions(models=[VIT, SWIN], image="digit 7", images=["flower", "digit 2"])
+    test = side_by_side(models=[VIT, SWIN], image="digit 7", images=["flower", "digit 2"])
     assert list(rows_of(test)) == ["digit 7", "flower", "digit 2"]
     test.selectbox(key="image").set_value("china").run()
     assert list(rows_of(test)) == ["china", "flower", "digit 2"]
@@ -65,7 +89,7 @@ def test_the_link_holds_the_images_and_the_sidebars_is_one_of_them():
 
 
 def test_other_models_bring_samples_that_suit_them_unless_the_user_has_chosen():
-    test = predictions(models=[VIT], image="digit 3")
+    test = side_by_side(models=[VIT], image="digit 3")
     test.multiselect(key="models").set_value([INSECTS_VIT]).run()
     assert list(rows_of(test)) == ["digit 3", "mayfly nymph", "stonefly nymph"]
     test.multiselect(key="images").set_value(["digit 3", "flower"]).run()
@@ -74,7 +98,7 @@ def test_other_models_bring_samples_that_suit_them_unless_the_user_has_chosen():
 
 
 def test_all_uploads_up_to_eight_are_compared(photo):
-    test = predictions(models=[VIT, SWIN, CNN])
+    test = side_by_side(models=[VIT, SWIN, CNN])
     uploader = test.file_uploader(key="uploads")
     uploader.set_value([(f"=photo {n}.png", png(photo[n:]), "image/png") for n in range(9)])
     test.run()
@@ -82,26 +106,24 @@ def test_all_uploads_up_to_eight_are_compared(photo):
     rows = rows_of(test)
     assert len(rows) == 8
     assert all(name.startswith("=photo") for name in rows)
-    assert rows["=photo 3.png"]["size"] == [64, 45]
-    assert all(len(row["cells"]) == 3 for row in rows.values())
+    assert [each["size"] for each in rows["=photo 3.png"]] == [[45, 64]] * 3
 
 
 def test_a_click_on_a_thumbnail_makes_the_image_the_sidebars():
-    test = predictions(models=[VIT], image="digit 3", images=DIGITS)
+    test = side_by_side(models=[VIT], image="digit 3", images=DIGITS)
     test.session_state["image"] = "digit 5"  # what the click does
     test.run()
     assert list(rows_of(test)) == DIGITS, "the order stays"
-    assert grid(test)["focus"] == "digit 5"
+    assert grid(test)["chosen"] == 2, "the first of its row, of two models"
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_so():
-    test = predictions(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
+    test = side_by_side(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
     assert not test.exception
-    likest, classes = (cell["bars"] for cell in rows_of(test)["digit 3"]["cells"])
-    assert "digit 3" not in {name for name, *_ in likest}
-    assert len(likest) == 2
+    likest, classes = (cell["answers"] for cell in rows_of(test)["digit 3"])
+    assert {name for name, *_ in likest} == {*DIGITS} - {"digit 3"}
     assert classes[0][0] == "3"
     assert f"{FEATURES} gives features, not classes: beside each image stand those" in texts(test)
     assert [each.value.partition(";")[0] for each in test.warning] == ["There is no bundled model 'nothing'"]
@@ -110,10 +132,9 @@ def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_
 
 
 def test_the_whole_image_in_place_of_the_crop():
-    test = predictions(models=[VIT], image="flower", input="whole image", images=["flower"])
+    test = side_by_side(models=[VIT], image="flower", input="whole image", images=["flower"])
     assert not test.exception
-    box = rows_of(test)["flower"]["cells"][0]["box"]
-    assert box is None or box == pytest.approx([0, 0, 1, 1], abs=0.02)
+    assert rows_of(test)["flower"][0]["box"] == pytest.approx([0, 0, 1, 1], abs=0.02)
 
 
 @pytest.mark.product(first=0)
@@ -185,9 +206,9 @@ def test_cost_is_measured_beside_the_page():
 
 
 def test_one_model_is_compared_with_another_that_knows_the_same_images():
-    test = predictions(models=[VIT], image="digit 3", images=DIGITS)
+    test = side_by_side(models=[VIT], image="digit 3", images=DIGITS)
     fine(test)
-    assert [len(row["cells"]) for row in grid(test)["rows"]] == [2, 2, 2]
+    assert [len(row) for row in rows_of(test).values()] == [2, 2, 2]
     assert "One model is chosen; to compare it with: Swin · digits." in texts(test)
     test.button(key=f"add_{SWIN}").click().run()
     assert [*test.session_state["models"]] == [VIT, SWIN]

@@ -129,10 +129,10 @@ CASES = {
     **views("architecture", [VIT, SWIN], *(view.title for view in architecture.VIEWS)),
     "rollout": ("rollout", [VIT, SWIN, BAD], {}),
     **views("relevance", [VIT, SWIN], "Maps", "Trust"),
-    **views("compare", [VIT, SWIN, BAD], "Predictions", "Maps", "Cost", "Robustness"),
-    **views("evaluate", [VIT, BAD], "Results", "Published"),
+    **views("compare", [VIT, SWIN, BAD], "Side by side", "Cost", "Robustness"),
+    **views("evaluate", [VIT, BAD], "Results"),
     **views("train", [VIT], "Start", "Watch", "Runs"),
-    **views("distillation", [VIT, DEIT], "Temperature", "Two tokens", "Does it help?"),
+    **views("distillation", [VIT, DEIT], "Teacher and student", "Does it help?"),
 }
 
 

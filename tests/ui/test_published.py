@@ -1,15 +1,14 @@
 """Published results: their numbers, how they are filtered and drawn, and the models that stand beside them."""
 
-import math
 import re
-import shutil
 from itertools import combinations
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import at_rest, opened, texts
+import vizkit
+from tests.ui.conftest import opened, texts
 from tests.ui.test_train_page import finished
 from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
 from vizkit.figure.evaluation.accuracy_cost import (
@@ -24,10 +23,10 @@ from vizkit.figure.evaluation.accuracy_cost import (
 )
 from vizkit.training.recipe import NAMED
 from vizkit.ui.session import model_names
+from vizkit.views.compare import cost
+from vizkit.views.compare.papers import point
+from vizkit.views.compare.tables import TABLES
 from vizkit.views.distillation import teacher_gain
-from vizkit.views.evaluate import published as yours
-from vizkit.views.evaluate.published import point
-from vizkit.views.evaluate.tables import TABLES
 
 
 @pytest.fixture(autouse=True)
@@ -114,8 +113,21 @@ def test_every_column_is_a_field_of_every_row(table):
             value = getattr(row, column.field)
             assert value is None or isinstance(value, str) == (column.digits is None)
     assert len({column.title for column in shown.columns}) == len(shown.columns)
-    for kind in ("cost", "accuracy"):
-        assert all(column.digits is not None for column in shown.axes(kind).values())
+    assert all(column.digits is not None for column in (*shown.costs, *shown.accuracies.values()))
+
+
+@pytest.mark.parametrize(
+    ("table", "against", "column"),
+    [
+        ("ImageNet-1K", "seconds", "images_per_s"),
+        ("ImageNet-1K", "parameters", "parameters"),
+        ("ImageNet-1K", "answering_bytes", "multiply_adds"),
+        ("Detection", "multiply_adds", "gflops"),
+        ("Large pre-training", "multiply_adds", "tpu_core_days"),
+    ],
+)
+def test_papers_are_drawn_against_what_the_models_here_are_or_what_stands_for_it(table, against, column):
+    assert TABLES[table].cost(against).field == column
 
 
 # ---- the plot --------------------------------------------------------------------------------------------------------
@@ -134,9 +146,9 @@ def test_a_name_covers_no_other_mark_and_no_other_name():
 @pytest.mark.parametrize("table", ["ImageNet-1K", "Large pre-training", "Detection"])
 def test_names_of_a_published_table_can_all_be_read_on_a_telephone(table):
     shown = TABLES[table]
-    for cost in shown.axes("cost").values():
-        for accuracy in shown.axes("accuracy").values():
-            points = [point(row, shown, cost, accuracy) for row in shown.rows if getattr(row, accuracy.field)]
+    for taken in shown.costs:
+        for accuracy in shown.accuracies.values():
+            points = [point(row, shown, taken, accuracy) for row in shown.rows if getattr(row, accuracy.field)]
             texts = [trace for trace in accuracy_cost(points, "x", "y").data if trace.text]
             frames = [
                 Frame(
@@ -148,8 +160,8 @@ def test_names_of_a_published_table_can_all_be_read_on_a_telephone(table):
                 for trace in texts
                 for x, y, word, spot in zip(trace.x, trace.y, trace.text, trace.textposition, strict=True)
             ]
-            assert sum(one.covers(other) for one, other in combinations(frames, 2)) == 0, (cost.title, accuracy.title)
-            assert sum(frame.outside for frame in frames) < 60, (cost.title, accuracy.title)
+            assert sum(one.covers(other) for one, other in combinations(frames, 2)) == 0, (taken.title, accuracy.title)
+            assert sum(frame.outside for frame in frames) < 60, (taken.title, accuracy.title)
 
 
 def span_of(points: list, axis: int) -> tuple[float, float]:
@@ -189,90 +201,67 @@ def test_the_chart_holds_the_points_and_their_errors():
 
 # ---- the view --------------------------------------------------------------------------------------------------------
 def view(**query) -> AppTest:
-    return at_rest(opened("evaluate", evaluate_view="Published", **query))
+    """By an address of when it stood alone."""
+    return opened("evaluate", evaluate_view="Published", **query)
 
 
 def charts(test):
     return [chart.proto for chart in test.main.get("plotly_chart")]
 
 
-def test_the_table_is_shown_with_units_and_filtered():
-    test = view(models="bundled:digits_swin")
+def test_the_table_stands_below_that_of_the_models_with_units_and_filtered():
+    test = opened("compare", compare_view="Cost", models=["bundled:digits_swin", "bundled:digits_cnn"])
     assert not test.exception
-    rows = test.dataframe[0].value
-    assert len(rows) == 9
-    assert rows["Parameters (M)"].tolist()[:2] == [86, 307]
-    assert rows["Multiply–adds (G)"].tolist()[-1] == 47.0
+    here, papers = (each.value for each in test.dataframe)
+    assert {"Swin · digits", "CNN · digits"} <= {*here}
+    assert len(papers) == 9
+    assert papers["Parameters (M)"].tolist()[:2] == [86, 307]
+    assert papers["Multiply–adds (G)"].tolist()[-1] == 47.0
     assert "Liu et al. 2021" in texts(test)
     assert "one V100" in texts(test)
-    assert test.selectbox(key="published_yours").value.startswith("digits: ")  # as the chosen model knows
+    own, published = map(str, charts(test))
+    assert "Swin · digits" in own
+    assert "Swin-B 384" in published
     test.text_input(key="published_words").set_value("swin 224").run()
-    assert test.dataframe[0].value["Top-1 (%)"].tolist() == [81.3, 83.0, 83.5]
+    assert test.dataframe[1].value["Top-1 (%)"].tolist() == [81.3, 83.0, 83.5]
     assert "3 of 9 rows" in texts(test)
     test.text_input(key="published_words").set_value("no such model").run()
     assert not test.exception
     assert "No row holds" in texts(test)
+    assert len(charts(test)) == 1
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "ImageNet-1K"])
 def test_the_other_tables_open_by_a_link(table):
-    test = view(published=table, published_family="ViT", models=[])
+    test = view(published=table, published_family="ViT")
     assert not test.exception
+    assert test.session_state["compare_view"] == "Cost"
     shown = TABLES[table]
     wanted = [row for row in shown.rows if row.family == "ViT"] or shown.rows  # a family that it lacks falls away
-    assert len(test.dataframe[0].value) == len(wanted)
-    assert len(charts(test)) == bool(shown.axes("cost"))
+    assert len(test.dataframe[1].value) == len(wanted)
+    assert len(charts(test)) == 1 + bool(shown.costs)
     assert shown.table.citation in texts(test)
-    if shown.axes("cost"):
+    if shown.costs:
         assert "reaches the highest" in texts(test)
 
 
-@pytest.mark.product(first=0)
-def test_shipped_models_stand_in_a_panel_of_their_own(runs_home):
-    finished(runs_home, "mine")  # the weights of digits_cnn, tested on digits
-    test = view(models="bundled:insects_cnn")
+def test_a_notebook_needs_no_model_for_a_table():
+    shown = vizkit.show("published-detectors")
+    assert str(shown).startswith("DETR against Faster R-CNN. ")
+    assert shown.numbers["rows"].shape == (6, 11)
+    with pytest.raises(ValueError, match="picture"):
+        vizkit.show("compare-cost", vizkit.load("bundled:digits_cnn", device="cpu"))
+
+
+def test_a_run_stands_among_the_models_of_its_test_images(runs_home):
+    run = finished(runs_home, "mine")  # the weights of digits_cnn, tested on digits
+    digits, error = cost.tested(cost.RunFolder(cost.bundled.FOLDER / "digits_cnn")), (0.75 * 0.25 / 359) ** 0.5
+    assert cost.tested(run) == {"right": 0.75, "error": pytest.approx(error), "test": digits["test"]}
+    test = view(models=["run:mine", "bundled:digits_vit"])
     assert not test.exception
-    assert len(charts(test)) == 2
-    assert "Two panels, because two sets of pictures" in texts(test)
-    options = test.selectbox(key="published_yours").options
-    assert options == ["insects: 2,000 test images", "digits: 359 test images"]
-    assert test.selectbox(key="published_yours").value == "insects: 2,000 test images"
-    test = at_rest(test.selectbox(key="published_yours").set_value(options[1]).run())
-    assert not test.exception
-    assert "mine 75.0" in str(charts(test)[1])
-    assert "insects_vit" not in str(charts(test)[1])
-    test.selectbox(key="published_cost").set_value("Images/s (V100)").run()
-    assert len(charts(test)) == 1
-    assert "on your own device" in texts(test)
-
-
-@pytest.mark.product(first=0)
-def test_what_a_model_costs_and_how_sure_its_accuracy_is(runs_home):
-    run = finished(runs_home, "mine")
-    found = {data: {each.source: each for each in models} for data, models in yours.tested().items()}
-    one = found["digits: 359 test images"]["run:mine"]
-    assert (one.accuracy, one.images) == (0.75, 359)
-    counted = yours.job_of(one).work(print)
-    assert counted == yours.job_of(found["digits: 359 test images"]["bundled:digits_cnn"]).work(print)
-    assert (counted.family, counted.size_hw) == ("CNN", (32, 32))
-    of_insects = found["insects: 2,000 test images"]
-    by_source = {source: yours.job_of(each).work(print) for source, each in of_insects.items()}
-    told = {name.rpartition("_")[2]: each.family for name, each in by_source.items()}
-    assert {"cnn": "CNN", "vit": "ViT", "deit": "DeiT", "swin": "Swin"}.items() <= told.items()
-    vit = by_source["bundled:insects_vit"]
-    # 196 patches and a class token of 128, six layers: 12 N d² + 2 N² d each; the embedding of 8×8×3; the head.
-    layers = 6 * (12 * 197 * 128**2 + 2 * 197**2 * 128)
-    assert vit.multiply_adds == layers + 196 * 192 * 128 + 128 * 12
-    (run.path / "model.safetensors").write_bytes(b"torn")
-    assert yours.job_of(one).work(print) == "run:mine is not drawn, because its weights cannot be opened."
-    shutil.rmtree(run.path)
-    assert "run:mine" not in [each.source for each in yours.tested()["digits: 359 test images"]]
-
-
-def test_weights_that_cannot_be_opened_are_said(runs_home):
-    run = finished(runs_home, "torn")
-    (run.path / "model.safetensors").write_bytes(b"torn")
-    test = view(models=[], published_yours="digits: 359 test images")
-    assert not test.exception
-    assert "run:torn is not drawn, because its weights cannot be opened" in texts(test)
-    assert math.isclose(test.dataframe[0].value["Top-1 (%)"].max(), 84.5)
+    assert "mine" in str(charts(test)[0])
+    assert "insects" not in str(charts(test)[0])
+    run.write("result.json", {"test_accuracy": "<b>", "test_images": 359})
+    assert cost.tested(run) == {}
+    run.write("recipe.json", "torn")
+    assert cost.tested(run) == {}

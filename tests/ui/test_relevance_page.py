@@ -24,7 +24,7 @@ from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
-from vizkit.analysis.trust.verdict import MARGIN
+from vizkit.analysis.trust.verdict import MARGIN, few
 from vizkit.device import DEVICE, Device
 from vizkit.traces import NotApplicable
 from vizkit.ui.drawing import do
@@ -293,6 +293,10 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     for words in shown["on insect ↑"].iloc[:-1]:
         value, gain = words.replace("−", "-").rstrip(")").split(" (")
         assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
+    ahead = sum(gain > gains[0] - MARGIN + 0.005 for gain in gains)  # each is rounded to two digits
+    even = [lane["title"].rpartition(" ")[0] for lane in lanes[:ahead]]
+    assert len(even) > 1  # which one image does not tell apart
+    assert f"{few(even)} are ahead on this picture" in said(test)
     assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
 
 

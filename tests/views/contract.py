@@ -341,8 +341,8 @@ def not_finite(found: list[Seen]) -> list[str]:
     ]
 
 
-SUBJECTS = ("shows", "part")
-"""Fields that choose what a view is about, whose numbers are others'."""
+SUBJECTS = ("shows", "part", "as_it_is")
+"""What says of a view what it is about: others have other numbers."""
 
 
 def about(view: View) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ import vizkit
 from tests.views.contract import texts
 from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
+from vizkit.analysis.remarks.answers import agreement
 from vizkit.datasets import samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.heads import LIKENESS
@@ -21,9 +22,9 @@ from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
-from vizkit.views.compare.maps import Found, Maps, scale_of
-from vizkit.views.compare.predictions import DISAGREEING, Answers, Predictions
+from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.robustness import Robustness, answers
+from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
@@ -55,48 +56,62 @@ def csv_of(blocks):
     return list(csv.DictReader(io.StringIO(file.make().decode())))
 
 
-# ---- predictions -----------------------------------------------------------------------------------------------------
+def rows_of(blocks):
+    """Of the grid by the names of its images (who agrees on it, the answers of each model)."""
+    (grid,) = of_kind(flat(blocks), Grid)
+    there = zip(grid.rows[: grid.pictured], grid.maps, strict=False)
+    return {head.name: (head.note, [tile.answers for tile, _ in row]) for head, row in there}
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
 def test_who_is_right_is_said_and_marked(insects):
-    blocks = list(Predictions().show(insects))
-    (canvas,), (said,) = of_kind(blocks, Canvas), of_kind(blocks, Said)
-    assert said.text == (
+    blocks = list(SideBySide().show(insects))
+    (said,) = of_kind(blocks, Said)
+    assert said.text.startswith(
         "bundled:insects_swin is wrong on 1 of 3 images: it takes “stonefly nymph” for “water scorpion”; "
-        "bundled:insects_vit and bundled:insects_cnn are right on all."
+        "bundled:insects_vit and bundled:insects_cnn are right on all. In the mean of 3 images "
     )
-    rows = {row["name"]: row for row in canvas.data["rows"]}
-    assert [cell["right"] for cell in rows["stonefly nymph"]["cells"]] == [True, False, True]
+    rows = rows_of(blocks)
+    _, answers = rows["stonefly nymph"]
+    assert [first.right for first, *_ in answers] == [True, False, True]
     expected = insects[1].pictured("stonefly nymph").seen.logits.softmax(0)
-    name, share, _, value = rows["stonefly nymph"]["cells"][1]["bars"][0]
-    assert (name, share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
-    assert value == in_percent(share)
-    assert rows["mayfly nymph"]["lines"][0] == "All 3: mayfly nymph ✓"
-    assert rows["stonefly nymph"]["lines"][0].endswith("bundled:insects_swin: water scorpion ✗")
-    assert "bit of Jensen–Shannon divergence, mean of the pairs" in rows["mayfly nymph"]["lines"][1]
-    colours = [{(bar[0], bar[2]) for bar in cell["bars"]} for row in rows.values() for cell in row["cells"]]
-    every = set().union(*colours)
+    first = answers[1][0]
+    assert (first.name, first.share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
+    assert first.value == in_percent(first.share)
+    note = rows["mayfly nymph"][0]
+    assert note.startswith("All 3: mayfly nymph ✓ · ")
+    assert note.endswith(" bit of Jensen–Shannon divergence, mean of the pairs")
+    assert " · bundled:insects_swin: water scorpion ✗" in rows["stonefly nymph"][0]
+    every = {(each.name, each.colour) for _, row in rows.values() for cell in row for each in cell}
     assert len({name for name, _ in every}) == len(every), "a class has one colour"
 
 
 def test_where_they_disagree_comes_first_or_alone(insects):
-    names = [row["name"] for row in of_kind(Predictions(order=DISAGREEING).show(insects), Canvas)[0].data["rows"]]
-    assert names[0] == "stonefly nymph"
-    (alone,) = of_kind(Predictions(differ=True).show(insects), Canvas)
-    assert [row["name"] for row in alone.data["rows"]] == ["stonefly nymph"]
-    agreed = list(Predictions(images=("mayfly nymph",), differ=True).show(insects))
-    assert not of_kind(agreed, Canvas)
+    assert next(iter(rows_of(SideBySide(order=DISAGREEING).show(insects)))) == "stonefly nymph"
+    assert [*rows_of(SideBySide(differ=True).show(insects))] == ["stonefly nymph"]
+    agreed = flat(SideBySide(images=("mayfly nymph",), differ=True).show(insects))
+    assert not of_kind(agreed, Grid)
     assert any("give the same first class" in line.text for line in of_kind(agreed, Line))
 
 
+def test_two_that_nobody_can_judge_say_on_which_image_they_differ():
+    firsts = [("cat", {"a": "tabby", "b": "tabby"}), ("china", {"a": "palace", "b": "dam"})]
+    assert agreement(firsts) == "Both models agree on 1 of 2 images; of “china” a says “palace” and b says “dam”."
+    assert agreement(firsts[:1]) == "Both models agree: “tabby”."
+    assert agreement(firsts[1:]) == "They differ: a says “palace”; b says “dam”."
+    assert agreement([("cat", {"a": "tabby"})]) is None
+
+
 def test_only_models_of_common_classes_are_compared(two):
-    blocks = list(Predictions(images=("mayfly nymph",)).show(two))
+    blocks = list(SideBySide(images=("mayfly nymph",)).show(two))
     lines = " ".join(line.text for line in of_kind(blocks, Line))
     assert "bundled:digits_vit and bundled:insects_vit have no classes in common by name and are not compared." in lines
-    (row,) = of_kind(blocks, Canvas)[0].data["rows"]
-    assert [cell["right"] for cell in row["cells"]] == [None, True, True]
-    assert row["lines"][0] == "Both: mayfly nymph ✓"
-    assert not of_kind(Predictions(images=("mayfly nymph",), differ=True).show(two), Canvas), "all that can be agree"
-    every = list(Predictions(images=("mayfly nymph", "digit 3")).show(two))
-    assert of_kind(every, Said)[0].text == "All 3 models are right on every image whose class they know."
+    ((note, answers),) = rows_of(blocks).values()
+    assert [first.right for first, *_ in answers] == [None, True, True]
+    assert note.startswith("Both: mayfly nymph ✓ · ")
+    assert not of_kind(SideBySide(images=("mayfly nymph",), differ=True).show(two), Grid), "all that can be agree"
+    every = list(SideBySide(images=("mayfly nymph", "digit 3")).show(two))
+    assert of_kind(every, Said)[0].text.startswith("All 3 models are right on every image whose class they know. ")
 
 
 def test_lists_that_share_a_part_say_how_much():
@@ -109,23 +124,26 @@ def test_lists_that_share_a_part_say_how_much():
 
 def test_photographs_and_features():
     insects, features = subject("bundled:insects_vit", "flower"), subject(FEATURES, "flower")
-    blocks = list(Predictions(images=("flower",)).show([features, insects]))
-    (row,) = of_kind(blocks, Canvas)[0].data["rows"]
-    assert "choose a second image" in row["cells"][0]["refused"]
-    both = list(Predictions(images=("flower", "china")).show([features, insects]))
-    cells = {each["name"]: each["cells"][0] for each in of_kind(both, Canvas)[0].data["rows"]}
-    like = torch.cosine_similarity(features.embedding, features.pictured("china").embedding, dim=0)
-    ((name, share, _, value),) = cells["flower"]["bars"]
-    assert (name, share, value) == ("china", pytest.approx(max(0.0, float(like))), LIKENESS.text(float(like)))
-    assert [name for name, *_ in cells["china"]["bars"]] == ["flower"]
-    assert row["cells"][1]["box"][1] == 0.0 < row["cells"][1]["box"][0], "the model sees a square of it"
-    alone = list(Predictions(images=("flower",)).show([insects]))
-    assert of_kind(alone, Said)[0].text.startswith("bundled:insects_vit says of “flower”: ")
+    (grid,) = of_kind(SideBySide(images=("flower",)).show([features, insects]), Grid)
+    (alone, seen), _ = grid.maps[0]
+    assert "choose a second image" in alone.note
+    assert not alone.answers
+    assert seen.box_xyxy[1] == 0.0 < seen.box_xyxy[0], "the model sees a square of it"
+    both = rows_of(SideBySide(images=("flower", "china", "cat")).show([features, insects]))
+    to = {
+        name: float(torch.cosine_similarity(features.embedding, features.pictured(name).embedding, dim=0))
+        for name in ("china", "cat")
+    }
+    listed = [(each.name, each.share, each.value) for each in both["flower"][1][0]]
+    assert [name for name, *_ in listed] == sorted(to, key=to.__getitem__, reverse=True), "and not the image itself"
+    assert all((share, value) == (max(0.0, to[name]), LIKENESS.text(to[name])) for name, share, value in listed)
+    said = of_kind(SideBySide(images=("flower",)).show([insects]), Said)[0].text
+    assert said.startswith("bundled:insects_vit says of “flower”: ")
 
 
 def test_the_file_has_every_answer_and_no_formula(insects):
     formula = subject("bundled:insects_vit", name="=1+1")
-    lines = csv_of(Predictions().show([formula, insects[2]]))
+    lines = csv_of(SideBySide().show([formula, insects[2]]))
     assert len(lines) == 3 * 2 * 5
     assert lines[0] | {"probability": "", "apart_bits": ""} == {
         "image": "mayfly nymph",
@@ -159,21 +177,27 @@ def test_one_scale_counts_doublings_whatever_the_maps():
 
 
 def test_a_map_says_what_it_is_where_a_model_has_no_attention(insects):
-    blocks = flat(Maps().show(insects[::2]))
-    (grid, *_) = of_kind(blocks, Grid)
+    blocks = flat(SideBySide().show(insects[::2]))
+    (grid,) = of_kind(blocks, Grid)
     assert grid.columns == ("bundled:insects_vit (attention)", "bundled:insects_cnn (responses)")
     words = " ".join(block.text for block in blocks if isinstance(block, Said | Line))
     assert "bundled:insects_vit (attention) has" in words
     assert "bundled:insects_cnn has no attention: its map is how strongly each place responds." in words
 
 
-def test_without_classes_an_image_is_like_another_one_and_not_like_itself():
-    features = subject(FEATURES, "flower")
-    (grid, *_) = of_kind(flat(Maps(images=("flower", "china", "cat")).show([features])), Grid)
-    notes = [tile.note for tile, _ in grid.cells]
-    assert len(notes) == 3
-    assert all(note.startswith("most like “") and "flower" not in note for note in notes[:1])
-    assert "1.000" not in " ".join(notes)
+def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
+    (grid,) = of_kind(SideBySide().show(insects[::2]), Grid)
+    *maps, means = [[tile.places for tile, _ in row] for row in grid.maps]
+    for mean, every in zip(means, zip(*maps, strict=True), strict=True):
+        np.testing.assert_allclose(mean, np.mean(every, axis=0), rtol=1e-5)
+    assert grid.rows[-1].name == "Average over 3 images"
+    assert len(grid.values) == grid.pictured == 3, "a click on the average is of no image"
+    (later,) = of_kind(SideBySide(over=MANY).show(insects[::2]), Later)
+    (begun,) = later.show({})
+    assert len(begun.rows) == 3
+    (half,) = later.show({later.jobs[0].key: torch.ones(2, 2)})
+    assert half.rows[-1].name == "Average over 48 images"
+    assert [tile.places is None for tile, _ in half.maps[-1]] == [False, True]
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------

@@ -1,22 +1,24 @@
 """Views of what is found: what is right and wrong, where it was looked for, and what they are of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import vizkit
 from vizkit.datasets import samples
 from vizkit.evaluation.scenes.mistakes import mistakes
+from vizkit.figure.detection.segments import Regions
 from vizkit.models.detection import opening_masks, seen
 from vizkit.models.detection.segmenting import Segments
 from vizkit.traces import NotApplicable
 from vizkit.views import FORMER, class_of, reads, replaced
-from vizkit.views.blocks import Canvas, Chart, Later, Line, Link, Part, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Later, Line, Link, Part, Said
 from vizkit.views.controls import controls
-from vizkit.views.detection import PLACE, segments
+from vizkit.views.detection import PLACE, boxes
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.detection.queries import Queries
 from vizkit.views.detection.scene import RIGHT, WRONG
-from vizkit.views.detection.segments import SegmentMasks
 from vizkit.views.subject import Subject, no_model, no_picture
 
 OF_SCENES = Subject(no_model, no_picture())  # what one test has computed the next one finds
@@ -36,7 +38,7 @@ def words(panel) -> list[str]:
 @pytest.mark.product(first=0)
 def test_all_is_right_in_scene_6_and_its_true_boxes_are_dashed():
     drawn, said, _ = shown(Boxes(scene=6))
-    assert said.strip() == "Scene 6: 4 of 4 insects found, no box too many (score 0.50 or more)."
+    assert said.startswith("Scene 6: 4 of 4 insects found, no box too many (score 0.50 or more). By masks ")
     pointed = [frame for frame in drawn["panels"][0]["frames"] if not frame["faint"]]
     assert sum(frame["dashed"] and not frame["word"] for frame in pointed) == 4
     assert sum(not frame["dashed"] for frame in pointed) == 4
@@ -91,7 +93,7 @@ def test_nothing_found_is_a_sentence():
     drawn, said, _ = shown(Boxes(scene=4, score=0.95))
     assert said.strip() == "Scene 4: no insect to find, no box too many (score 0.95 or more)."
     assert drawn["chosen"] == -1
-    for view in (SegmentMasks(scene=4), Boxes(scene=4, map=PLACE), Queries(scene=4)):
+    for view in (Boxes(scene=4, map=PLACE), Queries(scene=4)):
         assert shown(view)[1].startswith("Scene 4")
 
 
@@ -167,34 +169,59 @@ def test_no_model_runs_when_a_weight_moves(monkeypatch):
     assert after["panels"][0]["title"] != before["panels"][0]["title"]
 
 
+def regions(drawn) -> list[dict]:
+    return drawn["panels"][0]["regions"]
+
+
 def test_masks_are_measured(monkeypatch):
+    queries = shown(Boxes(scene=6))[0]["panels"][1]["heats"]["ids"]
+
     def truth(given, score):
-        return Segments(given.truth.instances, given.truth.labels)
+        return Segments(given.truth.instances, given.truth.labels, np.array(queries))
 
-    monkeypatch.setattr(segments, "segments", truth)
-    drawn, said, blocks = shown(SegmentMasks(scene=2))
-    assert "panoptic quality 1.00 of 1" in said
-    (table,) = (block for block in blocks if isinstance(block, Table))
-    assert all(row["insect"] == row["best mask"] and row["IoU"] == "1.000" for row in table.rows)
-    assert {row["found"] for row in table.rows} == {"yes"}
-    assert [frame["colour"] for frame in drawn["panels"][0]["frames"]] == [
-        frame["colour"] for frame in drawn["panels"][1]["frames"]
-    ]
-
-
-def test_masks_count_as_found_what_the_sentence_counts():
-    _, said, blocks = shown(SegmentMasks(scene=1))
-    (table,) = (block for block in blocks if isinstance(block, Table))
-    found = [row for row in table.rows if row["found"] == "yes"]
-    assert f"{len(found)} of 5 insects found, by a mask of the right class with an IoU above 0.5" in said
-    assert all(row["insect"] == row["best mask"] and float(row["IoU"]) > 0.5 for row in found)
-    assert f"least the {min(found, key=lambda row: row['IoU'])['insect']}" in said
+    monkeypatch.setattr(boxes, "segments", truth)
+    drawn, said, _ = shown(Boxes(scene=6))
+    assert "By masks 4 of 4 insects found" in said
+    assert said.endswith("panoptic quality 1.00 of 1.")
+    assert all("by an IoU of 1.00." in sentence for _, sentence in drawn["says"])
+    masks, outlines = regions(drawn)
+    assert masks["ids"] == outlines["ids"] == queries, "each mask beside the insect that it overlaps"
+    assert masks["values"] == outlines["values"]
 
 
-def test_masks_say_what_they_need(monkeypatch):
+def test_a_mask_has_the_colour_of_its_box_and_no_other_layer_has_masks():
+    view = Boxes(scene=1)
+    drawn, said, _ = shown(view)
+    masks, outlines = regions(drawn)
+    frames = {frame["id"]: frame["colour"] for frame in drawn["panels"][0]["frames"] if not frame["faint"]}
+    assert masks["ids"]
+    assert masks["colours"] == [frames[query] for query in masks["ids"]]
+    missed = {frame["id"] for frame in drawn["panels"][0]["frames"] if frame["word"].endswith("missed")}
+    assert missed <= {*outlines["ids"]}, "what a missed insect looks like is shown with it"
+    of_masks = [sentence for _, sentence in drawn["says"] if "Its mask overlaps the " in sentence]
+    assert 0 < len(of_masks) <= len(masks["ids"])
+    for other in (replace(view, masks=False), replace(view, layer=1), replace(view, self_attention=False)):
+        drawn, said, _ = shown(other)
+        assert not regions(drawn)
+        assert "By masks" not in said
+
+
+def test_on_paper_the_chosen_mask_is_filled_more_and_the_true_outline_is_its_own():
+    instances = np.kron(np.array([[1, 0], [0, 2]], np.uint8), np.ones((8, 8), np.uint8))
+    grey = np.full((16, 16, 3), 100, np.uint8)
+    painted = Regions(instances, ("#ffffff", "#ffffff"), (7, 9)).over(grey, 7)
+    assert painted[12, 4, 0] == 100 < painted[12, 12, 0] < painted[4, 4, 0] < painted[0, 7, 0] == 255
+    outline = Regions(instances, ("#ffffff", "#ffffff"), (7, 9), outlined=True).over(grey, 9)
+    assert (outline[:8, :8] == 100).all()
+    assert (outline[12, 12, 0], outline[8, 12, 0]) == (100, 255)
+
+
+def test_where_there_are_no_masks_it_is_said_what_they_need(monkeypatch):
     monkeypatch.setattr(opening_masks, "has_masks", lambda source: False)
-    with pytest.raises(NotApplicable, match="detr-masks"):
-        shown(SegmentMasks())
+    drawn, said, blocks = shown(Boxes())
+    assert "By masks" not in said
+    assert not regions(drawn)
+    assert any("detr-masks" in block.text for block in blocks if isinstance(block, Line))
 
 
 def test_a_model_of_ones_own_is_asked_with_progress(tmp_path):
@@ -252,7 +279,8 @@ def test_on_paper_no_word_hides_another():
         ("decoder", "boxes", {"layer": 1}),
         ("matching", "queries", {"layer": 1}),
         ("beside-a-classifier", "boxes", {}),
-        ("published-detectors", "published", {"table": "Detection"}),
+        ("segments", "boxes", {}),
+        ("published-detectors", "compare-cost", {"table": "Detection"}),
     ],
 )
 def test_views_of_earlier_versions_open_what_replaces_them(then, now, settings):

@@ -10,10 +10,11 @@ from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Bars, Line, Numbers, Table
-from vizkit.views.distillation.labelled import own_teacher, teacher_of, teachers
+from vizkit.views import replaced
+from vizkit.views.blocks import Bars, Heading, Line, Numbers, Said, Table
+from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
+from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
 from vizkit.views.distillation.temperature import TYPED, Temperature
-from vizkit.views.distillation.tokens import TwoTokens
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())
@@ -57,7 +58,7 @@ def test_many_classes_show_the_first_and_the_rest():
 
 # ---- teacher and student ---------------------------------------------------------------------------------------------
 def losses(view, one) -> list[float]:
-    (table,) = shown(view, one, Table)
+    table, *_ = shown(view, one, Table)
     return [float(str(cell)) for cell in table.rows[0].values()]
 
 
@@ -67,7 +68,7 @@ def test_the_table_is_what_losses_are_made_of():
     assert scaled == pytest.approx(9 * kl, abs=0.006)
     assert soft == pytest.approx((label + scaled) / 2, abs=0.002)
     assert hard == pytest.approx((label + choice) / 2, abs=0.002)
-    assert sum(bars(view, one)[4].values) == pytest.approx(kl, abs=6e-4)
+    assert sum(bars(view, one)[6].values) == pytest.approx(kl, abs=6e-4)
     kl, scaled, _, choice, soft, hard = losses(replace(view, temperature=8.0, share=1.0), one)
     assert scaled == pytest.approx(64 * kl, abs=0.04)
     assert (soft, hard) == (scaled, choice)
@@ -101,16 +102,54 @@ def test_a_teacher_of_other_classes_is_none(tmp_path, monkeypatch):
     assert own_teacher(of("digits_vit", name="mine", source="run folder")) is None
 
 
+def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_nearest():
+    """Each is softened by the same T; KL is summed here by hand."""
+    one = of("insects_deit", "mayfly nymph")
+    alone = trained_alone(one)
+    assert alone is not None
+    assert alone.loaded.name == "bundled:insects_vit"  # the recipe of the student, without its teacher
+    given = answers_of(one, one.loaded.labels)
+    assert [*given] == [TEACHER, CLS, DIST, MEAN, ALONE]
+    assert (given[CLS].logits + given[DIST].logits) / 2 == pytest.approx(given[MEAN].logits, abs=1e-5)
+    shares = {name: (each.logits.double() / 3).softmax(0) for name, each in given.items()}
+    far = {name: float((shares[TEACHER] * (shares[TEACHER] / p).log()).sum()) for name, p in shares.items()}
+    del far[TEACHER]
+    least, most = min(far, key=far.__getitem__), max(far, key=far.__getitem__)
+    assert texts(Temperature(), one, Said).startswith(
+        "All 5 answer “mayfly nymph”, which is right. At T = 3 the divergence from the teacher is smallest for "
+        f"{least}, {far[least]:.3f} nats, and largest for {most}, {far[most]:.3f} nats."
+    )
+    for column, name in zip(bars(Temperature(), one), given, strict=False):
+        assert max(column.values) == pytest.approx(float(shares[name].max()))
+        assert f"{far.get(name, 0):.3f} nats from the teacher" in texts(Temperature(), one) or name == TEACHER
+
+
+def test_of_two_tokens_without_a_teacher_at_hand_three_answers_are_seen():
+    one = of("two_heads", "mayfly nymph")
+    assert [block.text for block in shown(Temperature(), one, Heading)][:4] == [
+        "Class token",
+        "Distillation token",
+        "Mean of both",
+        "Dark knowledge",
+    ]
+    assert "nats from" not in texts(Temperature(), one)
+
+
+def test_views_of_earlier_versions_open_what_replaces_them():
+    assert replaced("two-tokens", {"layer": 3, "data": "digits"}) == ("temperature", {"data": "digits"})
+    assert replaced("teacher-student", {"loss_temperature": 5.0}) == ("temperature", {"temperature": 5.0})
+
+
 # ---- two tokens ------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
-def test_counting_asks_the_teacher_and_the_models_beside():
+def test_counting_asks_the_teacher_and_the_models_beside(monkeypatch):
+    monkeypatch.setattr("vizkit.views.distillation.tokens.IMAGES", 50)
     one, same = of("insects_deit", "mayfly nymph"), of("insects_deit", "mayfly nymph")
     same.model = "another"
     one.beside = (same, of("digits_cnn"))  # the digits know other classes
-    assert teachers([one])[0] == "CNN · insects"  # named by the recipe of the bundled run
-    counted, published = shown(TwoTokens(images="50"), one, Table)
+    counted, published = shown(Temperature(), one, Table)[1:]
     names = [row[""] for row in counted.rows]
     assert names == ["class token", "distillation token", "both averaged", "another", "teacher, CNN · insects"]
     assert counted.rows[2]["with the label"] == counted.rows[3]["with the label"]  # the same model
-    assert "50 pictures" in counted.caption
+    assert "50 images" in counted.caption
     assert len(published.rows) == 5

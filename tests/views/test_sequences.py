@@ -77,6 +77,10 @@ def test_what_a_model_expects_stands_beside_what_the_text_has():
 
 def test_views_of_earlier_versions_open_what_replaces_them():
     assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"step": 1, "text": "may"})
+    assert replaced("words-to-patches", {"text": "may", "layer": 2}) == (
+        "word-steps",
+        {"beside": "a sentence and an image", "text": "may"},
+    )
     view = StepByStep(step=1)
     assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say
 

@@ -8,15 +8,16 @@ from PIL import Image
 
 import vizkit
 from vizkit.analysis.super_resolution.quality import agreement, steepness
-from vizkit.figure.saved.plate import Outline, Stroke
+from vizkit.datasets import samples
+from vizkit.figure.saved.plate import Outline, Raster, Stroke
 from vizkit.figure.saved.transfer import Transfer, halves
-from vizkit.models.super_resolution import most_changed
+from vizkit.models.super_resolution import most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Said
 from vizkit.views.controls import ControlError
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.super_resolution.enlarge import Enlarge
-from vizkit.views.super_resolution.whole import around
+from vizkit.views.super_resolution.whole import around, seen_around
 
 
 def grey(rows, columns, value=0):
@@ -108,10 +109,48 @@ def test_likeness_shows_what_was_measured():
 
 
 def test_a_part_in_full_size_stays_inside():
-    assert around((0, 0), (800, 900)) == (slice(0, 420), slice(0, 720))
-    assert around((199, 224), (800, 900)) == (slice(380, 800), slice(180, 900))
-    assert around((5, 50), (40, 900)) == (slice(0, 40), slice(0, 720))
-    assert around((100, 112), (800, 900)) == (slice(190, 610), slice(88, 808))
+    assert around((0, 0), (200, 225)) == (slice(0, 104), slice(0, 180))
+    assert around((199, 224), (200, 225)) == (slice(96, 200), slice(45, 225))
+    assert around((5, 50), (10, 225)) == (slice(0, 10), slice(0, 180))
+    assert around((100, 112), (200, 225)) == (slice(48, 152), slice(22, 202))
+
+
+def as_it_is(**more) -> Canvas:
+    """What a large drawn image is enlarged to, before any tile is."""
+    of = Subject(no_model, samples.picture("mayfly nymph"), image="mayfly nymph")
+    (later,) = Enlarge(side="whole", **more).show(of)
+    return next(each for each in later.show({}) if isinstance(each, Canvas))
+
+
+def test_of_the_image_as_it_is_a_part_is_sent_with_the_place_in_the_whole():
+    canvas = as_it_is(place=(3, 200))
+    data = canvas.data
+    assert (data["size"], data["grid"], data["first"], data["at"]) == ((224, 224), [104, 180], (0, 44), (3, 200))
+    assert data["reference"] == data["truth"] == data["says"] == ""
+    (paper,) = canvas.still
+    marks, _ = paper.draw(452.0)
+    part, place = (each for each in marks if isinstance(each, Outline) and each.colour == "#f59e0b")
+    small, own = (each for each in marks if isinstance(each, Raster) and each.width > 100)
+    assert (part.x, part.y) == pytest.approx((small.x + 44 / 224 * small.width, small.y))
+    assert place.x + place.width / 2 == pytest.approx(own.x + 156.5 / 180 * own.width)
+
+
+def test_of_a_place_of_the_image_as_it_is_attention_is_what_the_network_saw():
+    small, reference = (np.random.default_rng(seed).integers(256, size=(60, 52, 3), dtype=np.uint8) for seed in (0, 1))
+    of = Subject(no_model, small)
+    whole = see(open_enlarger("bundled:insects_ttsr"), small, reference)
+    for row, column in ((0, 0), (30, 25), (59, 20)):
+        seen, place = seen_around(of, reference, (row, column))
+        index = row * 52 + column
+        assert np.allclose(seen.map_of(place), whole.map_of(index), atol=1e-5)
+        assert (seen.place[place], seen.gate[place]) == (whole.place[index], pytest.approx(whole.gate[index], abs=1e-5))
+
+
+def test_a_reference_of_the_image_as_it_is_has_its_arrow_too():
+    canvas = as_it_is(second="digit 3", place=(100, 90))
+    assert len(canvas.data["place"]) == 1
+    assert "takes its texture from" in canvas.data["says"]
+    assert "moved" not in canvas.tells
 
 
 def test_a_picture_of_one_colour_is_enlarged_too():

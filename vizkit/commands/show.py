@@ -48,7 +48,7 @@ def of_view(entry: Entry) -> App:
     without += tuple(name for name in FIGURE if name in cls.__dataclass_fields__)  # which has one of its own
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
-    required = ("model",) if entry.only else ("image", "model")
+    required = () if entry.only else ("image", "model")
     view.default(with_options(_showing(entry), settings_of(entry), without, required))
     return view
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pickle import PicklingError
 from typing import Any
 
+import torch
+
 from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, Work
 from vizkit.explanations.parts import RunError
 
@@ -81,7 +83,9 @@ def _refuse_dead(address: str) -> None:
 class _Maker:
     """An actor. Nothing happens before `begin`, whose errors come back as they are."""
 
-    def begin(self, work: Work, device: str, workers: int) -> None:
+    def begin(self, work: Work, device: str, workers: int, products: str) -> None:
+        """`products`: torch's precision of float32 products, which is a matter of a process."""
+        torch.set_float32_matmul_precision(products)
         work.place(device, workers)
         self.work = work
 
@@ -119,7 +123,11 @@ class Cluster:
 
         def begin() -> None:
             every.append(actor := ray.remote(**self.asked)(_Maker).remote())
-            busy[actor.begin.remote(held, self.device, self.workers)] = actor, [], 0.0
+            busy[actor.begin.remote(held, self.device, self.workers, torch.get_float32_matmul_precision())] = (
+                actor,
+                [],
+                0.0,
+            )
 
         try:
             for _ in range(min(self.actors, len(waiting))):

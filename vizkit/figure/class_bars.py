@@ -63,6 +63,18 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One class of an answer as a line with a bar: `share` of it, 0 to 1, and its value as it is read. `right`: whether
+    it is what the image shows, None where that is not said."""
+
+    name: str
+    share: float
+    colour: str
+    value: str
+    right: bool | None = None
+
+
+@dataclass(frozen=True)
 class ClassBars:
     """Bars of classes, the first on top, each with its name and number above it. `before`: where a tick stands in each
     row. The `top` of the axis should not change while a slider moves, or all bars seem to; it has room for a value

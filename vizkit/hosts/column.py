@@ -12,6 +12,7 @@ from vizkit.figure.saved.panels import chart_marks, panel_of, widest
 from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, moved
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, MapOf, map_marks, text_lines
 from vizkit.figure.saved.small_maps import LARGEST, SmallMap, across, small_maps, table_of_maps
+from vizkit.image import RGB
 from vizkit.views.blocks import (
     Answered,
     Bars,
@@ -154,16 +155,23 @@ def _tiles(to: Column, block: Tiles) -> None:
 
 def _grid(to: Column, block: Grid) -> None:
     tiles, under = [tile for tile, _ in block.cells], [each for _, each in block.cells]
-    maps = _small(tiles, under, [value == block.chosen for value in block.told] or [False] * len(tiles))
-    _table_of(to, block.columns, [(head.name, head.note) for head in block.rows], maps, to.inner / 3)
+    framed = [value == block.chosen and not block.pictured for value in block.told]
+    maps = _small(tiles, under, framed + [False] * (len(tiles) - len(framed)))
+    pictures = [row[0][1].rgb for row in block.maps[: block.pictured]]
+    _table_of(to, block.columns, [(head.name, head.note) for head in block.rows], maps, to.inner / 3, pictures)
     _line(to, Line(block.quantity))
 
 
 def _table_of(
-    to: Column, columns: Sequence[str], names: Sequence[tuple[str, str]], maps: Sequence[SmallMap], least: float
+    to: Column,
+    columns: Sequence[str],
+    names: Sequence[tuple[str, str]],
+    maps: Sequence[SmallMap],
+    least: float,
+    pictures: Sequence[RGB] = (),
 ) -> None:
     rows = [maps[start : start + len(columns)] for start in range(0, len(maps), len(columns))]
-    to.add(table_of_maps(columns, names, rows, _most(to, least), to.opacities, to.y, to.width))
+    to.add(table_of_maps(columns, names, rows, _most(to, least), to.opacities, to.y, to.width, pictures))
 
 
 def _most(to: Column, least: int | float) -> float:
@@ -181,6 +189,7 @@ def _small(tiles: Sequence[Tile], of: Sequence[Subject], chosen: Sequence[bool])
             tile.places,
             tile.scale if tile.places is None else tile.scale.of(tile.places),
             own,
+            tile.answers,
         )
         for tile, each, own in zip(tiles, of, chosen, strict=True)
     ]

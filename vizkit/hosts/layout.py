@@ -125,7 +125,8 @@ def _kept(maps: Tiles | Grid, across: Sequence[int], down: Sequence[int]) -> Til
     heads = {"columns": _at(maps.columns, across), "rows": _at(maps.rows, down)}
     if isinstance(maps, Grid):
         rows = tuple(_at(row, across) for row in _at(maps.maps, down))
-        return replace(maps, maps=rows, values=_at(maps.values, down), **heads)
+        pictured = sum(row < maps.pictured for row in down)
+        return replace(maps, maps=rows, values=_at(maps.values, down), pictured=pictured, **heads)
     many = max(1, len(maps.columns))
     kept = [row * many + column for row in down for column in across]
     return replace(maps, chosen=None, **heads, **{name: _at(getattr(maps, name), kept) for name in ("maps", "values")})
@@ -143,4 +144,4 @@ def _kind(name: str) -> str:
 
 
 def _at(values: Sequence, places: Sequence[int]) -> tuple:
-    return tuple(values[at] for at in places) if values else ()
+    return tuple(values[at] for at in places if at < len(values))

@@ -60,9 +60,11 @@ def show(
     if entry.only and image is not None:
         settings = {entry.only.field: entry.only.option, **settings}
     view = replace(_view(entry, settings, at), staged=staged)
-    pictured, image_name = opened(image, entry) if "picture" in reads(view) else (no_picture(), "")
+    bare = view.bare and loaded is None and image is None
+    pictured, image_name = opened(image, entry) if "picture" in reads(view) and not bare else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
-    subjects = [given(lambda one=one: one) for one in _models(loaded, entry)] or [given(no_model, model=NO_MODEL)]
+    models = [] if bare else _models(loaded, entry)
+    subjects = [given(lambda one=one: one) for one in models] or [given(no_model, model=NO_MODEL)]
     pictures = _pictures(view)
     for subject in subjects:
         subject.texts, subject.uploads = _folders(view), pictures

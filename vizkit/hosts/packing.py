@@ -165,7 +165,8 @@ def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packe
     chosen = block.values.index(block.chosen) if block.chosen in block.values else None
     under = pack.url(subject.rgb), (subject.rgb.shape[0], subject.rgb.shape[1]), subject.box_xyxy
     data = tile_maps(block.maps, [under] * len(block.maps), OPACITIES[pack.draw], block.alt)
-    data |= {"chosen": chosen, "pick": bool(block.picks), "tile_px": block.tile_px, "matrix": None}
+    pick = len(block.values) if block.picks else 0
+    data |= {"chosen": chosen, "pick": pick, "tile_px": block.tile_px, "matrix": None}
     yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.values}
 
 
@@ -182,9 +183,10 @@ def grid_data(block: Grid, opacities: tuple[float, float], url: Callable[[Subjec
         "rows": [(tile.name, tile.note, tile.more) for tile in block.rows],
         "columns": block.columns,
         "quantity": block.quantity,
+        "pictured": block.pictured,
     }
     chosen = values.index(block.chosen) if block.chosen in values else None
-    more = {"chosen": chosen, "pick": bool(block.picks), "tile_px": 0, "matrix": heads}
+    more = {"chosen": chosen, "pick": len(values) if block.picks else 0, "tile_px": 0, "matrix": heads}
     return tile_maps(tiles, under, opacities, block.alt) | more
 
 

@@ -140,10 +140,11 @@ class Many:
         if counted is not None and counted.decides:  # each picture has places of its own
             self.alone = True
         if self.alone or len(pixels) == 1:
-            return self._singly(pixels, targets) if self.alone else self._together(pixels, targets)
+            return self._singly(pixels, targets) if self.alone else _read(self._together(pixels, targets))
         at, differs = drawn(pixels)
         if self.alone is None and not differs:  # says nothing of other batches
             return self._singly(pixels, targets)
+        draw = draw_of(pixels[at : at + 1])  # before the batch: what is fetched waits for what was asked
         goals: list[int | None] = [None] * len(pixels)
 
         def noted(logits: Tensor) -> list[int]:
@@ -159,20 +160,20 @@ class Many:
         first = self.alone is None
         self.alone = batch is None or not (
             all(
-                self._is_alone(pixels, batch, each, goals[each])
+                self._is_alone(pixels, batch, each, goals[each], draw)
                 for each in ({0, at, len(pixels) - 1} if first else [at])
             )
             and (not first or self._in_any_order(pixels, batch, at))
         )
-        return self._singly(pixels, targets) if self.alone or batch is None else batch
+        return self._singly(pixels, targets) if self.alone or batch is None else _read(batch)
 
-    def _is_alone(self, pixels: Tensor, batch: Batch, at: int, goal: int | None) -> bool:
-        """Whether a picture has in the batch the numbers that it has alone."""
+    def _is_alone(self, pixels: Tensor, batch: Batch, at: int, goal: int | None, draw: int) -> bool:
+        """Whether a picture has in the batch the numbers that it has alone. `draw`: which rows are compared then."""
         if self.alone is None:
             trace = _moved(self._single(pixels[at : at + 1], goal), self.home)
-            alone = [trace.logits, *own_numbers(trace, batch.like)]
+            alone = [trace.logits.to(batch.logits.device), *own_numbers(trace, batch.like)]
         else:
-            one = self._together(pixels[at : at + 1], None if goal is None else lambda _: [goal])
+            one = self._together(pixels[at : at + 1], None if goal is None else lambda _: [goal], draw)
             alone = [each[0] for each in (one.logits, *one.numbers)]
         together = [batch.logits, *batch.numbers]
         return len(alone) == len(together) and all(map(partial(self._near, at, self._allowed()), together, alone))
@@ -184,7 +185,7 @@ class Many:
         others = torch.tensor([place for place in range(len(pixels)) if place != at])
         order = torch.arange(len(pixels))
         order[others] = others.roll(1)
-        logits = self.loaded.logits_of(self.loaded.model(pixels[order].to(self.loaded.device)), len(order)).cpu()
+        logits = self.loaded.logits_of(self.loaded.model(pixels[order].to(self.loaded.device)), len(order))
         stays, own = logits[at], batch.logits[at]
         same = logit_tolerance(precision_of_pass(self.loaded.model, self.loaded.device))
         allowed = self._allowed()
@@ -230,19 +231,21 @@ class Many:
         logits, allowed = torch.stack([trace.logits for trace in traces]), self.like.check.output_tolerance
         return Batch(self.like, logits, tuple(stacked), torch.tensor(errors).double(), allowed)
 
-    def _together(self, pixels: Tensor, targets: Targets | None) -> Batch:
+    def _together(self, pixels: Tensor, targets: Targets | None, draw: int | None = None) -> Batch:
         like, model, size_hw = self.like, self.loaded.model, (pixels.shape[-2], pixels.shape[-1])
         assert like is not None
+        # Nothing is fetched in here: a GPU is kept busy while the pass of the picture that is compared is prepared.
         believed = next((known for case, (known, _) in self.loaded.compared.items() if case[:2] == size_hw), True)
         keep, tokens = families.keeping(model, self.keep), families.in_tokens(model)
-        result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed)
+        draw = draw_of(pixels[:1]) if draw is None else draw
+        result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed, draw=draw)
         parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
         compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
         errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
-        errors = torch.where(_sum_to_one(result, len(pixels)), errors, torch.inf)
+        errors = errors.where(_sum_to_one(result, len(pixels)).to(errors.device), torch.inf)
         if self.untouched is not None:
             numbers = tuple(parts[at] for at in self.untouched)
-            return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
+            return Batch(like, result.logits, numbers, errors, allowed)
         family = families.family(model)
 
         def translated(_: Tensor, parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -252,7 +255,12 @@ class Many:
         places = {_place(part): at for at, part in enumerate(parts)}
         if all(_place(number) in places for number in numbers):
             self.untouched = [places[_place(number)] for number in numbers]
-        return Batch(like, result.logits.cpu(), numbers, errors.double(), allowed)
+        return Batch(like, result.logits, numbers, errors, allowed)
+
+
+def _read(batch: Batch) -> Batch:
+    """With its logits and its errors on the CPU."""
+    return replace(batch, logits=batch.logits.cpu(), proof_error=batch.proof_error.cpu().double())
 
 
 def _sum_to_one(result: Pass, images: int) -> Bool[Tensor, " image"]:
@@ -263,7 +271,7 @@ def _sum_to_one(result: Pass, images: int) -> Bool[Tensor, " image"]:
         if call.weights is not None
     ]
     off = [(sums - 1).abs().reshape(images, -1).amax(1) <= ROW_SUM_TOLERANCE for sums in kept]
-    return torch.stack(off).all(0).cpu() if off else torch.ones(images, dtype=torch.bool)
+    return torch.stack(off).all(0) if off else torch.ones(images, dtype=torch.bool)
 
 
 def _place(tensor: Tensor) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

@@ -132,7 +132,7 @@ def _packed(to: Drawing, block: Map | Tiles | Grid) -> None:
         if isinstance(block, Map):
             tells = {"point": (POINT, partial(asked_there, to, block.picks))}
         else:
-            tells = {"pick": (below(len(part["data"]["maps"])), to.pick(block.picks, part["values"]))}
+            tells = {"pick": (below(part["data"]["pick"]), to.pick(block.picks, part["values"]))}
         script_canvas(part["script"])(to.next_key(type(block).__name__.lower()), part["data"], **tells)
 
 

@@ -53,7 +53,7 @@ def draw(entry: Entry, page: Any) -> None:
         without = picture_alone(page.picture)
         without.uploads, without.folders = uploads, offered
     without.outcomes, without.chosen = at_hand() if cls.by_name else (), page.chosen
-    others = [of for of in page.subjects if of is not page.focus] if cls.alone else []
+    others = [of for of in page.subjects if of is not page.focus] if cls.alone and able else []
     give_texts(cls, without, *(of for _, of in able))
     for _, of in able:
         of.beside = (*(other for _, other in able if other is not of), *others)
@@ -77,7 +77,7 @@ def draw_staged(view: View, of: NamedSubject, key: str, through: Callable[[Block
 def _places(cls: type[View], entry: Entry, page: Any) -> list[tuple[Any, NamedSubject]]:
     """Where each model stands, with its picture. A view that needs none is given the one in focus, where it reads
     models and there is one."""
-    if cls.by_name or (not entry.needs and not ("models" in entry.reads and page.sources)):
+    if cls.by_name or (not entry.needs and not ("models" in reads_now(entry) and page.sources)):
         return []
     if cls.together or cls.alone:
         return [(contextlib.nullcontext(), of) for of in (page.subjects if cls.together else [page.focus])]

@@ -49,8 +49,8 @@ PAGES = {
         ("intervene", "Intervene", "Change what the model does, and see what follows."),
     ],
     "How good is it?": [
-        ("compare", "Compare", "The same images in several models: maps, predictions, cost, robustness."),
-        ("evaluate", "Evaluate", "Models on labelled images, beside published results."),
+        ("compare", "Compare", "The same images in several models: maps and answers, cost, robustness."),
+        ("evaluate", "Evaluate", "Models on labelled images, with intervals and paired tests."),
         ("data_set", "Data set", "Why does a model fail? All pictures at once: a map, suspects, shortcuts."),
     ],
     "How does it learn?": [

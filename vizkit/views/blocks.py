@@ -133,7 +133,8 @@ class Tiles(Block):
 class Grid(Block):
     """Maps in rows, under the names of `columns`, all on one scale, of `quantity`; each over the picture of
     its own subject. `rows`: what stands before each, a Tile without a map. A click on a map of row i sets the field
-    `picks` to `values[i]`, "image" being the name of the picture itself."""
+    `picks` to `values[i]`, "image" being the name of the picture itself. `pictured`: so many of the first rows have
+    their picture before them, without a map."""
 
     columns: tuple[str, ...]
     rows: tuple[Tile, ...]
@@ -143,6 +144,7 @@ class Grid(Block):
     picks: str = ""
     values: tuple[Any, ...] = ()
     chosen: Any = None
+    pictured: int = 0
 
     @property
     def cells(self) -> "list[tuple[Tile, Subject]]":

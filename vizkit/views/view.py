@@ -51,7 +51,8 @@ class View:
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
     something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
     asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
-    `by_name`: models are meant by their names alone, `Subject.chosen`, and none is opened.
+    `bare`: something is left of it where nobody gives a model and a picture. `by_name`: models are meant by their names
+    alone, `Subject.chosen`, and none is opened.
     `staged`: shown as its figure and its sentence alone, on whatever host."""
 
     staged: bool = field(default=False, kw_only=True, metadata=LATER)
@@ -62,6 +63,7 @@ class View:
     among: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
     slides: ClassVar[str] = ""
+    bare: ClassVar[bool] = False
     by_name: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

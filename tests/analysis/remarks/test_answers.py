@@ -84,11 +84,19 @@ def test_a_temperature():
 
 
 def test_a_student():
-    """At T = 1 the teacher is even over two classes; a student with 4 to 1 is ½ log (1/2 : 4/5 · 1/2 : 1/5) away."""
-    teacher, student = (torch.tensor(p).log() for p in ([0.5, 0.5], [0.8, 0.2]))
-    assert distillation.taught(("DeiT", "CNN"), teacher, student, 1.0, LABELS) == (
-        "At T = 1 DeiT differs most from its teacher, CNN, over “ant”: 80 % instead of 50 %. The divergence is 0.223 "
+    far = {"the class token": 0.25, "the mean of both": 0.1, "the network trained alone": 0.0001}
+    begin = "At T = 3 the divergence from the teacher is"
+    assert distillation.distances(far, 3.0) == (
+        f"{begin} smallest for the network trained alone, less than 0.001 nats, and largest for the class token, 0.250 "
         "nats."
+    )
+    assert distillation.distances({"the mean of both": 0.1}, 3.0) == f"{begin} 0.100 nats."
+
+
+def test_two_tokens_by_layer():
+    assert distillation.overlapping([0.5, 0.25, 0.9]) == (
+        "The two tokens give 25 % of their attention to the same tokens in layer 2, the least, and 90 % in layer 3, "
+        "the most."
     )
 
 
@@ -98,13 +106,14 @@ def test_the_parts_of_a_recipe():
     )
 
 
-def test_two_heads():
-    ant, bee = torch.tensor([0.9, 0.1, 0.0]), torch.tensor([0.2, 0.7, 0.1])
-    assert distillation.two_heads(ant, ant, LABELS) == (
-        "Both heads answer “ant”: the class token with 90 %, the distillation token with 90 %."
-    )
-    assert distillation.two_heads(ant, bee, LABELS) == (
-        "The heads differ: the class token answers “ant” (90 %), the distillation token “bee” (70 %)."
+def test_answers_of_several():
+    same = dict.fromkeys(("the teacher", "the class token", "the mean of both"), "ant")
+    assert distillation.answered(same, "ant") == "All 3 answer “ant”, which is right."
+    assert distillation.answered(same, "bee") == "All 3 answer “ant”, which is wrong: right is “bee”."
+    assert distillation.answered({"the teacher": "ant", "DeiT": "ant"}, "") == "Both answer “ant”."
+    assert distillation.answered(same | {"the network trained alone": "bee"}, "bee") == (
+        "The answers differ: the teacher, the class token and the mean of both “ant”; the network trained alone “bee”. "
+        "Right is “bee”."
     )
 
 

@@ -83,12 +83,16 @@ def test_why_a_box_is_too_many():
 
 
 def test_masks_say_by_which_rule_an_insect_is_found():
-    begun = "Scene 2: 3 masks; 2 of 4 insects found, by a mask of the right class with an IoU above 0.5"
+    begun = "By masks 2 of 4 insects found (right class, IoU above 0.5)"
     hits = [("leech", 0.9), ("snail", 0.501)]
-    assert of_masks("scene 2", 3, 4, hits, 0.25) == (
-        begun + ", of these best the leech (0.900), least the snail (0.501); panoptic quality 0.25 of 1."
+    assert (
+        of_masks(4, hits, 0.25)
+        == begun + ", best the leech (0.90), least the snail (0.50); panoptic quality 0.25 of 1."
     )
-    assert of_masks("scene 2", 1, None, [], 0.0) == "Scene 2: 1 mask."
+    assert (
+        of_masks(1, [], 0.0) == "By masks 0 of 1 insect found (right class, IoU above 0.5); panoptic quality 0.00 of 1."
+    )
+    assert of_masks(0, [], 1.0) == "", "there is nothing to find"
 
 
 def test_scores_and_boxes_from_layer_to_layer_and_habits():

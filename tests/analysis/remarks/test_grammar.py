@@ -393,9 +393,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
     detection.of_masks: lambda: (
-        detection.of_masks("scene 6", masks, things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
-        for masks, things, hits, p, q in product((0, 1, 2), (None, 0, 1, 2), (0, 1, 2), SHARES, SHARES)
+        detection.of_masks(things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
+        for things, hits, p, q in product((0, 1, 2), (0, 1, 2), SHARES, SHARES)
     ),
+    detection.of_mask: lambda: (detection.of_mask(name, p) for name, p in product(LABELS, SHARES)),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
     detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
     detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),
@@ -410,14 +411,15 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
-    distillation.taught: lambda: (
-        distillation.taught(("DeiT", "CNN"), beside(p), beside(q), t, LABELS)
-        for p, q, t in product(SHARES, SHARES, (1.0, 8.0))
+    distillation.distances: lambda: (
+        distillation.distances(dict(zip(LABELS[:count], (p, q), strict=False)), t)
+        for p, q, t, count in product(SHARES, SHARES, (1.0, 8.0), (1, 2))
     ),
-    distillation.overlapping: lambda: (distillation.overlapping(at, p) for at, p in product((1, 8, 11), SHARES)),
+    distillation.overlapping: lambda: (distillation.overlapping(pair) for pair in product(SHARES, SHARES)),
     distillation.worth: lambda: (distillation.worth(dict.fromkeys(LABELS, p), 81.8) for p in (75.8, 81.8)),
-    distillation.two_heads: lambda: (
-        distillation.two_heads(beside(p).exp(), beside(q).exp(), LABELS) for p, q in product(SHARES, SHARES)
+    distillation.answered: lambda: (
+        distillation.answered(dict(zip(("the teacher", "DeiT"), pair, strict=True)), right)
+        for pair, right in product(product(LABELS[:2], LABELS[:2]), ("", *LABELS[:2]))
     ),
     data_set.on_the_map: lambda: (
         data_set.on_the_map(right, known, planted, purity, 0.08, "features")
@@ -689,7 +691,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
     ),
     sequences.of_both: lambda: (
-        sequences.of_both(1, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
+        sequences.of_both(1, 2, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
     ),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (

@@ -1,10 +1,15 @@
 """A visitor of Detection: a box or a place shows where it looks; another scene of the strip."""
 
+import base64
 import re
 
+import numpy as np
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import MAIN, fits, ready
+from vizkit.views.blocks import Canvas
+from vizkit.views.detection.boxes import Boxes
+from vizkit.views.subject import Subject, no_model, no_picture
 
 PANELS = f"{MAIN} .panels"
 
@@ -44,6 +49,31 @@ def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page,
     page.mouse.move(5, 5)
     expect(panels).to_have_attribute("data-shown", chosen or "")
     assert page.url == address
+
+
+def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page: Page, server: str):
+    sent = next(each for each in Boxes().show(Subject(no_model, no_picture())) if isinstance(each, Canvas)).data
+    masks, _ = sent["panels"][0]["regions"]
+    which = np.frombuffer(base64.b64decode(masks["values"]), np.uint8).reshape(masks["grid"])
+    inner = np.pad(which, 2)  # two pixels from every border, so that a step of the mouse stays inside
+    inside = np.all([inner[2 + y : 162 + y, 2 + x : 162 + x] == which for y in (-2, 2) for x in (-2, 2)], axis=0)
+    boxes = [each for each in sent["panels"][0]["frames"] if each["id"] >= 0 and not each["faint"]]
+
+    def smallest(x: float, y: float) -> int:
+        at = [each for each in boxes if each["box_xyxy"][0] <= x <= each["box_xyxy"][2]]
+        at = [each for each in at if each["box_xyxy"][1] <= y <= each["box_xyxy"][3]]
+        areas = {(b[2] - b[0]) * (b[3] - b[1]): each["id"] for each in at for b in [each["box_xyxy"]]}
+        return areas[min(areas)] if areas else -1
+
+    places = (((column + 0.5) / 160, (row + 0.5) / 160) for row, column in np.argwhere(inside & (which > 0)))
+    owners = ((x, y, masks["ids"][which[int(y * 160), int(x * 160)] - 1]) for x, y in places)
+    x, y, query = next(one for one in owners if one[2] not in (smallest(*one[:2]), sent["chosen"]))
+    panels = opened(page, server)
+    canvas = panels.locator("canvas").first
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.hover(position={"x": x * box["width"], "y": y * box["height"]})
+    expect(panels).to_have_attribute("data-shown", str(query))
 
 
 def test_a_scene_of_the_strip_is_opened(page: Page, server: str):

@@ -107,18 +107,21 @@ def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str)
 
 @pytest.mark.product(first=0)
 def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
-    page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")
+    page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")  # an old address
     ready(page)
-    page.get_by_role("button", name="Stop", exact=True).click(timeout=LONG_MS)
+    expect(page).to_have_url(re.compile("sr_side=as"))
+    page.locator(MAIN).get_by_role("button", name="Stop", exact=True).click(timeout=LONG_MS)
     go_on = page.get_by_role("button", name="Go on")
     expect(go_on).to_be_visible(timeout=LONG_MS)
-    title = page.locator(f"{MAIN} .swipe .titles span").last
-    expect(title).to_have_text(re.compile(r"without reference, [1-9]\d* of 25 tiles"))
-    bar = page.get_by_role("slider", name="Bar between the two pictures")
-    bar.press("ArrowRight")
-    expect(bar).to_have_value("501")
+    root = page.locator(f"{MAIN} .enlarge")
+    canvas = root.locator("canvas").first
+    expect(canvas).to_have_attribute("aria-label", re.compile(r"beside without reference, [1-9]\d* of 25 tiles"))
+    canvas.press("PageDown")
+    expect(root).to_have_attribute("data-bar", re.compile(r"0\.55"))
     go_on.click()
-    expect(title).to_have_text("without reference", timeout=LONG_MS)
+    expect(canvas).to_have_attribute("aria-label", re.compile("beside without reference\\."), timeout=LONG_MS)
+    canvas.click(position={"x": 20, "y": 44})  # on the input: another part is shown
+    expect(page).to_have_url(re.compile(r"sr_place=\d"))
     still(page)
     page.get_by_role("button", name="Save").click()
     taken = page.get_by_role("button", name="All pixels (PNG)")

@@ -135,8 +135,8 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
     ready(page)
     pick(page, "shift_grid", "8 × 8, to be counted")
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("1/4 for each")
-    expect(page.get_by_text("64 of 16² = 256 pairs may see each other: 25 %")).to_be_visible()
+    expect(page.locator(f"{MAIN} output").first).to_contain_text("1/8 for each")
+    expect(page.get_by_text("128 of 16² = 256 pairs may see each other: 50 %")).to_be_visible()
     page.get_by_role("button", name="Play").click()
     expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
     expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to its end

@@ -42,7 +42,7 @@ SMALL = [  # the same of the other two, at 64 pixels
         "times as strong as the median one after",
     ),
     (ALEXNET, "compare", {}, "A row is an image"),
-    (ALEXNET, "compare", {"compare_view": "Maps", "compare_method": "Input × gradient"}, "of its map on"),
+    (ALEXNET, "compare", {"compare_method": "Input × gradient"}, "of its map on"),
     (ALEXNET, "compare", {"compare_view": "Cost"}, "Multiply–adds are counted"),
     (ALEXNET, "convolution", {"convolution_view": "Receptive field"}, "stage 4: 195"),
     (ALEXNET, "convolution", {"convolution_view": "Shift by a pixel"}, "cosine"),

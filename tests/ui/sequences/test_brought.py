@@ -17,7 +17,6 @@ from vizkit.ui.widgets.texts import KINDS
 TEXT = {"BertForMaskedLM": "the cat sat the"}
 SAYS = {  # what stands on a view that cannot show such a model
     "Step by step": "These are the steps of vizkit's own transformers; {title} is built differently.",
-    "From words to patches": "These are the steps of vizkit's own transformers; {title} is built differently.",
 }
 
 

@@ -44,9 +44,8 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
 }
 TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
-    "vizkit_tiles": lambda data: ("pick", len(data["maps"]) - 1 if data["chosen"] == 0 else 0),
+    "vizkit_tiles": lambda data: ("pick", data["pick"] - 1 if data["chosen"] == 0 else 0),
     "vizkit_flow": lambda data: ("block", [data["model"], 1]),
-    "vizkit_compare": lambda data: ("pick", data["rows"][-1]["name"]),
     "vizkit_race": lambda data: ("lit", data["lanes"][0]["name"]),
     "vizkit_withstands": lambda data: ("level", 5),
     "vizkit_scrubber": lambda data: ("step", data["values"][-1 if data["value"] == data["values"][0] else 0]),
@@ -57,7 +56,6 @@ NOT_CLICKED = {
     "vizkit_terms",  # pointing at a patch lists its terms, and nothing is sent
     "vizkit_evaluated",  # goes to another page
     "vizkit_lesson_memory",  # nothing: it tells what the browser kept
-    "vizkit_swipe",  # the bar between two pictures stays where it is let go
 }
 
 

@@ -87,7 +87,7 @@ def test_no_page_shows_another_picture(page: str):
 
 
 def test_a_page_without_the_picture_is_shown():
-    test = linked("evaluate", evaluate_view="Published")
+    test = linked("evaluate")
     fine(test)
     assert NOT_HERE not in texts(test)
 

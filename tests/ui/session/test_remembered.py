@@ -212,7 +212,7 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
 @pytest.mark.product(first=0)
 @pytest.mark.parametrize(
     ("page", "query"),
-    [("explore", {}), ("relevance", {}), ("rollout", {}), ("compare", {"compare_view": "Maps"})],
+    [("explore", {}), ("relevance", {}), ("rollout", {}), ("compare", {})],
 )
 def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, query, monkeypatch):
     """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""

@@ -240,12 +240,11 @@ CHIPS = [
     ("relevance", {}),
     ("relevance", {"relevance_view": "Trust"}),
     ("compare", {}),
-    ("compare", {"compare_view": "Maps"}),
     ("compare", {"compare_view": "Robustness"}),
     ("swin", {"swin_view": "Switched off"}),
     ("positions", {"positions_view": "Shuffle"}),
     ("architecture", {}),
-    ("distillation", {"distillation_view": "Temperature"}),
+    ("distillation", {"distillation_view": "Teacher and student"}),
 ]
 
 

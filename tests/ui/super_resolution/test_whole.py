@@ -1,4 +1,4 @@
-"""The view Whole picture: tiles that come in one after another, and stay when the work is stopped."""
+"""The image as it is, enlarged: tiles that come in one after another, and stay when the work is stopped."""
 
 import io
 
@@ -14,9 +14,11 @@ from vizkit.traces import NotApplicable
 from vizkit.ui.session import background
 from vizkit.ui.session.subjects import SharedSubject
 from vizkit.views.subject import no_model
-from vizkit.views.super_resolution.whole import WholePicture, from_the_middle, png_of
+from vizkit.views.super_resolution.enlarge import WHOLE, Enlarge
+from vizkit.views.super_resolution.whole import from_the_middle, png_of
 
-VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}
+VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}  # as an earlier version had it
+AS_IT_IS = Enlarge(side=WHOLE)
 
 
 class Heard(background.Task):
@@ -38,7 +40,7 @@ def picture(rows, columns):
 
 def test_tiles_that_are_done_when_it_is_stopped_are_not_computed_again():
     of = SharedSubject(no_model, picture(9, 110))
-    (later,) = WholePicture().show(of)
+    (later,) = AS_IT_IS.show(of)
     with pytest.raises(Stopped):
         background.do(of, later.jobs, Heard(3))  # each job is heard twice
     found = {job.key: done for job in later.jobs if (done := of.find(job.key)) is not None}
@@ -65,14 +67,16 @@ def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
     monkeypatch.setattr(background, "start", lambda name, work: work(Heard()))
     test = opened("super_resolution", **VIEW, sr_whole_reference="mayfly nymph")
     fine(test)
-    assert sent_to(test, "vizkit_swipe")[0]["titles"] == ["bicubic", "with the reference"]
+    (sent,) = sent_to(test, "vizkit_transfer")
+    assert sent["titles"] == ["bicubic", "with the reference"]
+    assert sent["reference"]
     assert "All pixels (PNG)" in [button.proto.label for button in test.get("download_button")]
     again = opened("super_resolution", **test.query_params)
-    assert sent_to(again, "vizkit_swipe")[0]["titles"] == ["bicubic", "with the reference"]
+    assert sent_to(again, "vizkit_transfer") == [sent]
 
 
 def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at_a_press():
-    (near,) = WholePicture().show(SharedSubject(no_model, picture(300, 300)))
+    (near,) = AS_IT_IS.show(SharedSubject(no_model, picture(300, 300)))
     assert not near.button, "what is looked at is enlarged at once"
     (later,) = near.show({})
     assert 0 < len(near.jobs) < len(later.jobs)
@@ -85,7 +89,7 @@ def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at
 def test_a_picture_that_is_large_already_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr("vizkit.models.super_resolution.enlarging.MOST_PIXELS", 50)
     with pytest.raises(NotApplicable, match="give a smaller one"):
-        list(WholePicture().show(SharedSubject(no_model, picture(9, 9))))
+        list(AS_IT_IS.show(SharedSubject(no_model, picture(9, 9))))
 
 
 def test_the_file_has_every_pixel():

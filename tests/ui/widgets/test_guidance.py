@@ -37,9 +37,9 @@ def test_help_stays_open_at_the_side_of_every_page(page: str):
         ("swin", {"swin_view": "Stages"}),
         ("swin", {"swin_view": "Shift"}),
         ("rollout", {"image": "mayfly nymph", "models": "bundled:insects_vit"}),
-        ("compare", {"compare_view": "Predictions"}),
+        ("compare", {}),
         ("architecture", {}),
-        ("distillation", {"distillation_view": "Temperature"}),
+        ("distillation", {"distillation_view": "Teacher and student"}),
     ],
 )
 def test_a_sentence_is_computed_below_the_picture(page: str, query: dict[str, str | list[str]]):

@@ -19,7 +19,7 @@ from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import Opened
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets.processes import evaluation as data
-from vizkit.views.compare.predictions import Answers
+from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.robustness import Withstood, answers
 from vizkit.views.subject import Subject
 
@@ -122,21 +122,22 @@ def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
 
 # ---- Compare ---------------------------------------------------------------------------------------------------------
 def predicted(models, *sources, images=(PICTURE,)):
-    return opened(models, "compare", *sources, compare_view="Predictions", images=list(images))
+    return opened(models, "compare", *sources, images=list(images))
 
 
 def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     test = predicted(models, VIT, *every(models))
-    (row,) = sent(test, "compare-predictions")["rows"]
-    softmax, sigmoid, regression, embedding = row["cells"]
-    assert sum(share for _, share, *_ in softmax["bars"]) <= 1.0 + 1e-6
-    assert {name for name, *_ in sigmoid["bars"]} == set(LABELS["sigmoid"])
-    assert all(0 <= share <= 1 for _, share, *_ in sigmoid["bars"])
-    ((name, share, _, value),) = regression["bars"]
-    assert (name, share) == ("age", 0)  # no bar
+    data = sent(test, "compare-maps")
+    softmax, sigmoid, regression, embedding = (each["answers"] for each in data["maps"][:4])
+    assert sum(share for _, share, *_ in softmax) <= 1.0 + 1e-6
+    assert {name for name, *_ in sigmoid} == set(LABELS["sigmoid"])
+    assert all(0 <= share <= 1 for _, share, *_ in sigmoid)
+    ((name, share, _, value, right),) = regression
+    assert (name, share, right) == ("age", 0, None)  # no bar
     assert "%" not in value
-    assert "features, not classes" in embedding["refused"]
-    assert row["lines"] == []
+    assert not embedding
+    assert "features, not classes" in data["maps"][3]["note"]
+    assert data["matrix"]["rows"][0][1] == "", "nobody agrees or differs"
     for head in LABELS:
         how = "beside each image stand" if head == "embedding" else "shown beside the others, not compared."
         assert f"checkpoint:{head} gives {HEADS[head].gives}: {how}" in texts(test)
@@ -149,7 +150,7 @@ def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(model
         "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
     }
     test = predicted(other, "checkpoint:sigmoid", "checkpoint:other", images=(PICTURE, "digit 5"))
-    assert [row["lines"] for row in sent(test, "compare-predictions")["rows"]] == [[], []]
+    assert [note for _, note, _ in sent(test, "compare-maps")["matrix"]["rows"]] == ["", "", ""]
     assert not test.dataframe  # of pairs
 
 
@@ -208,7 +209,7 @@ def test_the_parts_of_a_model_end_in_its_own_head(models):
 
 
 def test_a_temperature_is_for_a_softmax(models):
-    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Temperature")
+    test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Teacher and student")
     assert f"gives {HEADS['sigmoid'].gives}: these are the typed logits." in texts(test)
 
 

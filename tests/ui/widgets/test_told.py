@@ -90,7 +90,6 @@ TELL = {
     ),
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2], "moved": 8}),
-    "vizkit_swipe": Told("super_resolution", "Whole picture", {"at": [1, 2]}),
     "vizkit_panels": Told("detection", "Boxes", {"pick": 3, "scene": 2}, steps=False),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Network", {"part": "query"}),
@@ -127,7 +126,6 @@ TELL = {
             },
         },
     ),
-    "vizkit_compare": Told("compare", "Predictions", {"pick": "digit 3"}),
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }

@@ -47,15 +47,10 @@ def entropy_share(log_p: LogProbabilities) -> Float64[Tensor, "*image"]:
 
 @dataclass(frozen=True)
 class Softened:
-    """One softmax at one temperature. `entropy_nats`: 0 to `most_nats` = log n; `entropy_share`: of log n, 0 to 1;
-    `top_share`: 1/n to 1."""
+    """One softmax at one temperature. `entropy_share`: of log n, 0 to 1."""
 
-    temperature: float
     probabilities: Float64[Tensor, " label"]
-    entropy_nats: float
-    most_nats: float
     entropy_share: float
-    top_share: float
 
     def of(self, labels: Sequence[int]) -> list[float]:
         """The probabilities of these labels and, where there are others, of all others together."""
@@ -67,8 +62,7 @@ class Softened:
 
 def softened(logits: Float[Tensor, " label"], temperature: float) -> Softened:
     log_p = log_probabilities(logits, temperature)
-    share, most = float(entropy_share(log_p)), math.log(len(logits))
-    return Softened(temperature, log_p.exp(), float(entropy(log_p)), most, share, float(log_p.max().exp()))
+    return Softened(log_p.exp(), float(entropy_share(log_p)))
 
 
 def ranking(logits: Float[Tensor, " label"]) -> Int[Tensor, " label"]:

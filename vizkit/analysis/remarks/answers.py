@@ -43,18 +43,20 @@ def along(at: Sequence[float], values: Float[Tensor, "at label"], labels: Sequen
     return f"{name} hardly matters for this image: {span} the answer stays “{labels[first]}”, with {ends}."
 
 
-def agreement(firsts: Sequence[Mapping[str, str]]) -> str | None:
-    """Of every image the first class by model. None for less than two models that can be compared."""
-    rows = [row for row in firsts if len(row) > 1]
+def agreement(firsts: Sequence[tuple[str, Mapping[str, str]]]) -> str | None:
+    """Of every image its name and the first class by model: on how many models agree, and what they say of the first
+    on which they do not. None for less than two models that can be compared."""
+    rows = [(image, row) for image, row in firsts if len(row) > 1]
     if not rows:
         return None
-    same = [len(set(row.values())) == 1 for row in rows]
-    models = {model for row in rows for model in row}
+    apart = [(image, row) for image, row in rows if len(set(row.values())) > 1]
+    models = {model for _, row in rows for model in row}
     who = "Both models agree" if len(models) == 2 else f"All {len(models)} models agree"
     if len(rows) > 1:
-        return f"{who} on {of_all(sum(same), len(rows), 'image')}."
-    words = f"{who}: “{next(iter(rows[0].values()))}”" if same[0] else f"They differ: {'; '.join(groups_of(rows[0]))}"
-    return f"{words}."
+        of_one = f"; of “{apart[0][0]}” {joined(groups_of(apart[0][1]))}" if apart else ""
+        return f"{who} on {of_all(len(rows) - len(apart), len(rows), 'image')}{of_one}."
+    row = rows[0][1]
+    return f"{'They differ: ' + '; '.join(groups_of(row)) if apart else f'{who}: “{next(iter(row.values()))}”'}."
 
 
 def groups_of(row: Mapping[str, str]) -> list[str]:

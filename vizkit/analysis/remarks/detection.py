@@ -103,17 +103,21 @@ def of_matching(where: str, things: int, optimal: float, greedy: float, *, same:
     return words
 
 
-def of_masks(where: str, masks: int, things: int | None, hits: Sequence[tuple[str, float]], quality: float) -> str:
-    """Of the masks and, where it is known, of the `things` that are there: `hits` are those of which a mask has the
-    right class and an IoU above .5, (name, IoU). `quality`: panoptic."""
-    words = f"{begun(where)}: {counted(masks, 'mask')}"
-    if things is None:
-        return f"{words}."
-    words += f"; {len(hits)} of {counted(things, 'insect')} found, by a mask of the right class with an IoU above 0.5"
+def of_masks(things: int, hits: Sequence[tuple[str, float]], quality: float) -> str:
+    """`hits`: those of the `things` of which a mask has the right class and an IoU above .5, (name, IoU). `quality`:
+    panoptic."""
+    if not things:
+        return ""
+    words = f"By masks {len(hits)} of {counted(things, 'insect')} found (right class, IoU above 0.5)"
     if len(hits) > 1:
         low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
-        words += f", of these best the {high[0]} ({high[1]:.3f}), least the {low[0]} ({low[1]:.3f})"
+        words += f", best the {high[0]} ({high[1]:.2f}), least the {low[0]} ({low[1]:.2f})"
     return f"{words}; panoptic quality {quality:.2f} of 1."
+
+
+def of_mask(name: str, iou: float) -> str:
+    """Of a mask and the thing that it overlaps most."""
+    return f"Its mask overlaps the {name} by an IoU of {iou:.2f}."
 
 
 def of_habits(apart: float, pictures: int) -> str:

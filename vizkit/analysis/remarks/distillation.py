@@ -1,4 +1,4 @@
-"""What a temperature brings out, how students and tokens differ, and what the parts of a recipe are worth."""
+"""What a temperature brings out, how far students are from a teacher, and what the parts of a recipe are worth."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,41 +25,36 @@ def softened(logits: Float[Tensor, " label"], temperature: float, labels: Sequen
     )
 
 
-def two_heads(first: Float[Tensor, " label"], second: Float[Tensor, " label"], labels: Sequence[str]) -> str:
-    """Probabilities of the heads of the class and of the distillation token."""
-    of_first, of_second = int(first.argmax()), int(second.argmax())
-    shares = float(first[of_first]), float(second[of_second])
-    if of_first == of_second:
-        return (
-            f"Both heads answer “{labels[of_first]}”: the class token with {percent(shares[0])}, the "
-            f"distillation token with {percent(shares[1])}."
-        )
+def answered(answers: Mapping[str, str], right: str) -> str:
+    """`answers`: the first class by who gives it, of two or more; `right`: "" where nobody knows."""
+    by_class = dict[str, list[str]]()
+    for name, label in answers.items():
+        by_class.setdefault(label, []).append(name)
+    if len(by_class) > 1:
+        parts = [f"{joined(names)} “{label}”" for label, names in by_class.items()]
+        return f"The answers differ: {'; '.join(parts)}{f'. Right is “{right}”' if right else ''}."
+    (label,) = by_class
+    verdict = "" if not right else ", which is right" if label == right else f", which is wrong: right is “{right}”"
+    return f"{'Both' if len(answers) == 2 else f'All {len(answers)}'} answer “{label}”{verdict}."
+
+
+def distances(nats: Mapping[str, float], temperature: float) -> str:
+    """`nats`: the divergence from the teacher's answer at T, by whose answer."""
+    least, most = (choose(nats, key=nats.__getitem__) for choose in (min, max))
+    begin = f"At T = {temperature:g} the divergence from the teacher is"
+    low, high = ("less than 0.001" if nats[name] < 0.0005 else f"{nats[name]:.3f}" for name in (least, most))
+    if least == most:
+        return f"{begin} {low} nats."
+    return f"{begin} smallest for {least}, {low} nats, and largest for {most}, {high} nats."
+
+
+def overlapping(shares: Sequence[float]) -> str:
+    """By layer the share of attention that both tokens of a distilled model give the same tokens."""
+    least, most = (choose(range(len(shares)), key=shares.__getitem__) for choose in (min, max))
     return (
-        f"The heads differ: the class token answers “{labels[of_first]}” ({percent(shares[0])}), the "
-        f"distillation token “{labels[of_second]}” ({percent(shares[1])})."
+        f"The two tokens give {percent(shares[least])} of their attention to the same tokens in layer {least + 1}, the "
+        f"least, and {percent(shares[most])} in layer {most + 1}, the most."
     )
-
-
-def taught(
-    names: tuple[str, str],
-    teacher: Float[Tensor, " label"],
-    student: Float[Tensor, " label"],
-    temperature: float,
-    labels: Sequence[str],
-) -> str:
-    """Where a student's probabilities at T differ most from its teacher's. `names`: of the student and the teacher."""
-    soft, own = (probabilities(logits, temperature) for logits in (teacher, student))
-    divergence = float((soft * (soft / own).log()).nansum().clamp(min=0))
-    at = int((own - soft).abs().argmax())
-    return (
-        f"At T = {temperature:g} {names[0]} differs most from its teacher, {names[1]}, over “{labels[at]}”: "
-        f"{percent(float(own[at]))} instead of {percent(float(soft[at]))}. The divergence is {divergence:.3f} nats."
-    )
-
-
-def overlapping(layer: int, share: float) -> str:
-    """The share of attention that both tokens of a distilled model give the same keys."""
-    return f"In layer {layer} the two tokens give {percent(share)} of their attention to the same tokens."
 
 
 def worth(accuracies: Mapping[str, float], usual: float) -> str:

@@ -33,13 +33,13 @@ def of_answer(
     return f"{answer}{right}.{day}"
 
 
-def of_both(layer: int, word: tuple[str, int, str, int, float], patch: tuple[int, int, float]) -> str:
-    """In a layer of both models, mean over heads: who, at which place from 1, looks at what most among the words, and
-    the place (row, column) at which the marked patch looks most; as multiples of an equal share."""
+def of_both(layer: int, head: int, word: tuple[str, int, str, int, float], patch: tuple[int, int, float]) -> str:
+    """In a head of both models: what a word, at which place from 1, looks at most, and the place (row, column) at which
+    the marked patch looks most; as multiples of an equal share."""
     query, place, key, at, times = word
     return (
-        f"Layer {layer}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an equal share; "
-        f"the marked patch at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
+        f"Layer {layer}, head {head}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an "
+        f"equal share; the marked patch at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
     )
 
 

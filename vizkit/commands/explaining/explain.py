@@ -33,7 +33,7 @@ def explain(
     workers: int | None = None,
     images: Images = None,
     split: Literal["", "train", "val", "test"] = "",
-    precision: Literal["auto", "fp32", "bf16"] = "auto",
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto",
     cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
 ) -> None:
@@ -54,7 +54,8 @@ def explain(
         batch: Of many pictures: how many the model is given at once.
         workers: Processes that read pictures beside the model.
         split: Of many pictures that are divided.
-        precision: Of many pictures: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md).
+        precision: Of many pictures: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
+            leaves the weights in float32 and rounds what it multiplies.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
     if is_many(image, output[0]):

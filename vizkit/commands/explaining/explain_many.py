@@ -106,9 +106,19 @@ def explain_many(
 
 
 def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
-    """In bfloat16 the maps of a trained model correlate with those in float32 by .9996 at least (docs/gpu.md)."""
+    """In bfloat16 the maps of a trained model correlate with those in float32 by .9996 at least (docs/gpu.md). In TF32
+    the weights stay as they are and factors of products are rounded, here and in all that this process computes."""
     import torch
 
+    from vizkit.check import LOWER, precision_of_products
+
+    if precision == "tf32":
+        torch.set_float32_matmul_precision("high")
+        if precision_of_products(loaded.device) != LOWER["tf32"]:
+            raise ValueError(
+                "TF32 is a precision of NVIDIA's GPUs since Ampere (compute capability 8.0), and this is none: "
+                "leave --precision out."
+            )
     fits = loaded.device.type == "cuda" and torch.cuda.is_bf16_supported()
     if precision == "bf16" or (precision == "auto" and fits):
         loaded.model.to(torch.bfloat16)
@@ -119,9 +129,11 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") 
     """What rows depend on besides how they are cut: another run with the same writes the same."""
     import pyarrow
 
+    from vizkit.check import precision_of_products, precision_of_type
     from vizkit.explanations.job import device_of
     from vizkit.explanations.kept import weights_digest
 
+    products = precision_of_products(loaded.device)
     return {
         "source": data,
         "pictures": source.digest,
@@ -136,7 +148,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") 
         "layer": made_by.layer,
         "patches": made_by.cells,
         "device": device_of(loaded),
-        "precision": str(loaded.dtype).removeprefix("torch."),
+        "precision": max(precision_of_type(loaded.dtype), products, key=lambda each: each.spacing).name,
         "versions": {"vizkit": __version__, "pyarrow": pyarrow.__version__}
         | {name: version(name) for name in ("torch", "timm")},
     }

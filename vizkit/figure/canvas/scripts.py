@@ -92,12 +92,6 @@ _TRANSFER = (
     "<div class='enlarge'><canvas tabindex='0' role='application'></canvas><p class='says'></p>"
     "<div class='patches'></div></div>"
 )
-_SWIPE = (
-    "<div class='swipe'><p class='titles'><span></span><span></span></p><div class='frame'><img><img><i></i>"
-    "<input type='range' min='0' max='1000' value='500' aria-label='Bar between the two pictures'></div>"
-    "<button class='whole' aria-label='The whole: a click shows another part in full size'><img alt=''><b></b>"
-    "</button></div>"
-)
 _GUESS = (
     "<section><canvas></canvas><div><output aria-live='polite'></output><button class='clear'>Clear</button>"
     "<button class='commit'>This is my guess</button></div></section>\n"
@@ -107,7 +101,6 @@ SCRIPTS = {
     "vizkit_block": Script(
         "<div class='block' role='group'></div>\n", _ARCHITECTURE / "block.css", (_ARCHITECTURE / "block.js",)
     ),
-    "vizkit_compare": Script("<section></section>\n", _COMPARE / "answers.css", (SHORT, _COMPARE / "answers.js")),
     "vizkit_withstands": Script(_WITHSTANDS, _COMPARE / "withstands.css", (NEWS, _COMPARE / "withstands.js")),
     "vizkit_evaluated": Script(
         "<section role='group'></section>\n",
@@ -145,7 +138,6 @@ SCRIPTS = {
         _HERE / "suspects" / "suspects.css",
         (NEWS, _HERE / "suspects" / "suspects.js"),
     ),
-    "vizkit_swipe": Script(_SWIPE, _ENLARGED / "swipe.css", (_ENLARGED / "swipe.js",)),
     "vizkit_switches": Script(
         _SWITCHES, _HERE / "switches" / "switches.css", (NEWS, _HERE / "switches" / "switches.js")
     ),

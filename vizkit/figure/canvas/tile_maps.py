@@ -1,13 +1,14 @@
 """Small maps over pictures as their canvas (tiles.js) reads them: each with its name, its colours and its values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
+from vizkit.figure.class_bars import Answer
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.scales import SHARES, Scale
 from vizkit.geometry import Box, in_shares
@@ -15,13 +16,15 @@ from vizkit.geometry import Box, in_shares
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at."""
+    """One small map. `places`: None where there is none, and `note` says why. `more`: shown when it is pointed at.
+    `answers`: what the model says of the image, beside the map."""
 
     name: str
     places: Float[np.ndarray, "row column"] | None
     note: str = ""
     more: str = ""
     scale: Scale = SHARES
+    answers: tuple[Answer, ...] = ()
 
     @property
     def values(self) -> Float[np.ndarray, "row column"]:
@@ -46,6 +49,7 @@ def tile_maps(
                 "name": tile.name,
                 "note": tile.note,
                 "more": tile.more,
+                "answers": [astuple(each) for each in tile.answers],
                 "scale": tile.scale.of(tile.values).packed(),
                 "rows": rows,
                 "columns": across,

@@ -1,5 +1,5 @@
 // Several maps side by side, each with its name, its colours and the value under the common cursor.
-// Only what the model saw is drawn. With `pick` a click chooses a tile and tells Python which.
+// Only what the model saw is drawn. A click on one of the first `pick` tiles chooses it and tells Python which.
 
 const CURSOR = 'vizkit-cursor'                         // the event that all cards of a page share, see look.js
 const STORE = new WeakMap()
@@ -17,15 +17,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
   while (state.tiles.length > data.maps.length) state.tiles.pop().figure.remove()
   while (state.tiles.length < data.maps.length) {
     const figure = document.createElement('figure')
-    figure.innerHTML = '<b></b><canvas></canvas><p><span></span><i></i><span></span></p><output></output><small></small>'
+    figure.innerHTML = '<b></b><canvas></canvas><p><span></span><i></i><span></span></p><output></output><small></small><ol></ol>'
     root.append(figure)
     state.tiles.push({ figure, title: figure.querySelector('b'), canvas: figure.querySelector('canvas'),
       legend: figure.querySelector('p'),
-      said: figure.querySelector('output'), note: figure.querySelector('small') })
+      said: figure.querySelector('output'), note: figure.querySelector('small'), answers: figure.querySelector('ol') })
   }
   // ---- a matrix: the names of methods before their rows, those of models above, what colours say in the corner ---------
   const heads = data.matrix, many = heads ? heads.columns.length : 1
   root.toggleAttribute('data-matrix', !!heads)
+  root.toggleAttribute('data-pictured', !!heads?.pictured)
   root.style.setProperty('--models', many)
   root.querySelectorAll('header').forEach(head => head.remove())
   const tableOf = scale => state.scales[scale.signed ? 'signed' : 'plain']
@@ -36,8 +37,35 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.append(made)
     return made
   }
+  const picture = row => {                             // the image of a row, without a map; a click chooses the row
+    const button = document.createElement('button'), map = data.maps[row * many], index = row * many
+    button.append(Object.assign(document.createElement('img'), { src: data.images[map.image], alt: heads.rows[row][0] }))
+    button.classList.toggle('exact', Math.max(...map.size) <= 128)
+    button.disabled = index >= data.pick
+    button.setAttribute('aria-pressed', String(Math.floor(data.chosen / many) === row && data.chosen !== null))
+    button.onclick = () => setTriggerValue('pick', index)
+    return button
+  }
+  const line = ([name, share, colour, value, right]) => {
+    const made = document.createElement('li'), words = document.createElement('span'), number = document.createElement('b')
+    made.style.cssText = `--share:${100 * share}%;--colour:${colour}`
+    words.textContent = words.title = name
+    number.textContent = value
+    made.append(words, number)
+    if (right !== null) {
+      const mark = document.createElement('u')
+      mark.textContent = right ? '✓' : '✗'
+      mark.className = right ? 'right' : 'wrong'
+      mark.title = right ? 'right: this is what the image shows' : 'wrong: the image shows something else'
+      words.after(mark)
+    }
+    return made
+  }
   if (heads) {
-    heads.rows.forEach(([name, note, more], row) => head('row', row, name, note, more))
+    heads.rows.forEach(([name, note, more], row) => {
+      const made = head('row', row, name, note, more)
+      if (row < heads.pictured) made.prepend(picture(row))
+    })
     heads.columns.forEach((name, column) => head('column', column, name))
     head('corner', 0, '', heads.quantity)
   }
@@ -58,18 +86,21 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.figure.title = map.more
     tile.canvas.hidden = !map.rows                                     // nothing to see: its sentence stands alone
     tile.legend.hidden = one || !map.rows
+    tile.answers.replaceChildren(...map.answers.map(line))
+    tile.answers.hidden = !map.answers.length
+    const picks = index < data.pick, chosen = picks && data.chosen === index && !heads?.pictured
     tile.figure.toggleAttribute('data-empty', !map.rows)
-    tile.canvas.setAttribute('role', data.pick ? 'button' : 'img')
+    tile.canvas.setAttribute('role', picks ? 'button' : 'img')
     tile.canvas.setAttribute('aria-label', `${map.name}. ${heads ? heads.columns[index % many] + '. ' : ''}${data.label}`)
-    tile.canvas.tabIndex = data.pick ? 0 : -1
+    tile.canvas.tabIndex = picks ? 0 : -1
     tile.canvas.style.aspectRatio = String(((x1 - x0) * map.size[1]) / ((y1 - y0) * map.size[0]))
-    tile.figure.toggleAttribute('data-pick', data.pick)
-    tile.figure.toggleAttribute('data-chosen', data.chosen === index)
-    tile.canvas.ariaPressed = data.pick ? String(data.chosen === index) : null
+    tile.figure.toggleAttribute('data-pick', picks)
+    tile.figure.toggleAttribute('data-chosen', chosen)
+    tile.canvas.ariaPressed = picks ? String(chosen) : null
     if (map.rows && !one) showBar(tile.legend.children, map.scale, tableOf(map.scale))
-    tile.canvas.onclick = tile.title.onclick = () => { if (data.pick) setTriggerValue('pick', index) }
+    tile.canvas.onclick = tile.title.onclick = () => { if (picks) setTriggerValue('pick', index) }
     tile.canvas.onkeydown = event => {
-      if (data.pick && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }
+      if (picks && (event.key === 'Enter' || event.key === ' ')) { event.preventDefault(); setTriggerValue('pick', index) }
     }
     tile.canvas.onpointermove = event => {
       if (event.pointerType !== 'mouse') return

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.canvas.rows import text64
+from vizkit.figure.detection.segments import Regions
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
 from vizkit.figure.saved.panels import meet
@@ -22,14 +23,13 @@ SIZE, GAP = 9.0, 12.0
 
 @dataclass(frozen=True)
 class Frame:
-    """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty; `bare`: it alone is drawn.
-    `faint`: shown while its `id` is, and never pointed at. `id`: −1 for one that cannot be chosen."""
+    """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty. `faint`: shown while its
+    `id` is, and never pointed at. `id`: −1 for one that cannot be chosen."""
 
     box_xyxy: Sequence[float]
     colour: str
     word: str = ""
     dashed: bool = False
-    bare: bool = False
     faint: bool = False
     id: int = -1
 
@@ -45,16 +45,15 @@ class Track:
 @dataclass(frozen=True, eq=False)
 class Panel:
     """`heats`: what lies over the picture while that id is shown, shares ≥ 0, in times an equal share; `quantity`: of
-    what they are shares. `own`: of the frames that of this id alone. `rgb`: drawn in the place of the
-    picture, as large or not."""
+    what they are shares. `own`: of the frames that of this id alone."""
 
     title: str
     frames: Sequence[Frame] = ()
     tracks: Sequence[Track] = ()
+    regions: Sequence[Regions] = ()
     heats: Mapping[int, Float[np.ndarray, "row column"]] = field(default_factory=dict)
     quantity: str = ""
     own: bool = False
-    rgb: RGB | None = None
 
     def pack(self) -> dict[str, Any]:
         heats = None
@@ -73,7 +72,7 @@ class Panel:
             "tracks": [asdict(track) for track in self.tracks],
             "heats": heats,
             "own": self.own,
-            "image": "" if self.rgb is None else data_url(self.rgb),
+            "regions": [each.pack() for each in self.regions],
         }
 
 
@@ -125,7 +124,7 @@ class Panels:
         return marks, top + 4
 
     def _panel(self, panel: Panel, x: float, y: float, side: float) -> tuple[list[Mark], float]:
-        rgb = self.rgb if panel.rgb is None else panel.rgb
+        rgb = self.rgb
         rows, columns = rgb.shape[:2]
         top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
         if heat is not None:
@@ -133,6 +132,8 @@ class Panels:
             rgb = overlay(
                 rgb, heat, (0.0, 0.0, float(columns), float(rows)), scale=SHARES, floor=floor, ceiling=ceiling
             )
+        for regions in panel.regions:
+            rgb = regions.over(rgb, self.chosen)
         marks: list[Mark] = [Words(fitting(panel.title, SIZE, side), x, y + SIZE, SIZE, INK)]
         marks.append(Raster(rgb, x, top, side, high))
 
@@ -140,7 +141,7 @@ class Panels:
             return tuple((x + min(max(a, 0.0), 1.0) * side, top + min(max(b, 0.0), 1.0) * high) for a, b in points)
 
         frames = [frame for frame in panel.frames if not (panel.own or frame.faint) or frame.id == self.chosen]
-        for frame in (frame for frame in frames if not frame.bare):
+        for frame in frames:
             x0, y0, x1, y1 = frame.box_xyxy
             corners = at([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)])
             if frame.faint:

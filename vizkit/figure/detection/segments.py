@@ -1,29 +1,46 @@
-"""A panoptic map over its picture: one colour for each thing."""
+"""Things over their picture, pixel by pixel: each in its colour, or its outline alone."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import UInt8
 
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.canvas.rows import text64
 
-OPACITY = 0.55
-DIMMED = 0.45  # of the ground's light, so that things stand out
+OPACITY, CHOSEN_OPACITY = 0.3, 0.6
 
 
-def segments_over(
-    picture: UInt8[np.ndarray, "height width 3"],
-    instances: UInt8[np.ndarray, "_rows _columns"],
-    places: Sequence[int] | Int[np.ndarray, " thing"],
-) -> UInt8[np.ndarray, "height width 3"]:
-    """`instances`: of every pixel 0 or 1, 2, …, on a grid of its own. `places`: of each thing its place among the
-    colours: those of one place look the same in two maps."""
-    height, width = picture.shape[:2]
-    which = np.asarray(cv2.resize(instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
-    tints = [(0, 0, 0), *(tuple(bytes.fromhex(CLASSES[place % len(CLASSES)][1:])) for place in places)]
-    opacity = np.array([1 - DIMMED, *[OPACITY] * len(places)])[which][..., None]
-    painted = (1 - opacity) * picture + opacity * np.array(tints)[which]
-    edges = cv2.morphologyEx(which, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0
-    painted[edges] = 255
-    return painted.round().astype(np.uint8)
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """`instances`: of every pixel 0, nothing, or 1, 2, …, on a grid of its own. `colours`: of each thing, #rrggbb.
+    `ids`: of each, that of its frame. `outlined`: its outline alone, while that is shown, and never pointed at."""
+
+    instances: UInt8[np.ndarray, "row column"]
+    colours: Sequence[str]
+    ids: Sequence[int]
+    outlined: bool = False
+
+    def pack(self) -> dict[str, Any]:
+        return {
+            "values": text64(self.instances),
+            "grid": self.instances.shape,
+            "colours": [*self.colours],
+            "ids": [*self.ids],
+            "outlined": self.outlined,
+            "opacities": (OPACITY, CHOSEN_OPACITY),
+        }
+
+    def over(self, picture: UInt8[np.ndarray, "height width 3"], chosen: int) -> UInt8[np.ndarray, "height width 3"]:
+        """`chosen`: the id of what is filled more."""
+        height, width = picture.shape[:2]
+        which = np.asarray(cv2.resize(self.instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
+        tints = np.array([(0, 0, 0), *(tuple(bytes.fromhex(colour[1:])) for colour in self.colours)])
+        shown = np.array([False, *(not self.outlined or each == chosen for each in self.ids)])[which]
+        filled = [0.0 if self.outlined else CHOSEN_OPACITY if each == chosen else OPACITY for each in self.ids]
+        opacity = np.array([0.0, *filled])[which]
+        opacity[shown & (cv2.morphologyEx(which, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0)] = 1.0
+        painted = (1 - opacity[..., None]) * picture + opacity[..., None] * tints[which]
+        return painted.round().astype(np.uint8)

@@ -5,31 +5,49 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Overlay, Words, clean, font, wrapped
+from vizkit.figure.class_bars import Answer
+from vizkit.figure.saved.lying_bars import flat
+from vizkit.figure.saved.plate import (
+    INK,
+    PALE,
+    Mark,
+    Outline,
+    Overlay,
+    Raster,
+    Words,
+    clean,
+    fitting,
+    font,
+    wrapped,
+)
 from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar
 from vizkit.figure.scales import DOUBLINGS, Scale
 from vizkit.geometry import Box
+from vizkit.image import RGB
 
 GAP, NEAR, LINE = 8.0, 4.0, SMALL * 1.25  # between maps in rows, in a table; from line to line
 LEGIBLE = 28.0  # the side of a map in a table, where the width of the sheet is free: 1 cm
 LARGEST = 2.2  # times the least side: few maps do not fill the sheet
 CHOSEN = "#4338ca"
+PALER = 0.42  # a bar behind words, on white
 Drawn = tuple[list[Mark], float]
 
 
 @dataclass(frozen=True, eq=False)
 class SmallMap:
-    """`places`: None where there is no map, and `note` says why. `chosen`: framed, for it is the large one."""
+    """`places`: None where there is no map, and `note` says why. `chosen`: framed, for it is the large one. `answers`:
+    below it, what the model says of the image."""
 
     name: str
     note: str
-    image: UInt8[np.ndarray, "height width 3"]
+    image: RGB
     box_xyxy: Box
     places: Float[np.ndarray, "row column"] | None
     scale: Scale
     chosen: bool = False
+    answers: Sequence[Answer] = ()
 
 
 def across(count: int, least: float, sheet: float = WIDTH) -> int:
@@ -55,9 +73,10 @@ def table_of_maps(
     opacities: tuple[float, float],
     y: float,
     sheet: float = WIDTH,
+    pictures: Sequence[RGB] = (),
 ) -> Drawn:
     """(maps from `y` down as they stand on the page: below the names of their `columns`, behind the `names` and notes
-    of their rows, each at most so wide; where they end)."""
+    of their rows, each at most so wide; where they end). `pictures`: of the first rows, above their names."""
     inner = sheet - 2 * MARGIN
     left = _beside([text for name in names for text in name], inner)
     side = min((inner - left + NEAR) / len(columns) - NEAR, most)
@@ -67,7 +86,7 @@ def table_of_maps(
         marks += _texts(lines, MARGIN + left + place * (side + NEAR), y)
     y += max(map(len, headings)) * LINE
     labels = [_lines(name, note, left - GAP) for name, note in names]
-    made, y = _rows(rows, labels, MARGIN + left, side, NEAR, opacities, y, sheet)
+    made, y = _rows(rows, labels, MARGIN + left, side, NEAR, opacities, y, sheet, pictures)
     return marks + made, y
 
 
@@ -91,26 +110,49 @@ def _rows(
     opacities: tuple[float, float],
     y: float,
     sheet: float,
+    pictures: Sequence[RGB] = (),
 ) -> Drawn:
     """With one bar of colours where all have the same, else each has its own ends below it."""
     drawn = [each for row in rows for each in row if each.places is not None]
     bars = {(each.scale.palette, each.scale.ticks): each.scale for each in drawn}
     one_scale = len(drawn) > 1 and len(bars) == 1
     marks: list[Mark] = []
-    for row, label in zip(rows, labels, strict=True):
+    before = [*pictures, *[None] * (len(rows) - len(pictures))]
+    for row, label, picture in zip(rows, labels, before, strict=True):
         words = [_lines(each.name, each.note, side) for each in row]
-        top, lowest = y + max(map(len, words)) * LINE + 3, y + len(label) * LINE
-        marks += _texts(label, MARGIN, y)
+        top, lowest = y + max(map(len, words)) * LINE + 3, y
+        if picture is not None:
+            wide = left - MARGIN - GAP
+            tall = wide * picture.shape[0] / picture.shape[1]
+            marks.append(Raster(picture, MARGIN, top, wide, tall))
+            lowest = top + tall
+        marks += _texts(label, MARGIN, lowest)
+        lowest += len(label) * LINE
         for place, (each, lines) in enumerate(zip(row, words, strict=True)):
             x = left + place * (side + gap)
             made, bottom = _map(each, opacities, x, top, side, said=not one_scale)
-            marks, lowest = [*marks, *_texts(lines, x, y), *made], max(lowest, bottom)
+            listed, bottom = _answers(each.answers, x, bottom, side)
+            marks, lowest = [*marks, *_texts(lines, x, y), *made, *listed], max(lowest, bottom)
         y = lowest + gap
     if one_scale and max(opacities):
         scale = next(iter(bars.values()))
         words = "" if scale.kind == DOUBLINGS else "one scale for all of them"  # it says what it counts
         made, y = map_bar(y, sheet - 2 * MARGIN, scale, words)
         marks += made
+    return marks, y
+
+
+def _answers(answers: Sequence[Answer], x: float, y: float, side: float) -> Drawn:
+    """(a line for each: its share as a bar behind its class and its value; where they end)."""
+    marks: list[Mark] = []
+    for each in answers:
+        value = each.value + {None: "", True: " ✓", False: " ✗"}[each.right]
+        if each.share > 0:
+            pale = (255 - PALER * (255 - flat(each.colour))).astype(np.uint8)
+            marks.append(Raster(pale, x, y + 2, side * each.share, LINE))
+        y += LINE + 2
+        name = fitting(each.name, SMALL, side - font(SMALL).getlength(value) - NEAR)
+        marks += [Words(name, x, y - 2, SMALL), Words(value, x + side, y - 2, SMALL, INK, "end")]
     return marks, y
 
 

@@ -1,15 +1,18 @@
 """Texture that goes from a reference to a picture that is enlarged: what transfer.js draws, on paper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import hypot
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
+from vizkit.image import data_url
 from vizkit.percent import in_percent
 
 RGB = UInt8[np.ndarray, "_row _column 3"]
@@ -19,35 +22,70 @@ CELL = 4
 MOST = 5  # candidates
 SPAN = 0.6  # of relevance, from the first colour to the last
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
+INKS = ("#000000", 3.0), (LINE, 1.6)
 OVER, NEAR = 0.82, 0.75  # opacity of what lies over the result, and of the best place of the reference
+FULL_SIZE_PX, SHRUNK_PX = 720, 480  # sides up to which a browser gets every pixel, and of the input
+NO_PICTURE, NO_RELEVANCE = np.zeros((0, 0, 3), np.uint8), np.zeros((0, 0), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """`small`: what the network gets. `left` and `right`: of the bar, by their `titles`. `truth`: empty where it is not
-    known. `at`: the chosen place, `taken`: that of the reference whose texture it takes, `relevance` that of all its
-    places. `over`: what is laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row},
-    {column}, {of_row}, {of_column}, {relevance} and {gate}."""
+    """`small`: what the network gets. `left` and `right`: of the bar, by their `titles`; they show a part of what is
+    enlarged, from the place `first` on. `truth` and `reference`: empty where there is none. `at`: the chosen place of
+    `small`, `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is
+    laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row}, {column}, {of_row},
+    {of_column}, {relevance} and {gate}."""
 
     small: RGB
     left: RGB
     right: RGB
-    reference: RGB
-    truth: RGB
     titles: tuple[str, str]
     at: Place
-    taken: Place
-    relevance: Float[np.ndarray, "_row _column"]
-    gate: float
-    says: str
+    first: Place = (0, 0)
+    truth: RGB = field(default_factory=lambda: NO_PICTURE)
+    reference: RGB = field(default_factory=lambda: NO_PICTURE)
+    taken: Place = (0, 0)
+    relevance: Float[np.ndarray, "_row _column"] = field(default_factory=lambda: NO_RELEVANCE)
+    gate: float = 0.0
+    says: str = ""
     over: Float[np.ndarray, "_of_row _of_column"] | None = None
     over_top: float = 1.0
     over_words: str = ""
 
+    def pack(self) -> dict[str, Any]:
+        """For a browser, with the relevance for the chosen place alone."""
+        shown = {"small": data_url(self.small, SHRUNK_PX)}
+        for name, rgb in (("beside", self.left), ("own", self.right), ("truth", self.truth)):
+            shown[name] = data_url(rgb, FULL_SIZE_PX, FULL_SIZE_PX) if rgb.size else ""
+        over = None if self.over is None else text64((self.over / self.over_top * 255).round().astype(np.uint8))
+        return shown | {
+            "reference": data_url(self.reference, max(self.reference.shape)) if self.reference.size else "",
+            "titles": self.titles,
+            "size": self.small.shape[:2],
+            "grid": [side // CELL for side in self.left.shape[:2]],
+            "first": self.first,
+            "at": self.at,
+            "key_grid": self.relevance.shape,
+            "place": [self.taken[0] * self.relevance.shape[1] + self.taken[1]],
+            "gate": [self.gate],
+            "relevance": text64(sixteen_bits(self.relevance, -1.0, 1.0)),
+            "over": over,
+            "over_size": None if self.over is None else self.over.shape,
+            "over_words": self.over_words,
+            "over_top": self.over_top,
+            "colours": text64(colours()),
+            "says": self.says,
+        }
+
+    @property
+    def here(self) -> Place:
+        """The chosen place in the part that is shown."""
+        return self.at[0] - self.first[0], self.at[1] - self.first[1]
+
     @property
     def bar(self) -> float:
         """Through the chosen place, so that both of its halves are seen."""
-        return min(max((self.at[1] + 0.5) * CELL / self.left.shape[1], 0.15), 0.85)
+        return min(max((self.here[1] + 0.5) * CELL / self.left.shape[1], 0.15), 0.85)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -69,6 +107,8 @@ class Transfer:
         return chosen
 
     def sentence(self) -> str:
+        if not self.says:
+            return ""
         (row, column), (of_row, of_column) = self.at, self.taken
         words = {"row": row + 1, "column": column + 1, "of_row": of_row + 1, "of_column": of_column + 1}
         return self.says.format(**words, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
@@ -78,43 +118,40 @@ class Transfer:
         right = self.right
         if self.over is not None:
             right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
-        own = halves(self.left, right, self.bar)
-        low, high = self.ends
-        reference = overlay(
-            self.reference, self.relevance, _box(self.reference), scale=between(low, high), floor=0.0, ceiling=NEAR
-        )
+        own, reference = halves(self.left, right, self.bar), self.reference
+        if reference.size:
+            scale = between(*self.ends)
+            reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
-        pictures = [(f"Input, {rows} × {columns}", self.small), ("True image", self.truth)]
-        pictures = [(title, rgb) for title, rgb in (*pictures, ("", own), ("Reference", reference)) if rgb.size]
+        pictures = [(f"Input, {rows} × {columns}", self.small), ("True image", self.truth), ("", own)]
+        pictures = [(title, rgb) for title, rgb in (*pictures, ("Reference", reference)) if rgb.size]
         side = (width - GAP * (len(pictures) - 1)) / (len(pictures) - 0.5)
-        placed, top, x = list[Raster](), SIZE + 5, 0.0
-        for index, (_, rgb) in enumerate(pictures):
-            room = side if index else side / 2  # the input is small
+        placed, top, x = dict[str, Raster](), SIZE + 5, 0.0
+        marks = list[Mark]()
+        for title, rgb in pictures:
+            room = side if placed else side / 2  # the input is small
             wide, tall = (room * min(1.0, one / other) for one, other in (rgb.shape[1::-1], rgb.shape[:2]))
-            placed.append(Raster(rgb, x, top, wide, tall))
+            placed[title] = Raster(rgb, x, top, wide, tall)
+            marks += [placed[title], Words(title, x, SIZE, SIZE)]
             x += room + GAP
-        marks: list[Mark] = [*placed]
-        marks += [Words(title, each.x, SIZE, SIZE) for (title, _), each in zip(pictures, placed, strict=True) if title]
-        _, *before, shown, other = placed
+        shown = placed[""]
         edge = shown.x + self.bar * shown.width
-        left = fitting(self.titles[0], SIZE, 0.5 * side)
+        left, right_edge = fitting(self.titles[0], SIZE, 0.5 * shown.width), shown.x + shown.width
         marks.append(Words(left, shown.x, SIZE, SIZE))
-        marks.append(
-            Words(
-                fitting(self.titles[1], SIZE, side - font(SIZE).getlength(left) - 6),
-                shown.x + shown.width,
-                SIZE,
-                SIZE,
-                anchor="end",
-            )
-        )
+        network = fitting(self.titles[1], SIZE, side - font(SIZE).getlength(left) - 6)
+        marks.append(Words(network, right_edge, SIZE, SIZE, anchor="end"))
         marks.append(Stroke(((edge, shown.y), (edge, shown.y + shown.height)), "#ffffff", 1.5))
-        for each in before:
-            marks += _frame(each, self.at)[1]
-        (start, first), (end, last) = _frame(shown, self.at), _frame(other, self.taken)
-        marks += [*first, *last, *_arrow(start, end)]
-        y = max(each.y + each.height for each in placed) + 5
-        marks += _scale(other.x, y, side, "relevance", low, high)
+        y = max(each.y + each.height for each in placed.values()) + 5
+        part = own.shape[0] // CELL, own.shape[1] // CELL
+        if part != (rows, columns):
+            marks += _frame(placed[pictures[0][0]], self.first, part, cell=1)[1]
+        if "True image" in placed:
+            marks += _frame(placed["True image"], around(self.at))[1]
+        start, outlines = _frame(shown, around(self.here))
+        marks += outlines
+        if "Reference" in placed:
+            end, outlines = _frame(placed["Reference"], around(self.taken))
+            marks += [*outlines, *_arrow(start, end), *_scale(placed["Reference"].x, y, side, "relevance", *self.ends)]
         if self.over is not None:
             marks += _scale(shown.x, y, side, self.over_words, 0.0, self.over_top)
         y += 3 * SIZE + 6
@@ -126,9 +163,10 @@ class Transfer:
     def _patches(self, y: float) -> list[Mark]:
         """What the chosen place is in each picture, and the candidates of the reference."""
         own = [(self.titles[0], self.left), ("result", self.right), ("true", self.truth)]
-        drawn = [(words, patch(rgb, self.at)) for words, rgb in own if rgb.size]
+        drawn = [(words, patch(rgb, self.here)) for words, rgb in own if rgb.size]
         apart = len(drawn)
-        drawn += [(f"{value:.2f}", patch(self.reference, place)) for place, value in self.candidates()]
+        if self.reference.size:
+            drawn += [(f"{value:.2f}", patch(self.reference, place)) for place, value in self.candidates()]
         marks = list[Mark]()
         for index, (words, rgb) in enumerate(drawn):
             x = index * (PATCH + 14) + (10 if index >= apart else 0)
@@ -147,15 +185,6 @@ def halves(left: RGB, right: RGB, bar: float) -> RGB:
     return np.concatenate([left[:, :edge], right[:, edge:]], 1)
 
 
-def swiped(left: RGB, right: RGB, titles: tuple[str, str], width: float) -> tuple[list[Mark], float]:
-    """Two pictures of one size and a bar in the middle, for paper."""
-    tall, top = width * left.shape[0] / left.shape[1], SIZE + 5
-    marks: list[Mark] = [Raster(halves(left, right, 0.5), 0.0, top, width, tall)]
-    marks.append(Stroke(((width / 2, top), (width / 2, top + tall)), "#ffffff", 2.0))
-    marks += [Words(titles[0], 0.0, SIZE, SIZE), Words(titles[1], width, SIZE, SIZE, anchor="end")]
-    return marks, top + tall
-
-
 def patch(rgb: RGB, place: Place) -> RGB:
     """3 × 3 places around one; beyond the border the border."""
     framed = np.pad(rgb, ((CELL, CELL), (CELL, CELL), (0, 0)), mode="edge")
@@ -167,16 +196,21 @@ def _box(rgb: RGB) -> tuple[float, float, float, float]:
     return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
 
 
-def _frame(of: Raster, place: Place) -> tuple[tuple[float, float, float, float], list[Mark]]:
-    """((middle x, y, half of its width and height), its outlines) of 3 × 3 places."""
-    wide, tall = (
-        CELL * length / pixels for length, pixels in ((of.width, of.rgb.shape[1]), (of.height, of.rgb.shape[0]))
-    )
-    x, y = of.x + (place[1] + 0.5) * wide, of.y + (place[0] + 0.5) * tall
-    drawn = [
-        Outline(x - 1.5 * wide, y - 1.5 * tall, 3 * wide, 3 * tall, *ink) for ink in (("#000000", 3.0), (LINE, 1.6))
-    ]
-    return (x, y, 1.5 * wide, 1.5 * tall), list[Mark](drawn)
+def around(place: Place) -> Place:
+    """The first of 3 × 3 places."""
+    return place[0] - 1, place[1] - 1
+
+
+def _frame(
+    of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL
+) -> tuple[tuple[float, float, float, float], list[Mark]]:
+    """((middle x, y, half of its width and height), its outlines) of so many places, `cell` pixels wide."""
+    (row, column), (rows, columns), (tall, wide) = first, size_hw, of.rgb.shape[:2]
+    high, broad = cell * of.height / tall, cell * of.width / wide
+    half_width, half_height = columns * broad / 2, rows * high / 2
+    x, y = of.x + column * broad, of.y + row * high
+    drawn = [Outline(x, y, 2 * half_width, 2 * half_height, *ink) for ink in INKS]
+    return (x + half_width, y + half_height, half_width, half_height), list[Mark](drawn)
 
 
 def _arrow(start: tuple[float, ...], end: tuple[float, ...]) -> list[Mark]:
@@ -192,7 +226,7 @@ def _arrow(start: tuple[float, ...], end: tuple[float, ...]) -> list[Mark]:
     tip, ux, uy = (x0 + b * dx, y0 + b * dy), 6 * dx / along, 6 * dy / along
     lines = [((x0 + a * dx, y0 + a * dy), tip)]
     lines += [((tip[0] - ux + side * uy / 2, tip[1] - uy - side * ux / 2), tip) for side in (-1, 1)]
-    return [Stroke(line, ink, thick) for ink, thick in (("#000000", 3.0), (LINE, 1.6)) for line in lines]
+    return [Stroke(line, ink, thick) for ink, thick in INKS for line in lines]
 
 
 def _scale(x: float, y: float, width: float, words: str, low: float, high: float) -> list[Mark]:

@@ -41,19 +41,6 @@ def matches(said: Segments, truth: Segments) -> list[tuple[int, int, float]]:
     return [(int(mine), int(theirs), float(overlap[mine, theirs])) for mine, theirs in np.argwhere(overlap > MATCH)]
 
 
-def partners(said: Segments, truth: Segments) -> list[tuple[int | None, float]]:
-    """Of each thing the segment that overlaps it most, whatever it is called, and their IoU; (None, 0) where none
-    does."""
-    if not len(said.labels):
-        return [(None, 0.0)] * len(truth.labels)
-    overlap = ious(said, truth)
-    best = overlap.argmax(0).tolist()
-    return [
-        (place, float(overlap[place, thing])) if overlap[place, thing] else (None, 0.0)
-        for thing, place in enumerate(best)
-    ]
-
-
 def quality(said: Sequence[Segments], truth: Sequence[Segments], labels: int) -> Quality:
     """Over all pictures together. `labels`: how many classes there are; those that nobody names count for nothing."""
     overlap, hits, half = np.zeros(labels), np.zeros(labels), np.zeros(labels)

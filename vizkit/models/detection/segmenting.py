@@ -5,7 +5,7 @@ surest there, so that masks never overlap. Unlike there, what belongs to no thin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -25,10 +25,12 @@ SMALLEST = 16  # pixels; of a smaller segment nothing can be recognised
 
 @dataclass(frozen=True)
 class Segments:
-    """`instances`: of every pixel 0, the ground, or 1 + the place of the thing that is seen there."""
+    """`instances`: of every pixel 0, the ground, or 1 + the place of the thing that is seen there. `queries`: whose
+    mask each thing is, of those that a model has found."""
 
     instances: UInt8[np.ndarray, "height width"]
     labels: Int[np.ndarray, " thing"]
+    queries: Int[np.ndarray, " _query"] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ def segments_of(head: MaskHead, given: MaskInputs, size_hw: tuple[int, int], thr
     logits = head(*given.inputs(image, torch.cat(kept))).float()
     fine = F.interpolate(logits[:, None], size_hw, mode="bilinear", align_corners=False)[:, 0]
     parts = zip(fine.split([len(each) for each in kept]), kept, labels, strict=True)
-    return [segments(mine.cpu().numpy(), own[which].cpu().numpy()) for mine, which, own in parts]
+    found = [(segments(mine.cpu().numpy(), which.cpu().numpy()), own.cpu().numpy()) for mine, which, own in parts]
+    return [Segments(made.instances, own[made.labels], made.labels) for made, own in found]
 
 
 def segments(

@@ -22,7 +22,8 @@ class Keep:
     `layers`: indices of attention layers in the order of the forward pass; the others run untouched.
     `rows`: token ids of queries. The fused kernel then does the layer's work and only these rows are computed beside
     it, so that inputs with thousands of tokens cost no memory.
-    `heads="mean"` keeps the mean over heads and never holds all heads at once. `dtype`: how weights are stored.
+    `heads="mean"` keeps the mean over heads and holds some rows of single heads at once (`weights.AT_ONCE`). `dtype`:
+    how weights are stored.
     """
 
     layers: Collection[int] | None = None

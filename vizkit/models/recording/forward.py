@@ -101,12 +101,19 @@ def forward(
 
 
 def forward_many(
-    loaded: Loaded, pixels: Tensor, keep: Keep, targets: Targets | None, *, tokens: bool, with_features: bool
+    loaded: Loaded,
+    pixels: Tensor,
+    keep: Keep,
+    targets: Targets | None,
+    *,
+    tokens: bool,
+    with_features: bool,
+    draw: int,
 ) -> Pass:
     """Run several images, (image, channel, height, width), and record them: all of the `Pass` has an axis of images in
-    front. `targets`: the class of each as in `forward`, from their logits, (image, label). Nothing is compared with a
-    plain pass here, see `models.many`."""
-    result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels))
+    front. `targets`: the class of each as in `forward`, from their logits, (image, label). `draw`: which rows are
+    compared, see `layer_output.sampled`. Nothing is compared with a plain pass here, see `models.many`."""
+    result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels), draw)
     counted = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), Counted(None, 0, 0, True))
     return replace(result, **counted._asdict())
 
@@ -163,10 +170,11 @@ def _recorded(
     with_features: bool,
     logit_error: float | None,
     images: int | None = None,
+    draw: int | None = None,
 ) -> Pass:
     """`images`: how many, None for one, whose results have no axis of images."""
     _keep_freed_memory()
-    draw = draw_of(pixels[:1])
+    draw = draw_of(pixels) if draw is None else draw
     recorder = Recorder(loaded.model, keep, gradient=target is not None, draw=draw, images=images)
     proof = EditProof(Editing(plan)) if (plan := NOW.get()) else None
     with torch.set_grad_enabled(target is not None), recorder, ExitStack() as changing:
@@ -176,7 +184,7 @@ def _recorded(
         pixels = pixels.detach().requires_grad_(target is not None)
         out, maps, specials, final = run(loaded.model, pixels, with_features, tokens)
     logits = loaded.logits_of(out, images or 1)
-    goal = target(logits.detach()) if callable(target) else target
+    goal = target(logits.detach().cpu()) if callable(target) else target
     for one in dict.fromkeys(goal) if isinstance(goal, list) else [goal]:
         _refuse_unknown(one, logits[0], loaded)
     deciding, entering, gradients = (), (), ()

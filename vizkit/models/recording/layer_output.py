@@ -102,8 +102,8 @@ def worst_of_each(differences: Sequence[Difference], images: int, allowed: float
         off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
         error = off / (largest + torch.finfo(theirs.dtype).tiny) * (allowed / one.tolerance)
         alone = error.numel() >= images and error.shape[0] % images == 0
-        errors.append((error.reshape(images, -1).amax(1) if alone else error.amax().expand(images)).double())
-    return torch.stack([error.to(errors[-1].device) for error in errors]).amax(0).cpu()
+        errors.append((error.reshape(images, -1).amax(1) if alone else error.amax().expand(images)).float())
+    return torch.stack([error.to(errors[0].device) for error in errors]).amax(0)
 
 
 def exceeds(one: Difference) -> bool:
@@ -126,20 +126,31 @@ def of_kernel(
     queries: slice | list[int],
     weights: Tensor,
     own: Tensor | None,
+    drawn: slice = slice(None),
 ) -> list[Difference]:
     """`weights` of some `queries` times the values, against the kernel's `own` output where it made one.
 
-    Where it did not, or rounded it to half precision, it is called again for these queries alone.
+    Where it did not, or rounded it to half precision, it is called again for these queries alone. Of several images
+    whose rounded output was compared already it is asked of those `drawn`: that costs the values of all in float32.
     """
     query, key, value = inputs
-    gqa = options.get("enable_gqa", False)
     with torch.no_grad(), full_precision(query):
-        mine = weights @ precise(repeated(value, query, gqa))
-        rounded = own is None or own.element_size() < 4
-        theirs = [kernel_rows(kernel, query, key, value, queries, options)] if rounded else []
+        mine, found = weights @ precise(repeated(value, query, options.get("enable_gqa", False))), []
         if own is not None and not options.get("dropout_p"):
-            theirs.append(own[..., queries, :])
-        return [difference(mine, each, products=True) for each in theirs]
+            found.append(difference(mine, own[..., queries, :], products=True))
+        if own is None:
+            found.append(difference(mine, kernel_rows(kernel, *inputs, queries, options), products=True))
+        elif own.element_size() < 4:
+
+            def few(each: Tensor) -> Tensor:
+                return each[drawn] if each.dim() == query.dim() and len(each) == len(query) else each
+
+            mask = options.get("attn_mask")
+            own_options = options | {"attn_mask": mask if mask is None else few(mask)}
+            theirs = kernel_rows(kernel, few(query), few(key), few(value), queries, own_options)
+            # One axis more: it is not taken for the axis of images.
+            found.append(difference(mine[drawn][None], theirs[None], products=True))
+        return found
 
 
 def kernel_rows(

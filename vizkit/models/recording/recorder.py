@@ -29,6 +29,7 @@ from vizkit.models.recording.layer_output import (
 )
 from vizkit.models.recording.meeting import SOFTMAXES, Meeting, Path, into, laid
 from vizkit.models.recording.weights import (
+    aligned,
     attention_weights,
     following,
     groups_among,
@@ -204,6 +205,12 @@ class Recorder(TorchFunctionMode):
     def _sampled(self, like: Tensor, rows: tuple[int, ...] | None) -> tuple[slice, slice | list[int]]:
         return sampled(like, rows, self.draw + len(self.calls))
 
+    def _drawn(self, query: Tensor) -> slice:
+        """One of the images, another in every layer: its groups in (image · group, …)."""
+        groups = len(query) // (self.images or 1)
+        first = (self.draw + len(self.calls)) % (self.images or 1) * groups
+        return slice(first, first + groups)
+
     def _softmax(self, func: Callable, args: tuple, kwargs: dict) -> Tensor:
         buffer = kwargs.get("out")  # the model may write into it again: what is kept lies elsewhere
         own = out = func(*args, **{name: value for name, value in kwargs.items() if name != "out"})
@@ -237,22 +244,24 @@ class Recorder(TorchFunctionMode):
             return func(query, key, value, *args, **kwargs)
         # Rows are computed beside the kernel; so are all weights in half precision, where the logits have to stay what
         # the kernel makes of them.
-        rows, heads, own = self._rows(query), 0, None
+        rows, heads, own, out = self._rows(query), 0, None, None
         if rows is not None or query.element_size() < 4:
-            own = func(query, key, value, *args, **kwargs)
+            with torch.no_grad():
+                own = func(query, key, value, *args, **kwargs)
         places, queries = self._sampled(query, rows)
         if self.keep.heads == "mean" and query.dim() == 4 and rows is None:
             heads = query.shape[1]
-            weights, out, sample = mean_over_heads(query, key, value, options, places)
+            weights, out, sample = mean_over_heads(query, key, value if own is None else None, options, places)
         else:
             weights = attention_weights(query, key, rows=rows, **options)
             sample = weights.detach()[..., places, :]
-            # With a gradient the weights must be in the graph.
-            many = repeated(value, query, options.get("enable_gqa", False))
-            out = weights.to(value.dtype) @ many if own is None or self.gradient else own
-        differences = of_kernel(func, (query, key, value), options, queries, sample, own)
+            if own is None or self.gradient:  # with a gradient the weights must be in the graph
+                out = aligned(weights, value.dtype) @ repeated(value, query, options.get("enable_gqa", False))
+        differences = of_kernel(func, (query, key, value), options, queries, sample, own, self._drawn(query))
         self._add("fused", weights, rows, heads, (places, sample), differences)
-        return out if own is None else following(own, out)
+        if own is None or out is None:
+            return out if own is None else own  # pyright: ignore[reportReturnType]
+        return following(own, out)
 
     def _multi_head(self, func: Callable, arguments: dict) -> tuple[Tensor, Tensor | None]:
         """`nn.MultiheadAttention`: its inner calls are not seen, so it is called for its weights."""

@@ -19,8 +19,10 @@ HEAD_BY_HEAD = ("timm.models.efficientvit_msra.CascadedGroupAttention",)  # one 
 GROUP_FIRST = ("timm.models.twins.LocallyGroupedAttn",)  # (1, group, head, …), also with as many groups as heads
 
 
-AT_ONCE = (1 << 28, 1 << 17)
-"""How many weights are made at once, elsewhere and on the CPU, where 512 KiB stay in its cache."""
+AT_ONCE = (1 << 26, 1 << 21)
+"""How many weights are made at once, elsewhere and on the CPU, where 8 MiB stay in its caches."""
+ALIGNED = 8
+"""Rows of half precision that begin at a multiple of 16 bytes: other shapes are multiplied without tensor cores."""
 
 
 def attention_weights(
@@ -31,7 +33,7 @@ def attention_weights(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-    rows: tuple[int, ...] | None = None,
+    rows: Sequence[int] | slice | None = None,
 ) -> Tensor:
     """softmax(Q Kᵀ · scale + mask) as `scaled_dot_product_attention` defines it, in float32 at least, (…, query, key).
 
@@ -41,12 +43,13 @@ def attention_weights(
     queries, keys = query.shape[-2], key.shape[-2]
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     key = repeated(key, query, enable_gqa)
-    picked = slice(None) if rows is None else places_of(rows)
+    picked = rows if isinstance(rows, slice) else slice(None) if rows is None else places_of(rows)
     query = query[..., picked, :]
     if attn_mask is not None and attn_mask.shape[-2] > 1:
         attn_mask = attn_mask[..., picked, :]
     with full_precision(query):
-        scores = _scaled_product(precise(query), precise(key), factor)
+        half = query.element_size() < 4
+        scores = _WideProduct.apply(query, key, factor) if half else _scaled_product(query, key, factor)
         if is_causal:
             position = torch.arange(queries, device=query.device)[picked]
             later = torch.arange(keys, device=query.device) > position[:, None]
@@ -73,56 +76,100 @@ def full_precision(like: Tensor) -> AbstractContextManager:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
+def sums_wide(device: torch.device) -> bool:
+    """Whether it multiplies half precision as it is given and sums it in float32."""
+    return device.type == "cuda" and not torch.version.hip
+
+
 def _scaled_product(query: Tensor, key: Tensor, factor: float) -> Tensor:
-    """Q Kᵀ · factor; the factor is taken along by the product where the shapes allow it, instead of copying Q."""
+    """Q Kᵀ · factor, in float32 at least; the factor is taken along by the product where the shapes allow it, instead
+    of copying Q. Half precision is widened before, except where the device sums it in float32 by itself.
+    """
+    half = query.element_size() < 4
+    if half and not sums_wide(query.device):
+        return _scaled_product(precise(query), precise(key), factor)
     if query.dim() == 4 and query.shape[:2] == key.shape[:2] and not query.requires_grad and not key.requires_grad:
         flat = query.flatten(0, 1), key.flatten(0, 1).transpose(-2, -1)
-        none = torch.empty((), dtype=query.dtype, device=query.device)
-        return torch.baddbmm(none, *flat, beta=0, alpha=factor).unflatten(0, query.shape[:2])
-    return (query * factor) @ key.transpose(-2, -1)
+        scores = query.new_empty(len(flat[0]), query.shape[-2], key.shape[-2], dtype=precise(query[:0]).dtype)
+        wide: dict[str, Any] = {"out_dtype": scores.dtype} if half else {}
+        return torch.baddbmm(scores, *flat, **wide, beta=0, alpha=factor, out=scores).unflatten(0, query.shape[:2])
+    return (precise(query) * factor) @ precise(key).transpose(-2, -1)
+
+
+class _WideProduct(torch.autograd.Function):
+    """Q Kᵀ · factor of half precision in float32; what goes back is rounded to theirs, as in the model's own kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, factor: float) -> Tensor:
+        ctx.save_for_backward(query, key)
+        ctx.factor = factor
+        return _scaled_product(query.detach(), key.detach(), factor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        query, key = ctx.saved_tensors
+        gradient = aligned(gradients[0], query.dtype)
+        to_query, to_key = gradient @ key, gradient.transpose(-2, -1) @ query
+        return to_query.mul_(ctx.factor), to_key.mul_(ctx.factor).sum_to_size(key.shape), None
+
+
+class _Aligned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, dtype: torch.dtype) -> Tensor:
+        ctx.dtype, keys = weights.dtype, weights.shape[-1]
+        wide = weights.new_empty(*weights.shape[:-1], -(-keys // ALIGNED) * ALIGNED, dtype=dtype)
+        return wide[..., :keys].copy_(weights)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0].to(ctx.dtype), None
+
+
+def aligned(weights: Tensor, dtype: torch.dtype) -> Tensor:
+    """In the type of the values, as a factor of a product: of half precision each row begins where `ALIGNED` says."""
+    return weights if weights.dtype == dtype else _Aligned.apply(weights, dtype)  # pyright: ignore[reportReturnType]
 
 
 def mean_over_heads(
-    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: slice
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean weights (…, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights.
+    query: Tensor,
+    key: Tensor,
+    value: Tensor | None,
+    options: dict[str, Any],
+    sampled: slice,
+    rows: slice = slice(None),
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """Mean weights (image, 1, query, key), the layer's output, and the `sampled` rows of every head's own weights; of
+    some `rows` alone where they are given. `value`: None where the output is known.
 
-    One head at a time: one head's matrix is held at most. Of many images a few at a time, as many as stay near the
-    processor, each with all its heads.
+    As many images at a time, or rows of one, as stay near the processor, each with all its heads.
     """
-    if len(query) > 1 and options.get("attn_mask") is None and query.shape[:2] == key.shape[:2]:
-        return _mean_by_image(query, key, value, options, sampled)
-    options = dict(options)
-    gqa, mask, heads = options.pop("enable_gqa", False), options.pop("attn_mask", None), query.shape[1]
-    # One key head may serve all queries without being repeated (MobileNetV4's multi-query attention).
-    key, value = (each.expand(-1, heads, -1, -1) for each in (repeated(key, query, gqa), repeated(value, query, gqa)))
-    total, outs, rows = torch.zeros((), device=query.device), [], []
-    for head in range(heads):
-        one = slice(head, head + 1)
-        part = mask[..., one, :, :] if mask is not None and mask.dim() >= 3 and mask.shape[-3] > 1 else mask
-        weights = attention_weights(query[:, one], key[:, one], attn_mask=part, **options)
-        outs.append(weights.to(value.dtype) @ value[:, one])
-        rows.append(weights[..., sampled, :].clone())  # the sum is taken in place
-        total = weights.add_(total)
-    return total / heads, torch.cat(outs, 1), torch.cat(rows, 1)
-
-
-def _mean_by_image(
-    query: Tensor, key: Tensor, value: Tensor, options: dict, sampled: slice
-) -> tuple[Tensor, Tensor, Tensor]:
-    images, heads, queries, keys = *query.shape[:3], key.shape[2]
-    step = max(1, AT_ONCE[query.device.type == "cpu"] // (heads * queries * keys))
-    total = query.new_empty(images, 1, queries, keys, dtype=precise(query[:0]).dtype)
-    # Laid as the layers go on with it, (image, query, head, channel): it is not copied once more.
-    out = value.new_empty(images, queries, heads, value.shape[-1]).transpose(1, 2)
-    rows = []
-    for first in range(0, images, step):
-        part = slice(first, first + step)
-        weights = attention_weights(query[part], key[part], **options)
-        torch.sum(weights, 1, keepdim=True, out=total[part])
-        out[part] = weights.to(value.dtype) @ value[part]
-        rows.append(weights[..., sampled, :].clone())
-    return total.div_(heads), out, torch.cat(rows)
+    images, heads, queries = query.shape[:3]
+    asked, calls, axis = range(queries)[rows], [], 0
+    most = max(1, AT_ONCE[query.device.type == "cpu"] // (heads * key.shape[-2]))  # rows of all heads
+    if images > 1 and images * len(asked) > most:
+        step, mask = max(1, most // queries), options.get("attn_mask")
+        of_each = mask is not None and mask.dim() == 4 and len(mask) > 1
+        key = key.expand(images, -1, -1, -1)
+        value = None if value is None else value.expand(images, -1, -1, -1)
+        for part in (slice(at, at + step) for at in range(0, images, step)):
+            own = options | {"attn_mask": mask[part]} if of_each else options
+            calls.append((query[part], key[part], None if value is None else value[part], own, sampled))
+    elif len(asked) > most:
+        ends = ((at, min(at + most, queries)) for at in range(0, queries, most))
+        calls, axis = [(query, key, value, options, sampled, slice(*end)) for end in ends], -2
+    if calls:
+        tiles = []
+        for call in calls:
+            mean, out, sample = mean_over_heads(*call)
+            tiles.append((mean, out, sample.clone()))  # a view would keep the weights of the whole tile
+        mean, out, sample = zip(*tiles, strict=True)
+        return torch.cat(mean, axis), None if value is None else torch.cat(out, axis), torch.cat(sample, axis)
+    weights = attention_weights(query, key, rows=rows, **options)
+    mean, out = weights.mean(1, keepdim=True), None
+    if value is not None:
+        out = aligned(weights, value.dtype) @ repeated(value, query, options.get("enable_gqa", False))
+    here = [place - asked.start for place in range(queries)[sampled] if place in asked]
+    return mean, out, weights[..., slice(here[0], here[-1] + 1, sampled.step) if here else slice(0), :]
 
 
 def repeated(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
@@ -147,13 +194,24 @@ def multi_head_output(weights: Tensor, arguments: dict) -> Tensor:
     value_bias = None if arguments["in_proj_bias"] is None else arguments["in_proj_bias"].chunk(3)[2]
     value = F.linear(arguments["value"], value_weight, value_bias)  # key image channel
     value = value.unflatten(-1, (arguments["num_heads"], -1)).permute(1, 2, 0, 3)  # image head key channel
-    mixed = (weights.to(value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
+    mixed = (aligned(weights, value.dtype) @ value).permute(2, 0, 1, 3).flatten(-2)  # query image channel
     return F.linear(mixed, arguments["out_proj_weight"], arguments["out_proj_bias"])
+
+
+class _Following(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, mine: Tensor) -> Tensor:
+        ctx.dtype = mine.dtype
+        return own.view_as(own)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, gradients[0].to(ctx.dtype)
 
 
 def following(own: Tensor, mine: Tensor) -> Tensor:
     """The values of `own`; the gradient, where there is one, goes to `mine`."""
-    return own.detach() + (mine - mine.detach()).to(own.dtype) if mine.requires_grad else own
+    return _Following.apply(own.detach(), mine) if mine.requires_grad else own  # pyright: ignore[reportReturnType]
 
 
 def softmax_axis(out: Tensor, args: tuple, kwargs: dict, single_keys: bool = False) -> int | None:

@@ -38,6 +38,11 @@ class Seen:
     queries: Float[Tensor, "value place"]
     keys: Float[Tensor, "value key"]
 
+    @property
+    def gate(self) -> Float[np.ndarray, " place"]:
+        """The largest of the three scales, at every place."""
+        return torch.stack(self.gates).amax(0).numpy()
+
     def map_of(self, place: int) -> Float[Tensor, "row column"]:
         """The relevance of every place of the reference for one place of the small picture, −1…1."""
         return (self.queries[:, place] @ self.keys).reshape(self.key_grid)

@@ -47,17 +47,6 @@ def _transformer(loaded: "Loaded") -> bool:
     return not _of_family("cnn", loaded) and family(loaded.model).expected(loaded.model) != 0
 
 
-def _two_tokens(loaded: "Loaded") -> bool:
-    from vizkit.models.probes.two_heads import refuse_one_token
-    from vizkit.traces import NotApplicable
-
-    try:
-        refuse_one_token(loaded)
-    except NotApplicable:
-        return False
-    return True
-
-
 def family(name: str, what: str, *models: str) -> Need:
     return Need(f"is {what}", partial(_of_family, name), models)
 
@@ -69,9 +58,6 @@ NEEDS = {
     "model": Need("is a model", lambda loaded: True, VITS),
     "transformer": Need("is a transformer", _transformer, VITS),
     "answers": Need("gives classes or an embedding", lambda loaded: loaded.head is not REGRESSION, VITS),
-    "two tokens": Need(
-        "has a class and a distillation token, each with its head", _two_tokens, ("bundled:insects_deit",)
-    ),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
     "vit": family("vit", "a ViT", *VITS),
     "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),

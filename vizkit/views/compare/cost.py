@@ -1,9 +1,9 @@
 """Cost: what every model takes, against how often it is right."""
 
-import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, Literal
 
 from torch import nn
@@ -21,12 +21,16 @@ from vizkit.models.probes.cost import Measured, measure, tokens_of
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.probes.two_heads import has_two_tokens
 from vizkit.percent import in_percent
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.architecture.counted import amount
-from vizkit.views.blocks import Blocks, Chart, Download, Line, Numbers, Said, Table, first_said
+from vizkit.views.blocks import Blocks, Chart, Download, Heading, Line, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.compare import worth
 from vizkit.views.compare.images import Progress, every_model
-from vizkit.views.controls import choice, number
+from vizkit.views.compare.papers import Papers, accuracies, kinds
+from vizkit.views.compare.tables import TABLES
+from vizkit.views.controls import choice, number, several, text
 from vizkit.views.licences import licence_words
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
@@ -79,7 +83,7 @@ def of_chosen(view: Any) -> bool:
 
 
 class Cost(View):
-    """What every model takes, and how often it is right for that."""
+    """What every model takes, and how often it is right for that, here and in papers."""
 
     trained: str | None = choice(
         "Models",
@@ -92,6 +96,9 @@ class Cost(View):
     against: Literal["multiply_adds", "parameters", "seconds", "answering_bytes"] = choice(
         "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}, when=of_chosen
     )
+    table: str = choice(
+        "Beside them", tuple(TABLES), "What papers report.", key="published", listed=True, when=of_chosen
+    )
     batch: int = number(
         "Images at once",
         2,
@@ -102,13 +109,32 @@ class Cost(View):
         key="cost_batch",
         runs=True,
         when=of_chosen,
+        more=True,
+    )
+    accuracy: str | None = choice(
+        "Accuracy in papers",
+        accuracies,
+        follows=True,
+        listed=True,
+        key="published_accuracy",
+        more=True,
+        when=of_chosen,
+    )
+    words: str = text(
+        "Filter", "", "Rows of papers that hold all of these words.", key="published_words", more=True, when=of_chosen
+    )
+    family: tuple[str, ...] = several(
+        "Family", kinds, "Of papers.", follows=True, key="published_family", more=True, when=of_chosen
     )
 
     together = True
+    bare = True
     overlays = False
     how = How(
         "Further up is right more often, further to the left is cheaper: a model with another one above it on the left "
-        "costs more and achieves less. Open marks are the other models of the same classes that come with vizkit. "
+        "costs more and achieves less. Open marks are the other models of the same classes that come with vizkit. What "
+        "papers report has a panel of its own, for its images are others: compare costs across the two panels, "
+        "accuracies only within one; there lines join the sizes of a family at one input. "
         "Multiply–adds are counted operation by operation for one image at the model's own input size, a "
         "multiplication with its addition as one, as papers count. Time is the median of up to nine passes after one "
         "to get warm, fastest to slowest in brackets.",
@@ -116,19 +142,29 @@ class Cost(View):
         "what another device, another precision or a compiled model would take. Memory of inference is the peak of all "
         "tensors of a pass; memory of training is what autograd saves for the backward pass, without dropout. Both "
         "leave out the weights, the input, and what kernels need for themselves.",
-        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them. Published: Liu et al. 2021, table 1a. "
-        "Two grids and fewer tokens: Badzohreh 2024, in our reading",
+        "Counted as in Liu et al. 2021; tensors as PyTorch makes and frees them; each table of papers names its own "
+        "source. Two grids and fewer tokens: Badzohreh 2024, in our reading",
     )
 
     def title(self, of: Sequence[Subject]) -> str:
         if not of_chosen(self):
             return f"Accuracy and cost of two grids and of fewer tokens: {self.trained}"
+        if not any(each.has_model for each in of):
+            return TABLES[self.table].table.title
         return f"How often models are right, against {AXES[self.against][0].lower()}"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
         yield from self.chosen(of) if of_chosen(self) else worth.shown(str(self.trained))
 
+    @property
+    def papers(self) -> Papers:
+        return Papers(self.table, self.accuracy, self.words, self.family)
+
     def chosen(self, of: Sequence[Subject]) -> Blocks:
+        of = [each for each in of if each.has_model]
+        if not of:
+            yield from (*self.papers.plotted(self.against), *self.papers.tabled(), Numbers(self.papers.cells))
+            return
         chosen, beside = (
             [each.kept(OfModel("facts"), partial(facts, each)) for each in row] for row in (of, others(of))
         )
@@ -137,14 +173,21 @@ class Cost(View):
         def show(found: Mapping[str, Measured]) -> Blocks:
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
-            yield Said(self.said(known, beside))
-            yield from self.picture(known, beside)
+            yield from self.panels(known, beside)
             yield Table(tuple(rows(known)), "What every model takes", where(known))
+            yield from self.papers.tabled()
             yield Download("Table (CSV)", lambda: csv_rows(known).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
         yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
-        yield Numbers(lambda: {name: [each[name] for each in (*chosen, *beside)] for name in COUNTED})
+        every = (*chosen, *beside)
+        yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED})
+
+    def panels(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
+        """The models here, and beside them those of papers, where these say what theirs cost."""
+        here = [Said(self.said(chosen, beside)), *self.picture(chosen, beside)]
+        papers = [*self.papers.plotted(self.against)]
+        yield from [side_by_side((Heading("Models here"), *here), papers)] if papers else here
 
     def key(self, of: Subject) -> Hashable:
         return OfModel(("cost", of.weights, of.loaded.preprocessing.size_hw, str(of.loaded.device), self.batch))
@@ -208,7 +251,9 @@ def facts(of: Subject) -> Facts:
     loaded, (height, width) = of.loaded, of.loaded.preprocessing.size_hw
     name = loaded.name.removeprefix("random:").partition(".")[0]
     paper = next((row for row in IMAGENET if row.timm == name and {row.side_px} == {height, width}), None)
-    right = tested(source_of(of).partition(":")[2])
+    own = source_of(of).partition(":")[2]
+    folder = bundled.FOLDER / own if own else Path(loaded.name) if loaded.source.startswith("run folder") else None
+    right = tested(RunFolder(folder)) if folder else {}
     gives = f"gives {loaded.head.gives}" if loaded.head.unjudged else "comes without a test that is known"
     return {
         "model": of.name,
@@ -236,15 +281,18 @@ def source_of(of: Subject) -> str:
     return next((each for each in bundled.names() if of.loaded.name in (each, bundled.title(each))), "")
 
 
-def tested(name: str) -> Facts:
-    """How often a model that comes with vizkit is right, 0 to 1, with its standard error. Nothing of one without
-    classes."""
-    file = bundled.FOLDER / name / "result.json"
-    if not name or not file.exists():
+def tested(run: RunFolder) -> Facts:
+    """How often a model is right on the test images of its own data, 0 to 1, with the standard error. Nothing of one
+    without classes, or that no recipe made."""
+    result = run.read("result.json")
+    try:
+        recipe = run.recipe
+        right, images = float(result["test_accuracy"]), int(result["test_images"])
+    except (RecipeError, KeyError, TypeError, ValueError):
         return {}
-    result = json.loads(file.read_text(encoding="utf-8"))
-    right, images = result["test_accuracy"], result["test_images"]
-    on = f"{images:,} test images of {name.partition('_')[0]}"
+    name = recipe.data.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    seed = f" of data seed {recipe.data_seed}" if recipe.data_seed else ""
+    on = f"{images:,} test images of {name}{seed}"
     return {"right": right, "error": standard_error(right, images), "test": on}
 
 

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torch.nn.functional import cosine_similarity
-
 from vizkit.datasets import photographs, samples
-from vizkit.heads import LIKENESS
 from vizkit.views.blocks import Answered, Blocks, Job, Later, Line
 from vizkit.views.controls import several
 from vizkit.views.subject import Subject
@@ -24,10 +21,10 @@ def at_hand(of: Sequence[Subject]) -> list[str]:
 
 def suggested(of: Sequence[Subject]) -> list[str]:
     """All uploads where there are several, else the sidebar's image and two samples that show classes of the first
-    model, or two photographs."""
+    model that has any, or two photographs."""
     if len(of[0].uploads) > 1:
         return list(of[0].uploads)[:MOST]
-    known = of[0].loaded.labels if of[0].has_model else ()
+    known = next((labels for each in of if each.has_model and (labels := each.opened.labels)), ())
     suiting = [name for name in samples.names() if truth_of(name) in known] or photographs.NAMES
     return [of[0].image, *[name for name in suiting if name != of[0].image][:MORE]]
 
@@ -59,21 +56,6 @@ class OfImages:
         names = self.images or suggested(of)
         names = list(names) if of[0].image in names else [of[0].image, *names]
         return [[each.pictured(name) for each in of] for name in names[:MOST]]
-
-
-def first_answer(of: Subject, every: Sequence[Subject]) -> str:
-    """What the model says of its picture, in a few words; of one without classes to which other picture of `every` its
-    embedding is most alike; "" of one without an answer."""
-    if of.loaded.head is LIKENESS:
-        alike = {
-            each.image: float(cosine_similarity(of.embedding, each.embedding, dim=0))
-            for each in every
-            if each is not of
-        }
-        best = max(alike, key=alike.__getitem__, default="")
-        return f"most like “{best}”, {LIKENESS.text(alike[best])}" if best else ""
-    lines = of.loaded.head.lines(of.seen.logits, of.loaded.label, 1)
-    return " ".join(lines[0]) if lines else ""
 
 
 def every_model(of: Sequence[Subject], key: Any, work: Any, show: Any, **more: Any) -> Later:

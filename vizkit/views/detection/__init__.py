@@ -15,7 +15,7 @@ of_scene = partial(Entry, needs="", reads="picture", page="detection", only=ONLY
 VIEWS = (
     of_scene(
         "Boxes",
-        "Every box is what one query says: point at it to see where that query looked, and what speaks for its class.",
+        "Every box and mask is what one query says: point at it to see where it looked, and what speaks for its class.",
         "detection.boxes:Boxes",
         name="boxes",
         formerly=(
@@ -29,6 +29,7 @@ VIEWS = (
             ),
             Former("Decoder", name="decoder", fields=SAME | {"layer": "layer", "score": "score", "det_step": "layer"}),
             Former("Beside a classifier", name="beside-a-classifier", fields=SAME | {"score": "score"}),
+            Former("Masks", name="segments", fields=SAME | {"score": "score"}),
         ),
     ),
     of_scene(
@@ -43,12 +44,6 @@ VIEWS = (
                 fields=SAME | {each: each for each in ("layer", "label", "distance", "overlap")},
             ),
         ),
-    ),
-    of_scene(
-        "Masks",
-        "Every pixel goes to the query whose mask is surest there.",
-        "detection.segments:SegmentMasks",
-        name="segments",
     ),
     Entry(
         "Many scenes",

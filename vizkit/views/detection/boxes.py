@@ -1,4 +1,4 @@
-"""Boxes: what is found and what goes wrong, where each query looked, and what speaks for its class."""
+"""Boxes and masks: what is found and what goes wrong, where each query looked, and what speaks for its class."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from vizkit.analysis.remarks.detection import (
 )
 from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.geometry import id_at, middle_of
-from vizkit.traces import Tokens
+from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
 from vizkit.views.detection import ASKS, PLACE
@@ -41,12 +41,14 @@ from vizkit.views.detection.scene import (
     size,
     true_boxes,
 )
+from vizkit.views.detection.segments import Rated, rated, segments
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
     from vizkit.evaluation.scenes.mistakes import Missed
     from vizkit.models.detection.seen import Sure
+    from vizkit.models.detection.segmenting import Segments
 
 MAPS = {ASKS: "of the query of a box", PLACE: "of a place, in the encoder"}
 
@@ -74,6 +76,14 @@ class Boxes(OfScene, View):
         key="det_self_attention",
         when=of_query,
     )
+    masks: bool = switch(
+        "Masks",
+        "Which pixels each query says are its thing's, where the model has masks: after the last layer, where queries "
+        "look at each other.",
+        default=True,
+        key="det_masks",
+        when=of_query,
+    )
     score: float = least_score()
     truth: bool = true_boxes("det_truth")
     query: int = number(
@@ -97,17 +107,20 @@ class Boxes(OfScene, View):
     )
 
     how = How(
-        "Point at a box, or at a dashed insect that was missed: beside it, where its query took from the image in the "
-        "chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box after the "
-        "layers before. A click keeps it. An insect is found by the surest box of its class that overlaps it by an IoU "
-        "of 0.5 or more; every other box is too many, “again” where it repeats a surer one. The query that should find "
-        "a missed insect is that with which training would match it (Queries). Of a place: the weights with which it "
-        "gathers from all places, before any query asks.",
+        "Point at a box, a mask, or a dashed insect that was missed: beside it, where its query took from the image "
+        "in the chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box "
+        "after the layers before. A click keeps it. An insect is found by the surest box of its class that overlaps "
+        "it by an IoU of 0.5 or more; every other box is too many, “again” where it repeats a surer one. The query "
+        "that should find a missed insect is that with which training would match it (Queries). A pixel belongs to "
+        "the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, with the "
+        "right class. Of a place: the weights with which it gathers from all places, before any query asks.",
         r"\bar{A} = \mathbb{E}_h\big[(\nabla A \odot A)^+\big],\quad R_{qi} \leftarrow R_{qi} + \bar{R}_{qq}^\top "
-        r"\bar{A}\, \bar{R}_{ii}",
+        r"\bar{A}\, \bar{R}_{ii},\quad \mathrm{PQ} = \frac{\sum_{(p, g) \in TP} \mathrm{IoU}(p, g)}"
+        r"{|TP| + \frac12 |FP| + \frac12 |FN|}",
         "what would change if a cell were hidden: relevance follows gradients at this very image; nor what a network "
-        "trained without self-attention would say: it would learn other questions.",
-        "Carion et al. 2020, § 4; Chefer et al. 2021, eqs. 5–10",
+        "trained without self-attention would say: it would learn other questions. Masks are made at a quarter of the "
+        "model's input, so their edges are no finer.",
+        "Carion et al. 2020, § 4; Chefer et al. 2021, eqs. 5–10; Kirillov et al. 2019",
     )
 
     def title(self, of: Subject) -> str:
@@ -132,7 +145,21 @@ class Boxes(OfScene, View):
         for name in ("logits", "boxes_cxcywh"):
             arrays[f"{name}_by_layer"] = np.stack([getattr(answers, name)[0].numpy() for answers in made.layers])
         attention = {"cross": torch.stack(made.cross), "encoder": torch.stack(made.encoder)}
+        masks, _ = self.segmented(given, at)
+        nothing = np.zeros(given.rgb.shape[:2], np.uint8)
+        arrays["instances"] = nothing if masks is None else masks.instances
+        arrays["instance_queries"] = np.zeros(0, int) if masks is None else masks.queries
+        arrays["true_instances"] = nothing if given.truth is None else given.truth.instances
         return arrays | attention | {"picture": given.rgb, "relevance": speaks, "place": self.cell(of, given)}
+
+    def segmented(self, given: Given, at: int) -> "tuple[Segments | None, str]":
+        """(the masks after this layer, why there are none where one would expect them)."""
+        if not (self.masks and self.self_attention and at + 1 == len(given.seen().layers)):
+            return None, ""
+        try:
+            return segments(given, self.score), ""
+        except NotApplicable as sentence:
+            return None, str(sentence)
 
     def asked(self, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]) -> tuple[dict[int, int], int]:
         """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
@@ -164,11 +191,16 @@ class Boxes(OfScene, View):
             before = given.found(given.sure(self.score, at))[1]
             yield Said(of_doubles(at + 1, before, counts, given.title))
             if self.detector == BUNDLED:
-                measured = shipped("measured")
-                over = (measured[name]["duplicates"] for name in ("whole", "alone"))
-                yield Said(of_many_doubles(measured["scenes"], *over))
+                over_many = shipped("measured")
+                over = (over_many[name]["duplicates"] for name in ("whole", "alone"))
+                yield Said(of_many_doubles(over_many["scenes"], *over))
+        masks, why_none = self.segmented(given, at)
         missed, reasons = self.mistakes(given, said, at)
         labels, query = self.asked(said, missed, reasons)
+        should_find = {each.thing: each.query for each in missed}
+        drawn = Rated() if masks is None else rated(given, masks, found, should_find)
+        if drawn.said:
+            yield Said(drawn.said)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -179,18 +211,19 @@ class Boxes(OfScene, View):
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
             trail = of_trail(probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
             own = self.on_thing(given, weights, boxes[-1])
-            says[each] = " ".join(filter(None, (reasons.get(each), own, trail)))
+            says[each] = " ".join(filter(None, (reasons.get(each), own, drawn.of_each.get(each), trail)))
             found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
-        boxes = [*found, *(given.true_frames({each.thing: each.query for each in missed}) if self.truth else [])]
-        panels = [Panel(f"Found in {where}" + (": right blue, wrong red" if given.things else ""), boxes)]
+        boxes = [*found, *(given.true_frames(should_find) if self.truth else [])]
+        title = f"Found in {where}" + (": right blue, wrong red" if given.things else "")
+        panels = [Panel(title, boxes, regions=drawn.regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
-            panels.append(Panel(crossed, found, (), looked, "attention", own=True))
-            panels.append(Panel("Relevance for its class", found, (), speaks, "relevance", own=True))
+            panels.append(Panel(crossed, found, heats=looked, quantity="attention", own=True))
+            panels.append(Panel("Relevance for its class", found, heats=speaks, quantity="relevance", own=True))
         more = {"chosen": query, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", **more)
         others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
-        yield Line(" ".join(others))
+        yield Line(" ".join(filter(None, (*others, why_none))))
 
     def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
         """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
@@ -229,7 +262,7 @@ class Boxes(OfScene, View):
         says, said = given.kept(("places", title), partial(sentences, given, looked))
         yield Said(said or of_strongest(given.title, place, looked[place]))
         frames = given.true_frames() if self.truth else []
-        panels = [Panel(title, frames, (), dict(enumerate(looked.numpy())), "attention")]
+        panels = [Panel(title, frames, heats=dict(enumerate(looked.numpy())), quantity="attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
 

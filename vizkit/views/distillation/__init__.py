@@ -4,29 +4,22 @@ from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
-        "Temperature",
-        "An answer softened by the temperature, beside that of the teacher it was learned from.",
+        "Teacher and student",
+        "What a student has learned from its teacher, and any answer softened by the temperature.",
         "distillation.temperature:Temperature",
         "",
+        fragment=False,
         answers=True,
         formerly=(
+            Former("Temperature"),
+            Former("Two tokens", name="two-tokens", fields={"data": "data", "folder": "folder"}),
             Former(
-                "Teacher and student",
+                "",
                 name="teacher-student",
                 fields={"temperature": "temperature", "loss_temperature": "temperature", "share": "share"},
             ),
         ),
         name="temperature",
-        page="distillation",
-    ),
-    Entry(
-        "Two tokens",
-        "What the class token and the distillation token of a DeiT predict.",
-        "distillation.tokens:TwoTokens",
-        "two tokens",
-        fragment=False,
-        answers=True,
-        name="two-tokens",
         page="distillation",
     ),
     Entry(

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.traces import NotApplicable
-from vizkit.training.recipe import RecipeError
+from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 PAPERS = "regnety_160.deit_in1k"  # the teacher of timm's distilled models
 FOLDER = "a folder"
 WORDS = {"insects:easy": "easy insects", "insects:hard": "hard insects"}
-COUNTS = ("50", "100", "200", "500", "1000", "2000")
 TITLES = {name: bundled.title(name) for name in bundled.names()}
 
 
@@ -46,14 +47,6 @@ def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int
         raise NotApplicable(str(sentence)) from None
 
 
-def models(of: Sequence[Subject]) -> list[str]:
-    """By their titles: those that come with vizkit and know the classes of the first subject, CNNs first, and all
-    subjects."""
-    known = bundled.knowing(tuple(of[0].loaded.labels)) if of and of[0].has_model and of[0].loaded.labels else []
-    known = sorted(known, key=lambda name: not name.endswith("cnn"))
-    return list(dict.fromkeys([*map(bundled.title, known), *(bundled.title(each.name) for each in of)]))
-
-
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:
     """One of the subjects, or another model on the same picture."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
@@ -65,25 +58,40 @@ def source_called(title: str) -> str:
     return next((name for name, called in TITLES.items() if called == title), title)
 
 
-def teachers(of: Sequence[Subject]) -> list[str]:
-    """First whom the first model had as its teacher."""
-    taught = teacher_of(of[0].loaded) if of and of[0].has_model else ""
-    return list(dict.fromkeys([*filter(None, [bundled.title(taught)]), *models(of)]))
-
-
 def own_teacher(of: Subject) -> Subject | None:
     """On the same picture the teacher that a model had, where it comes with vizkit and knows the same classes."""
     name = teacher_of(of.loaded)
     return of.other(name) if name in bundled.knowing(tuple(of.loaded.labels)) else None
 
 
+def trained_alone(of: Subject) -> Subject | None:
+    """On the same picture the bundled model of the same recipe without a teacher; that of a DeiT is a plain ViT, as a
+    distillation token would have nothing to learn."""
+    recipe = recipe_of(of.loaded)
+    if recipe is None or not recipe.teacher:
+        return None
+    alone = replace(recipe, model=recipe.model.replace("deit", "vit"), teacher="", distillation="none")
+    known = bundled.knowing(tuple(of.loaded.labels))
+    return next((of.other(name) for name in known if recipe_at(bundled.FOLDER, name) == alone), None)
+
+
 def teacher_of(loaded: "Loaded") -> str:
     """The bundled teacher that a bundled model or a run was trained with; of timm's distilled models, the paper's."""
-    name, run = source_called(loaded.name), loaded.source == "run folder"
-    if not run and not name.startswith("bundled:"):
-        return PAPERS if "distilled" in name else ""
+    recipe = recipe_of(loaded)
+    if recipe is None:
+        return PAPERS if "distilled" in loaded.name and loaded.source != "run folder" else ""
+    return recipe.teacher if recipe.teacher.startswith("bundled:") else ""
+
+
+def recipe_of(loaded: "Loaded") -> Recipe | None:
+    """How a bundled model or a run was trained; None of others."""
+    if loaded.source == "run folder":
+        return recipe_at(runs_root(), loaded.name)
+    name = source_called(loaded.name)
+    return recipe_at(bundled.FOLDER, name) if name.startswith("bundled:") else None
+
+
+def recipe_at(folder: Path, name: str) -> Recipe | None:
     with suppress(RecipeError):
-        home = runs_root() if run else bundled.FOLDER
-        found = RunFolder(home / name.removeprefix("bundled:")).recipe.teacher
-        return found if found.startswith("bundled:") else ""
-    return ""
+        return RunFolder(folder / name.removeprefix("bundled:")).recipe
+    return None

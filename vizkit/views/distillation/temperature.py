@@ -1,6 +1,7 @@
-"""Temperature: an answer softened, what is left beside the first choice, and what a student pays for every difference
-from the teacher that it had."""
+"""Teacher and student: their answers softened by one temperature, what is left beside the first choice, what a student
+pays for every difference from its teacher, and what the two tokens of a DeiT do."""
 
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal
 
@@ -9,10 +10,10 @@ from torch import Tensor
 
 from vizkit.analysis.distillation.loss import (
     gradient_sizes,
+    kl,
     kl_by_label,
     kl_gradient,
     losses,
-    same_labels,
     soft_gradient,
 )
 from vizkit.analysis.distillation.temperature import (
@@ -24,6 +25,7 @@ from vizkit.analysis.distillation.temperature import (
     temperatures,
 )
 from vizkit.analysis.remarks import distillation as remarks
+from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.class_bars import FLOOR, Axis, reach
 from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
@@ -39,13 +41,17 @@ from vizkit.views.blocks import (
     Heading,
     Line,
     Numbers,
+    Part,
+    Proof,
     Said,
     Table,
     side_by_side,
 )
-from vizkit.views.controls import choice, number, switch, text
+from vizkit.views.controls import choice, folder, number, switch, text
+from vizkit.views.distillation import tokens
+from vizkit.views.distillation.beside import ALONE, CLS, DIST, TEACHER, Answer, answers_of
 from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
-from vizkit.views.distillation.labelled import own_teacher
+from vizkit.views.distillation.labelled import FOLDER, WORDS
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -54,10 +60,12 @@ MODEL, TYPED = "the model", "typed logits"
 DARK = "How all others share what the first choice leaves"
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
 TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
+BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
+NOTHING = torch.zeros(0)
 
 
 class Temperature(View):
-    """One answer, softened by the temperature, and the loss of a student that answers otherwise than its teacher."""
+    """What a student has learned from its teacher: all answers softened by one temperature, the loss and the tokens."""
 
     source: Literal["the model", "typed logits"] = choice(
         "Logits of",
@@ -97,26 +105,43 @@ class Temperature(View):
         when=lambda view: view.source == MODEL,
         more=True,
     )
+    data: str | None = choice(
+        "Images of",
+        tokens.pictures,
+        "Test images of a built-in set or a folder; your uploads have no labels.",
+        words=WORDS,
+        key="agree_data",
+        runs=True,
+        more=True,
+        when=lambda view: view.source == MODEL,
+    )
+    folder: str = folder("Folder", key="agree_folder", when=lambda view: view.data == FOLDER, runs=True, more=True)
 
     alone = True
     overlays = False
     how = How(
         "Each bar is a class and keeps its row and colour; ticks are at T = 1. T above 1 takes from the first choice "
-        "and gives to the others, and never changes their order. Of a model that was distilled its own teacher stands "
-        "below, on the same image: what every class adds to the divergence, where single terms may be negative and "
+        "and gives to the others, and never changes their order. A distilled DeiT has a second token beside the class "
+        "token, and a head for it that learned from a teacher alone; its prediction is the mean of both. Below: what "
+        "every class adds to the divergence of that mean from the teacher, where single terms may be negative and "
         "their sum cannot, and the gradient of T² · KL, against which training goes (ticks: of KL alone).",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad L = (1-\lambda)\,\mathrm{CE}(p_s, y) + \lambda\, T^2\,"
         r"\mathrm{KL}\big(p_t(T) \,\|\, p_s(T)\big), \qquad \frac{\partial\,\mathrm{KL}}{\partial z_s} = "
-        r"\frac{p_s(T) - p_t(T)}{T}",
-        "whether the model is right, which no temperature changes; nor how the student learned: it is shown after "
-        "training, without augmentation, a DeiT as the mean of its two heads, which have a part of the loss each. A "
-        "teacher that learned with label smoothing, as CNN · insects did, has little dark knowledge.",
-        "Hinton, Vinyals & Dean 2015, eq. 1 and § 2; hard labels: Touvron et al. 2021, eq. 3; smoothing: Müller et al. "
-        "2019",
+        r"\frac{p_s(T) - p_t(T)}{T}, \qquad z = \tfrac12\,(z_{\text{cls}} + z_{\text{dist}})",
+        "how the student learned: it is shown after training, without augmentation; nor why two tokens differ on this "
+        "image: attention shows where a token attends, not how it uses it. DeiT · insects learned softly, at T = 3, "
+        "the paper's model by hard labels. A teacher that learned with label smoothing, as CNN · insects did, has "
+        "little dark knowledge.",
+        "Hinton, Vinyals & Dean 2015, eq. 1 and § 2; Touvron et al. 2021, § 4, § 5.2 and eq. 3; smoothing: Müller et "
+        "al. 2019; rollout: Abnar & Zuidema 2020",
     )
 
     def title(self, of: Subject) -> str:
-        return f"Softmax at T = {self.temperature:g}"
+        return (
+            f"Teacher and student at T = {self.temperature:g}"
+            if self.of_model(of)
+            else at_temperature(self.temperature)
+        )
 
     def of_model(self, of: Subject) -> bool:
         """Whether the logits are the model's own: others are typed."""
@@ -132,18 +157,17 @@ class Temperature(View):
         if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
             yield Line(f"{of.name} gives {of.loaded.head.gives}: these are the typed logits.")
         classes, axis = Classes.of(logits, names), Axis(log=self.log, percent=not self.log)
-        found: dict[str, Tensor] = {}
-        yield Said(remarks.softened(logits, self.temperature, names))
-        yield side_by_side(
-            self.at(logits, classes, 1.0, axis),
-            self.at(logits, classes, self.temperature, axis),
-            self.dark(logits, classes),
-        )
-        if self.of_model(of):
-            if teacher := own_teacher(of):
-                found = self.apart(of, teacher, logits, names)
-                yield from self.taught(of, teacher, classes, axis, found)
-            else:
+        given = answers_of(of, names) if self.of_model(of) else {}
+        found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
+        yield Said(self.said(of, given, logits, names))
+        columns, dark = self.columns(given, logits, classes, axis), self.dark(logits, classes)
+        if found:
+            yield side_by_side(*columns)
+            yield side_by_side(dark, *pays(classes, found))
+        else:
+            yield side_by_side(*columns, dark)
+        if given:
+            if not found:
                 yield Line(
                     f"{bundled.title(of.name)} had no teacher that is at hand. Of a student, such as DeiT · insects, "
                     "its own teacher is shown here, with what the student pays for every difference."
@@ -151,20 +175,46 @@ class Temperature(View):
             yield Answered(of.loaded)  # below what the browser turns itself
             if not of.loaded.trained:
                 yield Line(f"{of.name} is untrained: its answers mean nothing.")
+        if found:
+            yield from self.losses(of, found["teacher"], logits, names)
         yield Chart(
             self.by_temperature(logits, classes),
             "Probability of every class from T = 0.05 to 100, and the entropy",
             "Every temperature",
         )
+        if CLS in given:
+            yield Part(partial(tokens.attended, of))
+            yield Part(partial(tokens.similarity, of))
+            yield from tokens.agreement(of, self.data, self.folder)
+            yield Proof(of.whole())
         yield Numbers(
             lambda: {
                 "logits": logits,
                 "temperature": temperatures(),
                 "probabilities": along(logits, temperatures()).exp(),
                 "at_temperature": probabilities(logits, self.temperature),
-                **{name: found.get(name, torch.zeros(0)) for name in TAUGHT},
+                **{name: found.get(name, NOTHING) for name in TAUGHT},
+                **{key: given[name].logits if name in given else NOTHING for key, name in BESIDE.items()},
+                **(tokens.arrays(of) if CLS in given else dict.fromkeys(tokens.ARRAYS, NOTHING)),
             }
         )
+
+    def said(self, of: Subject, given: Mapping[str, Answer], logits: Tensor, names: tuple[str, ...]) -> str:
+        """On a stage, where one answer is seen alone, of that one."""
+        softened_alone = remarks.softened(logits, self.temperature, names)
+        if len(given) < 2 or self.staged:
+            return softened_alone
+        right = known_label(of, names)
+        first = remarks.answered({name: names[int(each.logits.argmax())] for name, each in given.items()}, right)
+        nats = self.nats(given)
+        return f"{first} {remarks.distances(nats, self.temperature) if nats else softened_alone}"
+
+    def nats(self, given: Mapping[str, Answer]) -> dict[str, float]:
+        """How far from the teacher's answer at T each of the others is."""
+        if TEACHER not in given:
+            return {}
+        theirs, others = given[TEACHER].logits[None], {name: of for name, of in given.items() if name != TEACHER}
+        return {name: float(kl(theirs, of.logits[None], self.temperature)[0]) for name, of in others.items()}
 
     def given(self, of: Subject) -> tuple[tuple[str, ...], Tensor]:
         """The names of the classes and their logits. NotApplicable where there are none."""
@@ -176,14 +226,23 @@ class Temperature(View):
             return tuple(names), torch.tensor(logits, dtype=torch.float64)
         return class_names(of), of.seen.logits
 
-    # ---- one answer --------------------------------------------------------------------------------------------------
-    def at(self, logits: Tensor, classes: Classes, t: float, axis: Axis) -> tuple[Block, ...]:
-        soft = softened(logits, t)
-        return (
-            Heading(f"T = {t:g}"),
-            classes.bars(soft.of(classes.shown), at_temperature(t), axis=axis),
-            Line(f"entropy {soft.entropy_nats:.2f} of {soft.most_nats:.2f} nats"),
-        )
+    # ---- one temperature ---------------------------------------------------------------------------------------------
+    def columns(
+        self, given: Mapping[str, Answer], logits: Tensor, classes: Classes, axis: Axis
+    ) -> Iterator[tuple[Block, ...]]:
+        """All answers at T; of one alone that at T = 1 beside it."""
+        t, nats = self.temperature, self.nats(given)
+        shown = [(f"T = {each:g}", logits, each, "") for each in (1.0, t)]
+        if len(given) > 1:
+            far = {name: f"; {each:.3f} nats from the teacher" for name, each in nats.items()}
+            shown = [
+                (begun(name.removeprefix("the ")), each.logits, t, f"{each.about}{far.get(name, '')}")
+                for name, each in given.items()
+            ]
+        for heading, of, at, about in shown:
+            alt = at_temperature(at) if of is logits else f"{heading}: {at_temperature(at)}"
+            soft, hard = (softened(of, each).of(classes.shown) for each in (at, 1.0))
+            yield Heading(heading), classes.bars(soft, alt, hard, axis), Line(about)
 
     def dark(self, logits: Tensor, classes: Classes) -> tuple[Block, ...]:
         """How all others share what the first choice leaves, at T and at 1."""
@@ -209,46 +268,21 @@ class Temperature(View):
         return lines_at(at.numpy(), lines, self.temperature, *axes, log_y=self.log, y_domain=ends)
 
     # ---- student and teacher -----------------------------------------------------------------------------------------
-    def apart(self, of: Subject, teacher: Subject, logits: Tensor, names: tuple[str, ...]) -> dict[str, Tensor]:
-        """The teacher's logits in the student's order of classes, what each class adds to KL, and both gradients."""
-        order = same_labels(names, class_names(teacher), (of.name, teacher.name))
-        theirs = teacher.seen.logits[order]
-        given = (theirs[None], logits[None], self.temperature)
+    def apart(self, teacher: Tensor, logits: Tensor) -> dict[str, Tensor]:
+        """The teacher's logits, what each class adds to KL, and both gradients."""
+        given = (teacher[None], logits[None], self.temperature)
         return {
-            "teacher": theirs,
+            "teacher": teacher,
             "by_class": kl_by_label(*given)[0],
             "gradient_of_kl": kl_gradient(*given)[0],
             "gradient": soft_gradient(*given)[0],
         }
 
-    def taught(self, of: Subject, teacher: Subject, classes: Classes, axis: Axis, found: dict[str, Tensor]) -> Blocks:
-        """The teacher's answer, and the loss for every difference: a row is a class in all of them."""
-        t, theirs, own = self.temperature, found["teacher"], of.seen.logits
-        names, called = class_names(of), (bundled.title(of.name), bundled.title(teacher.name))
-        soft, hard = (softened(theirs, each).of(classes.shown) for each in (t, 1.0))
-        parts, plain, scaled = (found[each][list(classes.shown)].tolist() for each in (*found,)[1:])
-        wide, steep = Axis(reach(found["by_class"].tolist()), signed=True), Axis(reach(plain, scaled), signed=True)
-        yield Said(remarks.taught(called, theirs, own, t, names))
-        yield side_by_side(
-            (
-                Heading(f"Its teacher at T = {t:g}"),
-                classes.bars(soft, f"The teacher: probability of every class at T = {t:g}", hard, axis),
-                Line(f"{called[1]}, on the same image"),
-            ),
-            (
-                Heading("Adds to KL"),
-                classes.bars(parts, "What every class adds to KL", None, wide, "nats"),
-                Line("Below zero: the student gives the class more than the teacher."),
-            ),
-            (
-                Heading("Gradient"),
-                classes.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
-                Line("Training goes against it: to the left a logit rises."),
-            ),
-        )
-        known = of.image.removeprefix("digit ")
-        label = torch.tensor([names.index(known) if known in names else int(theirs.argmax())])
-        stands = "the label" if known in names else "the teacher's first choice, as the image has no known label"
+    def losses(self, of: Subject, theirs: Tensor, own: Tensor, names: tuple[str, ...]) -> Blocks:
+        """The parts of the student's loss, and how long its gradient is at every temperature."""
+        t, known = self.temperature, known_label(of, names)
+        label = torch.tensor([names.index(known) if known else int(theirs.argmax())])
+        stands = "the label" if known else "the teacher's first choice, as the image has no known label"
         loss = losses(theirs[None], own[None], label, t, self.share)
         row = {
             "KL": loss.kl,
@@ -265,6 +299,28 @@ class Temperature(View):
             "the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
         )
         yield Folded("Why T²: the gradient at every temperature", partial(gradients, theirs, own, label, t))
+
+
+def known_label(of: Subject, names: tuple[str, ...]) -> str:
+    """The class that a sample shows, where the model knows it; "" else."""
+    known = of.image.removeprefix("digit ")
+    return known if known in names else ""
+
+
+def pays(classes: Classes, found: Mapping[str, Tensor]) -> Iterator[tuple[Block, ...]]:
+    """What the student pays for every difference: a row is a class in all of them."""
+    parts, plain, scaled = (found[each][list(classes.shown)].tolist() for each in TAUGHT[1:])
+    wide, steep = Axis(reach(found["by_class"].tolist()), signed=True), Axis(reach(plain, scaled), signed=True)
+    yield (
+        Heading("Adds to KL"),
+        classes.bars(parts, "What every class adds to KL", None, wide, "nats"),
+        Line("Below zero: the student gives the class more than the teacher."),
+    )
+    yield (
+        Heading("Gradient"),
+        classes.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
+        Line("Training goes against it: to the left a logit rises."),
+    )
 
 
 def gradients(teacher: Tensor, student: Tensor, label: Tensor, t: float) -> Blocks:

@@ -1,4 +1,4 @@
-"""Models judged on labelled images, and the results of papers."""
+"""Models judged on labelled images."""
 
 from vizkit.views.entry import Entry, Former
 
@@ -14,17 +14,6 @@ VIEWS = (
         reads="models",
         formerly=(Former("Your pictures"),),
         name="evaluation",
-        page="evaluate",
-    ),
-    Entry(
-        "Published",
-        "What papers report, beside models of your own.",
-        "evaluate.published:Published",
-        "",
-        fragment=False,
-        reads="models",
-        formerly=(Former("Published", "detection", "published-detectors", settings={"table": "Detection"}),),
-        name="published",
         page="evaluate",
     ),
 )

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from vizkit.analysis.comparison.published import STUDY, STUDY_TABLE
 from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed
 from vizkit.analysis.remarks.remark import joined
 from vizkit.evaluation.measures import BINS, confusion
@@ -174,17 +173,3 @@ def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:
     yield from map(Line, rows)
     opened = ", ".join(f"{name} {value}" for name, value in found.opened.items() if value not in ("", None))
     yield Line(f"Images: {found.name} ({found.part}), digest {found.digest:.16}; opened as {opened}.")
-
-
-def reported() -> Iterator[Block]:
-    rows = tuple(
-        {"Model": each.name, "Setting": each.setting, "Best validation, %": each.validation, "Test, %": each.test}
-        for each in STUDY
-    )
-    yield Line(f"{STUDY_TABLE.title}. {STUDY_TABLE.measured} Source: {STUDY_TABLE.citation}.")
-    yield Table(
-        rows,
-        "What a study of insects reports",
-        "Not to be compared with the table above: other images, other classes. It does not show "
-        f"{STUDY_TABLE.does_not_show}",
-    )

@@ -9,7 +9,6 @@ import numpy as np
 
 from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
-from vizkit.datasets.samples import INSECTS
 from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
@@ -43,7 +42,6 @@ from vizkit.views.evaluate.measured import (
     finding,
     made,
     matrix,
-    reported,
     row_of,
     smaller,
 )
@@ -186,8 +184,6 @@ class Results(View):
         yield Folded("Which model is better than which", lambda: (Line(pair.sentence) for pair in found.pairs))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
         yield Folded("Calibration", partial(calibration, found))
-        if set(INSECTS) & set(found.labels):  # a study of insects is read beside insects alone
-            yield Folded("Reported, on other data", reported)
         yield Folded("How this was made", lambda: made(found, about(found)))
         yield Download("Table (CSV)", lambda: tables.models_csv(found).encode())
         yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode())

@@ -2,8 +2,11 @@
 
 from functools import partial
 
-from vizkit.views.entry import Entry, Former
+from vizkit.views.entry import Entry, Former, Only
 
+BOTH = "a sentence and an image"
+"""An option of Step by step, known before its own module, and torch, are there."""
+TYPED = {"text_model": "text_model", "text": "text", "sequence_model": "text_model", "sequence_text": "text"}
 of_text = partial(Entry, needs="", reads="nothing", page="sequences")
 
 VIEWS = (
@@ -13,19 +16,17 @@ VIEWS = (
         "sequences.translate:Translate",
         name="translate",
     ),
-    of_text(
+    Entry(
         "Step by step",
-        "One word through one layer, every number from its embedding to the answer.",
+        "One word through one layer, every number from its embedding to the answer; beside it a patch of an image.",
         "sequences.steps:StepByStep",
+        "",
         name="word-steps",
+        page="sequences",
+        only=Only("beside", "steps_beside", BOTH, BOTH),
         formerly=(
-            Former(
-                "Words",
-                name="words",
-                fields={"text_model": "text_model", "text": "text", "sequence_model": "text_model"}
-                | {"sequence_text": "text"},
-                settings={"step": 1},
-            ),
+            Former("Words", name="words", fields=TYPED, settings={"step": 1}),
+            Former("From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH}),
         ),
     ),
     of_text(
@@ -49,13 +50,5 @@ VIEWS = (
             ),
         ),
         name="memory",
-    ),
-    Entry(
-        "From words to patches",
-        "The same layer on a sentence and on an image: what changes and what stays.",
-        "sequences.bridge:Bridge",
-        "vit",
-        name="words-to-patches",
-        page="sequences",
     ),
 )

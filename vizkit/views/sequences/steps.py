@@ -1,17 +1,22 @@
 """Step by step: one token through one layer of the transformer, every number of it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
+from vizkit.analysis.remarks.sequences import of_both
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, tolerance
-from vizkit.views.blocks import Blocks, Proof, Said
-from vizkit.views.controls import number, text_model
+from vizkit.views.blocks import Blocks, Line, Link, Map, Numbers, Proof, Said, side_by_side
+from vizkit.views.controls import choice, number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, one_of, whole
+from vizkit.views.sequences import BOTH
+from vizkit.views.sequences.in_image import rows_of, with_image
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER
 from vizkit.views.sequences.steps_of import attention, embedding, feed_forward
-from vizkit.views.sequences.strips import Choice, Step, Strip, walked
+from vizkit.views.sequences.strips import Choice, Step, Strip, arrays, walked
 from vizkit.views.sequences.typed import Typed, answered, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -39,20 +44,30 @@ class StepByStep(View):
 
     text_model: str = text_model(TRANSFORMER, BERT, GPT, key="sequence_model")
     text: str = typed_text()
+    beside: Literal["a sentence", "a sentence and an image"] = choice(
+        "Layer of",
+        ("a sentence", BOTH),
+        "The same layer of a model of images stands beside it.",
+        key="steps_beside",
+        runs=True,
+    )
     layer: str = free_text("Layer", "", "Such as decoder 1; by default the first.", key="steps_layer", inside=True)
     token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
     head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
     step: int = number("Step", 1, count, 6, "Of that layer.", key="step", inside=True, follows=True)
 
+    alone = True
     overlays = False
     slides = "step"
     how = How(
         "Each strip is a vector, a cell for each number. Choose a token above, or the layer and the head; go on step "
-        "by step, or play. In the decoder a token first looks at what is written, then at the source.",
+        "by step, or play. In the decoder a token first looks at what is written, then at the source. An image is a "
+        "sentence of patches: beside it the map shows where the marked patch looks in the same layer and head of a "
+        "model of images, and each step says what a ViT does otherwise.",
         r"\mathrm{LN}(x + \mathrm{MHA}(x)), \quad \mathrm{LN}(y + \mathrm{FFN}(y)), \quad "
         r"\mathrm{FFN}(y) = \max(0, yW_1 + b_1)\,W_2 + b_2",
-        "what a number means: a channel has no name.",
-        "Vaswani et al. 2017, § 3",
+        "what a number means: a channel has no name; nor that both models have learned alike.",
+        "Vaswani et al. 2017, § 3; Dosovitskiy et al. 2020, eq. 1 to 4",
     )
 
     def title(self, of: Subject) -> str:
@@ -95,27 +110,53 @@ class StepByStep(View):
         if layer.cross is not None:
             steps += attention(layer.cross, token, head, side, words, "Cross-attention")
         steps += feed_forward(layer.feed_forward, token, "Feed-forward")
-        return [*steps, last(read.model, walk, token, side)] if index == len(names(walk)) - 1 else steps
+        steps += [last(read.model, walk, token, side)] if index == len(names(walk)) - 1 else []
+        return with_image(steps) if self.beside == BOTH else steps
 
     def show(self, of: Subject) -> Blocks:
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
         index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)
-        yield Said(answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side))
         layer = (*walk.encoder, *walk.decoder)[index]
-        heads = [str(head) for head in range(1, len(layer.attention.weights) + 1)]
+        heads = [str(each) for each in range(1, len(layer.attention.weights) + 1)]
+        head = min(self.head, len(heads))
         known, label = names(walk), f"The steps of {self.title(of)}"
         choices = (
             Choice("layer", "Layer", known, known[index]),
-            Choice("head", "Head", heads, heads[min(self.head, len(heads)) - 1]),
+            Choice("head", "Head", heads, str(head)),
         )
         tells = {
             "layer": (one_of(known), "layer"),
             "head": (numbered(heads), "head"),
             "word": (whole(1, len(side)), "token"),
         }
-        yield from walked(steps, self.step, label, side, place, choices, tells)
+        canvas = walked(steps, self.step, label, side, place, choices, tells)
+        said = answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side)
+        shares = np.zeros((0, 0))
+        if self.beside == BOTH:
+            number = index + 1 if index < len(walk.encoder) else index + 1 - len(walk.encoder)
+            try:
+                rows = rows_of(of, number, head)
+            except NotApplicable as sentence:
+                map = Line(str(sentence))
+            else:
+                map = Map(
+                    rows, of.asked, f"Attention in layer {number}, head {head} of", "times an equal share", room=False
+                )
+                shares, special = rows.row_of(rows.query_id(of.asked))
+                looks = layer.attention.weights[head - 1, place].tolist()
+                most = max(range(len(looks)), key=looks.__getitem__)
+                row, column = np.unravel_index(shares.argmax(), shares.shape)
+                times = float(shares.max()) * (shares.size + len(special))
+                word = side[place], place + 1, side[most], most + 1, looks[most] * len(looks)
+                said = of_both(number, head, word, (int(row) + 1, int(column) + 1, times))
+            yield Said(said)
+            yield side_by_side(canvas, map, widths=(3, 2))
+            yield Link("Patches: how an image is cut", "cut")
+        else:
+            yield from (Said(said), canvas)
         yield proof(walk)
+        yield Numbers(lambda: arrays(steps) | {"patch_weights": shares})
 
 
 def numbered(options: Sequence[str]) -> Rule[int]:

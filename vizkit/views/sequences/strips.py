@@ -11,7 +11,7 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Words, fitting, wrapped
 from vizkit.figure.sequences.word_matrix import MASKED, ORANGE, on_white, short
-from vizkit.views.blocks import Blocks, Canvas, Line, Numbers, Paper
+from vizkit.views.blocks import Blocks, Canvas, Line, Paper
 from vizkit.views.rules import Rule, whole
 
 if TYPE_CHECKING:
@@ -65,9 +65,8 @@ def walked(
     chosen: int,
     choices: Sequence[Choice],
     tells: Tells,
-) -> Blocks:
-    """The canvas of all steps at step `number` from 1, which its field `step` is set to, below the words that can be
-    chosen; and the numbers of all."""
+) -> Canvas:
+    """All steps at step `number` from 1, which its field `step` is set to, below the words that can be chosen."""
     at = min(number, len(steps)) - 1
     data = {
         "of": f"{label} {words} {steps[at].say}",
@@ -79,8 +78,7 @@ def walked(
         "steps": [packed(step) for step in steps],
     }
     step: Tells = {"step": (whole(1, len(steps)), "step")}
-    yield Canvas("vizkit_strips", data, label, {**step, **tells}, tuple(on_paper(steps[at], at)))
-    yield Numbers(partial(arrays, steps))
+    return Canvas("vizkit_strips", data, label, {**step, **tells}, tuple(on_paper(steps[at], at)))
 
 
 def packed(step: Step) -> dict[str, Any]:

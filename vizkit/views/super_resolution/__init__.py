@@ -5,21 +5,20 @@ from vizkit.views.entry import Entry, Former
 VIEWS = (
     Entry(
         "Enlarge",
-        "Every place of the enlarged picture takes its missing texture from a place of the reference.",
+        "Every place of the enlarged image takes its missing texture from a place of the reference.",
         "super_resolution.enlarge:Enlarge",
         "",
         reads="picture",
         name="enlarge",
-        formerly=(Former("Likeness", name="likeness", settings={"levels": True}),),
-        page="super_resolution",
-    ),
-    Entry(
-        "Whole picture",
-        "The image of the sidebar as it is, four times as large, one part in full size.",
-        "super_resolution.whole:WholePicture",
-        "",
-        reads="picture",
-        name="enlarge-whole",
+        formerly=(
+            Former("Likeness", name="likeness", settings={"levels": True}),
+            Former(
+                "Whole picture",
+                name="enlarge-whole",
+                fields={"reference": "second", "place": "place", "sr_whole_reference": "second", "sr_at": "place"},
+                settings={"side": "whole"},
+            ),
+        ),
         page="super_resolution",
     ),
 )

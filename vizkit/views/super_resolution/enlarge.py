@@ -1,37 +1,48 @@
-"""Enlarge: a small picture four times as large, and where in the reference each place took its texture."""
+"""Enlarge: an image four times as large, and where in the reference each place took its texture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Literal
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vizkit.analysis.remarks.super_resolution import of_reference, of_trust
+from vizkit.analysis.remarks.super_resolution import of_reference, of_tiles, of_trust, of_whole
+from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
-from vizkit.datasets.pairs.drawn import RGB, Pair
+from vizkit.datasets.pairs.drawn import RGB, TIMES, Pair
 from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.palette import colours
 from vizkit.figure.saved.transfer import Transfer
-from vizkit.image import data_url, digest_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Metrics, Numbers, Paper, Said
+from vizkit.image import digest_of
+from vizkit.views.blocks import Blocks, Canvas, Download, Later, Metrics, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query, switch
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
-from vizkit.views.super_resolution.likeness import worth
+from vizkit.views.super_resolution.likeness import LEVELS, worth
 from vizkit.views.super_resolution.networks import WITH, Results, enlarger, results
+from vizkit.views.super_resolution.whole import (
+    Part,
+    Tiles,
+    around,
+    bicubic,
+    filled,
+    jobs_of,
+    larger,
+    meet,
+    png_of,
+    seen_around,
+    tiles_of,
+)
 from vizkit.views.view import How, View
 
-LEVELS = {
-    "same": "same scene, moved",
-    "kind": "same kind",
-    "other": "another kind",
-    "picture": "a photograph",
-    "shuffled": "its pixels shuffled",
-    "noise": "noise",
-}
+if TYPE_CHECKING:
+    from vizkit.models.super_resolution import Seen
+
 TURNS = {degrees: f"{degrees}°" for degrees in ("0", "90", "180", "270")}
-SIZES = {pixels: f"{pixels} px" for pixels in ("16", "24", "32")}
+WHOLE, NO_REFERENCE = "whole", "no reference"
+AT_ONCE = 30  # tiles, a minute or so: more are begun by a press
+SIZES = {pixels: f"{pixels} px" for pixels in ("16", "24", "32")} | {WHOLE: "as it is"}
 ONE, MIXTURE, NOTHING, ERROR, TRUTH = "one place", "mixture of all", "nothing", "error", "truth"
 WAYS = ("bicubic", "without reference", TRUTH)
 OVERLAYS = {
@@ -46,7 +57,10 @@ FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 CHANGED = "changed"
-ALT = "The small image, the enlarged one, its reference and the true image. Arrow keys choose a place."
+ALT = (
+    "The input, the enlarged image, its reference and the true image. Arrow keys choose a place, Page Up and Page Down "
+    "move the bar between two of them."
+)
 SAYS = {
     ONE: "Row {row}, column {column} takes its texture from row {of_row}, column {of_column} of the reference: "
     "relevance {relevance}; the network lets at most {gate} of that texture through.",
@@ -58,7 +72,15 @@ SAYS = {
 def references(of: Sequence[Subject]) -> list[str]:
     """Graded likeness, of a drawn insect its own kind too, then other pictures."""
     levels = [level for level in LEVELS if level != "kind" or any(each.image in INSECTS for each in of)]
-    return [*levels, *(name for each in of[:1] for name in each.others)]
+    return [*levels, *others(of)]
+
+
+def others(of: Sequence[Subject]) -> list[str]:
+    return [name for each in of[:1] for name in each.others]
+
+
+def shrunk(view: "Enlarge") -> bool:
+    return not view.as_it_is
 
 
 def where_known(*names: str) -> Callable[..., Sequence[str]]:
@@ -67,12 +89,22 @@ def where_known(*names: str) -> Callable[..., Sequence[str]]:
 
 
 def _known(names: Sequence[str], of: Sequence[Subject], view: "Enlarge") -> Sequence[str]:
-    return names if all(truth_known(each.rgb, int(view.side)) for each in of) else names[:-1]
+    return names if not view.as_it_is and all(truth_known(each.rgb, int(view.side)) for each in of) else names[:-1]
 
 
 class Enlarge(View):
     """Every place of the enlarged picture takes its missing texture from a place of the reference."""
 
+    side: Literal["16", "24", "32", "whole"] = choice(
+        "Input",
+        tuple(SIZES),
+        "The image of the sidebar, its longer side shrunk to so many pixels, so that the true image is known; or as it "
+        "is, in tiles, one part shown in full size.",
+        default="24",
+        words=SIZES,
+        key="sr_side",
+        runs=True,
+    )
     reference: str = choice(
         "Reference",
         references,
@@ -83,9 +115,23 @@ class Enlarge(View):
         listed=True,
         pictures=True,
         runs=True,
+        when=shrunk,
+    )
+    second: str = choice(
+        "Reference",
+        lambda of: [NO_REFERENCE, *others(of)],
+        "An image that shows the like from nearer, best one of your uploads in the sidebar. One of more than "
+        "512 × 512 pixels is shrunk.",
+        default=NO_REFERENCE,
+        words={NO_REFERENCE: NO_REFERENCE},
+        key="sr_whole_reference",
+        listed=True,
+        pictures=True,
+        runs=True,
+        when=lambda view: view.as_it_is,
     )
     turn: Literal["0", "90", "180", "270"] = choice(
-        "Reference turned by", tuple(TURNS), words=TURNS, key="sr_turn", more=True, runs=True
+        "Reference turned by", tuple(TURNS), words=TURNS, key="sr_turn", more=True, runs=True, when=shrunk
     )
     moved: int = number(
         "Moved right by",
@@ -96,16 +142,7 @@ class Enlarge(View):
         key="sr_moved",
         inside=True,
         runs=True,
-    )
-    side: Literal["16", "24", "32"] = choice(
-        "Small picture",
-        tuple(SIZES),
-        "The longer side of the picture of the sidebar, shrunk; four times as large is what it is enlarged to.",
-        default="24",
-        words=SIZES,
-        key="sr_side",
-        more=True,
-        runs=True,
+        when=shrunk,
     )
     texture: Literal["one place", "mixture of all"] = choice(
         "Texture of",
@@ -114,9 +151,10 @@ class Enlarge(View):
         "and blurs.",
         key="sr_texture",
         more=True,
+        when=shrunk,
     )
     beside: Literal["bicubic", "without reference", "truth"] = choice(
-        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", more=True, follows=True
+        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", more=True, follows=True, when=shrunk
     )
     over: Literal["nothing", "S", "gate 1×", "gate 2×", "gate 4×", "error"] = choice(
         "Laid over the result",
@@ -126,6 +164,7 @@ class Enlarge(View):
         key="sr_over",
         more=True,
         follows=True,
+        when=shrunk,
     )
     levels: bool = switch(
         "Compare kinds of reference",
@@ -135,7 +174,7 @@ class Enlarge(View):
     )
     place: str | tuple[int, int] = query(
         "Place",
-        "Of the small picture; by default that which the reference changed most.",
+        "Of the input; by default that which the reference changed most, of the image as it is that under the cursor.",
         options=(CHANGED, "patch"),
         default=CHANGED,
         words={CHANGED: "most changed"},
@@ -145,51 +184,46 @@ class Enlarge(View):
 
     overlays = False
     how = How(
-        "Drag the bar to compare. Drag the reference, or press Shift and an arrow key: the arrow follows the texture, "
-        "and the dB say what it is still worth. A click chooses a place of the small picture: the arrow comes from the "
-        "place of the reference that is most like it, whose texture it takes; bright places of the reference are like "
-        "it, too.",
+        "Drag the bar to compare. A click chooses a place of the input: the arrow comes from the place of the "
+        "reference that is most like it, whose texture it takes; bright places of it are like it, too. Drag the "
+        "reference, or press Shift and an arrow key: the arrow follows the texture, and the dB say what it is still "
+        "worth. The image as it is is cut into tiles of 48 × 48 pixels; the network sees 32 more on each side, so that "
+        "no seam is left.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
         r"\quad S_i = \max_j r_{ij},\quad F \leftarrow F + \mathrm{Conv}([F; T]) \odot \sigma(10\,a\,(S - b))",
-        "what the picture really held: texture that fits is put in, whether or not it was there.",
+        "what the image really held: texture that fits is put in, whether or not it was there.",
         "Yang et al. 2020, with the gate σ added here",
     )
 
+    @property
+    def as_it_is(self) -> bool:
+        return self.side == WHOLE
+
     def title(self, of: Subject) -> str:
+        if self.as_it_is:
+            by = "" if self.second == NO_REFERENCE else f" by a reference: {self.second}"
+            return f"The image as it is, enlarged four times{by}"
         turned = f", turned by {TURNS[self.turn]}" if self.turn != "0" else ""
         moved = f", moved by {self.moved} px" if self.moved else ""
         return f"Enlarged four times by a reference: {LEVELS.get(self.reference, self.reference)}{turned}{moved}"
 
     def show(self, of: Subject) -> Blocks:
+        yield from self.whole(of) if self.as_it_is else self.by_reference(of)
+        if self.levels:
+            yield from worth(of)
+
+    def by_reference(self, of: Subject) -> Blocks:
         pair, key = self.pair(of)
         made = results(of, pair, key)
-        drawn, seen = self.drawn(of, made), made.seen
-        data = {
-            "small": data_url(pair.small),
-            "beside": data_url(drawn.left),
-            "own": data_url(drawn.right),
-            "reference": data_url(seen.reference),
-            "truth": data_url(pair.truth) if pair.truth.size else "",
-            "titles": drawn.titles,
-            "grid": seen.grid,
-            "key_grid": seen.key_grid,
+        seen = made.seen
+        every = {
             "place": seen.place.tolist(),
-            "gate": [round(share, 3) for share in made.gates.tolist()],
+            "gate": [round(share, 3) for share in seen.gate.tolist()],
             "relevance": text64(sixteen_bits((seen.queries.T @ seen.keys).numpy(), -1.0, 1.0)),
-            "over": None
-            if drawn.over is None
-            else text64((drawn.over / drawn.over_top * 255).round().astype(np.uint8)),
-            "over_size": None if drawn.over is None else drawn.over.shape,
-            "over_words": drawn.over_words,
-            "over_top": drawn.over_top,
-            "colours": text64(colours()),
-            "at": drawn.at,
             "moved": self.moved,
-            "says": drawn.says,
         }
-        tells = {"at": (tuple_of(*map(below, seen.grid)), "place"), "moved": (whole(0, FARTHEST_PX), "moved")}
-        canvas = Canvas("vizkit_transfer", data, ALT, tells, (Paper(drawn.marks),))
-        known, trusted = made.qualities, float((made.gates > 0.5).mean())
+        canvas = canvas_of(self.drawn(of, made), every, {"moved": (whole(0, FARTHEST_PX), "moved")})
+        known, trusted = made.qualities, float((seen.gate > 0.5).mean())
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
@@ -200,8 +234,6 @@ class Enlarge(View):
         else:
             yield Said(of_trust(trusted))
             yield canvas
-        if self.levels:
-            yield from worth(of)
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
 
@@ -221,32 +253,62 @@ class Enlarge(View):
         """The pictures, with the chosen place and that whose texture it takes."""
         seen, truth = made.seen, made.pair.truth
         own = seen.hard if self.texture == ONE else seen.mixture
-        rows, columns = seen.grid
-        if self.place == "patch":
-            row, column = int(of.point[1] * rows), int(of.point[0] * columns)
-        else:
-            row, column = self.place if isinstance(self.place, tuple) else made.changed
-        at = min(row, rows - 1), min(column, columns - 1)
-        index = at[0] * columns + at[1]
-        taken = divmod(int(seen.place[index]), seen.key_grid[1])
+        at = self.at(of, seen.grid, made.changed)
         over = overlaid(self.over, made, own)
         network = "with the reference" if self.texture == ONE else "mixture of all places"
         return Transfer(
             small=made.pair.small,
             left={"bicubic": seen.bicubic, "without reference": made.without, TRUTH: truth}[self.beside],
             right=own,
-            reference=seen.reference,
             truth=truth,
             titles=("true" if self.beside == TRUTH else self.beside, network),
             at=at,
-            taken=taken,
-            relevance=seen.map_of(index).numpy(),
-            gate=float(made.gates[index]),
+            **taken_by(seen, at[0] * seen.grid[1] + at[1]),
             says=SAYS[self.texture],
             over=over,
             over_top=BRIGHTEST_ERROR if self.over == ERROR else 1.0,
             over_words=OVERLAYS[self.over],
         )
+
+    def at(self, of: Subject, size_hw: tuple[int, int], changed: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Row and column of the chosen place of the input. `changed`: that which the reference changed most."""
+        usual = (
+            changed
+            if changed and self.place == CHANGED
+            else tuple(int(share * side) for share, side in zip(of.point[::-1], size_hw, strict=True))
+        )
+        row, column = self.place if isinstance(self.place, tuple) else usual
+        return min(row, size_hw[0] - 1), min(column, size_hw[1] - 1)
+
+    def whole(self, of: Subject) -> Blocks:
+        """The image as it is: what is looked at is enlarged at once, the rest of a large one when it is asked for."""
+        tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
+        jobs, many = jobs_of(of, tiles, second), len(tiles) > AT_ONCE
+        part = around(self.at(of, of.rgb.shape[:2]), of.rgb.shape[:2])
+        show, button = partial(self.shown, of, second, part, len(tiles)), f"Enlarge ×{TIMES}" if many else ""
+        every = Later(of, tuple(jobs.values()), show, button, only_asked=many)
+        near = tuple(job for numbers, job in jobs.items() if any(meet(tiles[number], part) for number in numbers))
+        yield Later(of, near, lambda _: [every], only_asked=True) if many else every
+
+    def shown(self, of: Subject, second: RGB | None, part: Part, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
+        plain, done = bicubic(of.rgb), sum(map(len, found.values()))
+        pixels, at, shown = filled(plain, found.values()), self.at(of, of.rgb.shape[:2]), larger(part)
+        taken: dict[str, Any] = {} if second is None else taken_by(*seen_around(of, second, at)) | {"says": SAYS[ONE]}
+        network = "without reference" if second is None else "with the reference"
+        titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
+        first = part[0].start, part[1].start
+        canvas = canvas_of(Transfer(of.rgb, plain[shown], pixels[shown], titles, at, first, **taken))
+        rows, columns = pixels.shape[:2]
+        if done < total:
+            yield Said(of_tiles(done, total, (columns, rows)))
+            yield canvas
+        else:
+            steep, plainly = steepness(pixels), steepness(plain)
+            steeper = steep / plainly if plainly else inf  # of an image of one colour
+            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
+            yield canvas
+            yield Download("All pixels (PNG)", partial(png_of, pixels))
+        yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:
         """All pictures, and where each place took its texture."""
@@ -267,6 +329,22 @@ class Enlarge(View):
         from vizkit.saving import npz_bytes
 
         return npz_bytes(trace(enlarger(of, WITH), pair.small, pair.reference))
+
+
+def canvas_of(drawn: Transfer, more: Mapping[str, Any] = {}, tells: Mapping[str, Any] = {}) -> Canvas:
+    """`more`: what is sent beside the relevance for the chosen place, and what comes back beside another place."""
+    tells = {"at": (tuple_of(*map(below, drawn.small.shape[:2])), "place"), **tells}
+    return Canvas("vizkit_transfer", drawn.pack() | {**more}, ALT, tells, (Paper(drawn.marks),))
+
+
+def taken_by(seen: "Seen", index: int) -> dict[str, Any]:
+    """For a `Transfer`, what a place of the input takes its texture from."""
+    return {
+        "reference": seen.reference,
+        "taken": divmod(int(seen.place[index]), seen.key_grid[1]),
+        "relevance": seen.map_of(index).numpy(),
+        "gate": float(seen.gate[index]),
+    }
 
 
 def overlaid(over: str, made: Results, own: RGB) -> "np.ndarray | None":

@@ -15,17 +15,15 @@ from vizkit.views.subject import Subject
 from vizkit.writing import csv_lines
 
 MEASURED = Path(__file__).parents[2] / "bundled" / "super_resolution" / "levels.json"
-TITLES = {
+LEVELS = {
     "same": "same scene moved",
     "kind": "same kind",
     "other": "another kind",
     "picture": "a photograph",
     "shuffled": "its pixels shuffled",
     "noise": "noise",
-    "without": "without reference",
-    "bicubic": "bicubic",
 }
-LEVELS = list(TITLES)[:-2]
+TITLES = LEVELS | {"without": "without reference", "bicubic": "bicubic"}
 SCENE, GAP, GREY = 0, 3, 127
 EXAMPLES = (
     "One of the scenes: what is given, what it was, and its references: the same scene moved, the same kind, another "

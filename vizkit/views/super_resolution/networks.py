@@ -4,8 +4,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.views.subject import OfModel, Subject
 
@@ -27,11 +25,6 @@ class Results:
     without: RGB
     qualities: "dict[str, Quality]"
     changed: tuple[int, int]
-
-    @property
-    def gates(self) -> np.ndarray:
-        """The largest of the three scales, at every place."""
-        return np.stack([each.numpy() for each in self.seen.gates]).max(0)
 
 
 def enlarger(of: Subject, source: str) -> "Enlarger":

@@ -6,7 +6,7 @@ const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420   // below it wo
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
-  const state = STORE.get(parentElement) || { images: {} }
+  const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
   if (isNews(state, 'chosen', data.chosen)) state.chosen = data.chosen
   state.over = null
@@ -16,12 +16,9 @@ export default function ({ data, parentElement, setStateValue }) {
   while (row.children.length < data.panels.length) row.append(make('section', {}, make('p'), make('canvas'), make('small', {}, make('u'), make('span'), make('i'), make('span'))))
   row.style.setProperty('--count', data.panels.length)
   row.classList.toggle('large', data.large)
-  const images = Object.fromEntries(data.panels.map(({ image }) => [image || data.image, null]))
-  for (const url of Object.keys(images)) {               // kept from run to run, so that nothing flickers
-    images[url] = state.images[url] || Object.assign(new Image(), { src: url })
-    images[url].onload = () => draw()
-  }
-  state.images = images
+  if (state.image?.src !== data.image) state.image = Object.assign(new Image(), { src: data.image })  // else kept, so that nothing flickers
+  state.image.onload = () => draw()
+  const regions = data.panels.map(panel => panel.regions.map(each => ({ ...each, which: bytes(each.values) })))
 
   const shown = () => state.over ?? state.chosen
   const place = heats => heats ? heats.ids.indexOf(shown()) : -1
@@ -29,6 +26,17 @@ export default function ({ data, parentElement, setStateValue }) {
     const map = make('canvas', { width: grid[1], height: grid[0] }), pixels = new ImageData(grid[1], grid[0]), count = grid[0] * grid[1]
     bytes(values).subarray(at * count, (at + 1) * count).forEach((value, i) =>
       pixels.data.set([...colours.subarray(3 * value, 3 * value + 3), 255 * (data.floor + (data.ceiling - data.floor) * value / 255)], 4 * i))
+    map.getContext('2d').putImageData(pixels, 0, 0)
+    return map
+  }
+  const rgbOf = colour => [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16))
+  const region = ({ which, grid: [h, w], colours: tints, ids, outlined, opacities }) => {  // each thing filled, its border whole
+    const map = make('canvas', { width: w, height: h }), pixels = new ImageData(w, h)
+    which.forEach((own, i) => {
+      if (!own) return
+      const x = i % w, edge = !x || x === w - 1 || [i - 1, i + 1, i - w, i + w].some(other => which[other] !== own), isShown = ids[own - 1] === shown()
+      if (isShown || !outlined) pixels.data.set([...rgbOf(tints[own - 1]), 255 * (edge ? 1 : outlined ? 0 : opacities[+isShown])], 4 * i)
+    })
     map.getContext('2d').putImageData(pixels, 0, 0)
     return map
   }
@@ -47,17 +55,17 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.fillStyle = colour; pen.fillRect(left, top, wide, 17)
     pen.fillStyle = '#fff'; pen.textBaseline = 'middle'; pen.fillText(text, left + 4, top + 9, wide - 8)
   }
-  const paint = (canvas, panel) => {
+  const paint = (canvas, panel, regions) => {
     const w = canvas.clientWidth, h = w * height / width, ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d'), at = place(panel.heats)
     canvas.style.height = h + 'px'
     canvas.width = Math.round(w * ratio); canvas.height = Math.round(h * ratio)
     pen.setTransform(ratio, 0, 0, ratio, 0, 0)
-    pen.drawImage(images[panel.image || data.image], 0, 0, w, h)
+    pen.drawImage(state.image, 0, 0, w, h)
+    for (const each of regions) pen.drawImage(region(each), 0, 0, w, h)
     if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
     const frames = panel.frames.filter(({ id, faint }) => !(panel.own || faint) || id === shown()), taken = []
-    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, bare, faint, id } of frames) {
-      if (bare) continue                                 // its word alone
+    for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, faint, id } of frames) {
       if (faint) { lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), INK, 1, [2, 3]); continue }
       const own = !panel.own && id >= 0 && id === shown()
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
@@ -74,8 +82,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const sentence = data.says.find(([id]) => id === shown())
     says.textContent = sentence ? sentence[1] : ''
     data.panels.forEach((panel, i) => {
-      const [, canvas, scale] = row.children[i].children, image = images[panel.image || data.image], at = place(panel.heats)
-      if (canvas.clientWidth && image.naturalWidth) paint(canvas, panel)
+      const [, canvas, scale] = row.children[i].children, at = place(panel.heats)
+      if (canvas.clientWidth && state.image.naturalWidth) paint(canvas, panel, regions[i])
       scale.hidden = !panel.heats
       if (!panel.heats) return
       scale.firstChild.textContent = panel.heats.quantity
@@ -84,8 +92,12 @@ export default function ({ data, parentElement, setStateValue }) {
     root.dataset.shown = shown()
   }
   const area = ({ box_xyxy: [x0, y0, x1, y1] }) => (x1 - x0) * (y1 - y0)
-  const idAt = ({ frames, own }, x, y) => {
+  const idAt = ({ frames, own }, x, y, regions = []) => {
     if (data.pick === 'cell') return Math.min(rows - 1, Math.floor(y * rows)) * columns + Math.min(columns - 1, Math.floor(x * columns))
+    for (const { which, grid: [h, w], ids, outlined } of regions) {
+      const thing = !outlined && which[Math.floor(clamp(y, 0, .9999) * h) * w + Math.floor(clamp(x, 0, .9999) * w)]
+      if (thing) return ids[thing - 1]
+    }
     const inside = frames.filter(({ id, faint, box_xyxy: box }) => id >= 0 && !faint && (!own || id === shown()) && box[0] <= x && x <= box[2] && box[1] <= y && y <= box[3])
     return inside.sort((a, b) => area(a) - area(b))[0]?.id ?? null
   }
@@ -98,7 +110,7 @@ export default function ({ data, parentElement, setStateValue }) {
     canvas.setAttribute('role', 'img'); canvas.setAttribute('aria-label', `${panel.title}. ${data.label}`); canvas.tabIndex = 0
     const at = event => {
       const frame = canvas.getBoundingClientRect(), x = (event.clientX - frame.left) / frame.width, y = (event.clientY - frame.top) / frame.height
-      return idAt(panel, x, y) ?? idAt(data.panels[0], x, y)
+      return idAt(panel, x, y, regions[i]) ?? idAt(data.panels[0], x, y, regions[0])
     }
     canvas.onpointermove = event => over(at(event))
     canvas.onpointerleave = () => over(null)

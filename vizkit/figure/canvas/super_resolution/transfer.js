@@ -1,5 +1,6 @@
-// Images under one cursor: the small one as the network gets it, the enlarged one with a bar that is dragged, the true one, and the reference with the relevance
-// of all its places for the one that was clicked. Nothing is asked of Python but to keep the place. figure/saved/transfer.py draws the same on paper.
+// Images under one cursor: the input as the network gets it, the enlarged one, or a part of it pixel by pixel, with a bar that is dragged, the true one, and the
+// reference with the relevance of all its places for the one that was clicked. Where the relevance for every place is here, Python is asked but to keep the
+// place; else it chooses. Places are those of the whole input. figure/saved/transfer.py draws the same on paper.
 
 const STORE = new WeakMap()
 const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 5, SPAN = 0.6, OVER = 0.82, NEAR = 0.75, LARGEST = 440
@@ -9,9 +10,11 @@ export default function ({ data, parentElement, setStateValue }) {
   const state = STORE.get(parentElement) || { bar: null }
   STORE.set(parentElement, state)
   state.pull = null                                      // what is moved by hand until Python has enlarged by it
-  const [rows, columns] = data.grid, [keyRows, keyColumns] = data.key_grid
+  const [rows, columns] = data.grid, [allRows, allColumns] = data.size, [top, left] = data.first, [keyRows, keyColumns] = data.key_grid
+  const isPart = rows < allRows || columns < allColumns, pullable = 'moved' in data && !data.alone
   const colours = bytes(data.colours), relevance = new Uint16Array(bytes(data.relevance).buffer)
-  if (isNews(state, 'at', [data.at, data.grid])) state.at = data.at
+  const every = data.place.length > 1
+  if (isNews(state, 'at', [data.at, data.size]) || !every) state.at = data.at
   const images = state.images = {}
   for (const name of ['small', 'beside', 'own', 'reference', 'truth']) {
     if (!data[name]) continue
@@ -19,25 +22,30 @@ export default function ({ data, parentElement, setStateValue }) {
     images[name].onload = () => draw()
     images[name].src = data[name]
   }
+  const here = () => [state.at[0] - top, state.at[1] - left]
+  const asked = () => every ? here()[0] * columns + here()[1] : 0
   const row = () => {
-    const start = (state.at[0] * columns + state.at[1]) * keyRows * keyColumns
+    const start = asked() * keyRows * keyColumns
     return Float32Array.from(relevance.subarray(start, start + keyRows * keyColumns), value => value / 65535 * 2 - 1)
   }
   const upTo = (low, top) => ({ kind: 'linear', low, top })
   const layout = wide => {                               // small, true, enlarged, reference; on a phone the true one below
-    const stacked = wide < 560, count = images.truth ? 3 : 2, room = stacked ? wide : Math.min(LARGEST, (wide - count * GAP) / (count + .5))
-    const half = images.truth ? (wide - GAP) / 2 : Math.min(wide, 260)
+    const stacked = wide < 560, most = CELL * Math.max(rows, columns), large = most > LARGEST
+    const count = large ? 1 : 1 + !!images.truth + !!images.reference
+    const room = stacked ? wide : large ? Math.min(most, wide * .75 - GAP) : Math.min(LARGEST, (wide - count * GAP) / (count + .5))
+    const half = images.truth && images.reference ? (wide - GAP) / 2 : Math.min(wide, 260)
     const fitted = (x, y, side, r, c) => ({ x, y, side, w: side * Math.min(1, c / r), h: side * Math.min(1, r / c) })
-    const small = fitted(0, TOP, stacked ? 96 : room / 2, rows, columns), start = stacked ? 0 : room / 2 + GAP
+    const side = stacked ? 96 : large ? Math.min(240, wide / 4) : room / 2, small = fitted(0, TOP, side, allRows, allColumns), start = stacked ? 0 : side + GAP
     const own = fitted(stacked || !images.truth ? start : start + room + GAP, stacked ? small.y + small.h + TOP + 6 : TOP, room, rows, columns)
     const lower = own.y + own.h + TOP + (data.over ? BELOW : 6)
     const truth = images.truth && fitted(start, stacked ? lower : TOP, stacked ? half : room, rows, columns)
-    const reference = fitted(stacked ? (truth ? half + GAP : 0) : own.x + room + GAP, stacked ? lower : TOP, stacked ? half : room, keyRows, keyColumns)
-    return { small, own, truth, reference, height: Math.max(...[own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
+    const [x, y, widest] = stacked ? [truth ? half + GAP : 0, lower, half] : large ? [0, small.y + small.h + TOP + 6, side] : [own.x + room + GAP, TOP, room]
+    const reference = images.reference && fitted(x, y, widest, keyRows, keyColumns)
+    return { small, own, truth, reference, height: Math.max(...[small, own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
-  const shareOfBar = () => state.bar ?? clamp((state.at[1] + .5) / columns, .15, .85)
+  const shareOfBar = () => state.bar ?? clamp((here()[1] + .5) / columns, .15, .85)
   const best = () => {
-    const values = row(), taken = data.place[state.at[0] * columns + state.at[1]]
+    const values = row(), taken = data.place[asked()]
     const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
     for (const place of order) {  // overlapping patches count once
       const y = Math.floor(place / keyColumns), x = place % keyColumns
@@ -70,8 +78,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
-    title(data.alone ? 'Reference' : 'Reference, to be dragged', reference)
-    write(`Input, ${rows} × ${columns}`, small.x, small.y - TOP / 2 - 1, small.side)
+    write(`Input, ${allRows} × ${allColumns}`, small.x, small.y - TOP / 2 - 1, small.side)
     shown('small', small)
     shown('own', own)
     if (data.over) {
@@ -82,28 +89,35 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     shown('beside', own); pen.restore()
     if (truth) { title('True image', truth); shown('truth', truth) }
+    const box = (x, y, w, h) => { for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [INK, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(x, y, w, h) } }
+    const frame = (place, at, r, c) => {
+      const w = 1.5 * place.w / c, h = 1.5 * place.h / r, x = place.x + (at[1] + .5) * place.w / c, y = place.y + (at[0] + .5) * place.h / r
+      box(x - w, y - h, 2 * w, 2 * h)
+      return { x, y, w, h }
+    }
+    pen.fillStyle = '#fff'; pen.fillRect(bar - 1.5, own.y, 3, own.h)
+    pen.beginPath(); pen.arc(bar, own.y + own.h - 22, 11, 0, 7); pen.fill()
+    pen.fillStyle = '#222'; pen.textAlign = 'center'; pen.font = '700 12px ' + style.fontFamily; pen.fillText('◂▸', bar, own.y + own.h - 21.5); pen.textAlign = 'left'
+    if (isPart) box(small.x + left / allColumns * small.w, small.y + top / allRows * small.h, columns / allColumns * small.w, rows / allRows * small.h)
+    if (truth) frame(truth, here(), rows, columns)
+    const to = frame(own, here(), rows, columns)
+    Object.assign(root.dataset, { at: state.at.join(','), taken: '', bar: shareOfBar().toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}`, left: own.x, width: own.w })
+    says.textContent = ''
+    if (!reference) return candidates([])
+    title(pullable ? 'Reference, to be dragged' : 'Reference', reference)
     const pulled = (state.pull?.px ?? 0) * reference.w / (keyColumns * CELL)
     pen.save(); pen.beginPath(); pen.rect(reference.x, reference.y, reference.w, reference.h); pen.clip()
     for (const turn of [-1, 0, 1]) shown('reference', { ...reference, x: reference.x + pulled + turn * reference.w })
     pen.restore()
-    const { values, chosen } = best(), [y, x] = state.at
+    const { values, chosen } = best()
     let low = 1, high = -1
     for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
     const bottom = Math.max(low, high - SPAN)
     pen.drawImage(painted(upTo(bottom, high), values, data.key_grid, colours, 0, NEAR), reference.x, reference.y, reference.w, reference.h)
     scale(reference, 'relevance', number(bottom, 2), number(high, 2))
-    pen.fillStyle = '#fff'; pen.fillRect(bar - 1.5, own.y, 3, own.h)
-    pen.beginPath(); pen.arc(bar, own.y + own.h - 22, 11, 0, 7); pen.fill()
-    pen.fillStyle = '#222'; pen.textAlign = 'center'; pen.font = '700 12px ' + style.fontFamily; pen.fillText('◂▸', bar, own.y + own.h - 21.5); pen.textAlign = 'left'
-    const frame = (place, at, r, c) => {
-      const w = 1.5 * place.w / c, h = 1.5 * place.h / r, mid = { x: place.x + (at[1] + .5) * place.w / c, y: place.y + (at[0] + .5) * place.h / r, w, h }
-      for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [INK, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(mid.x - w, mid.y - h, 2 * w, 2 * h) }
-      return mid
-    }
-    if (truth) frame(truth, state.at, rows, columns)
-    arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), frame(own, state.at, rows, columns))
-    Object.assign(root.dataset, { at: state.at.join(','), taken: `${chosen[0].y},${chosen[0].x}`, bar: shareOfBar().toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}`, left: own.x, width: own.w })
-    const words = { row: y + 1, column: x + 1, of_row: chosen[0].y + 1, of_column: chosen[0].x + 1, relevance: number(chosen[0].value, 2), gate: percent(data.gate[y * columns + x]) }
+    arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), to)
+    root.dataset.taken = `${chosen[0].y},${chosen[0].x}`
+    const words = { row: state.at[0] + 1, column: state.at[1] + 1, of_row: chosen[0].y + 1, of_column: chosen[0].x + 1, relevance: number(chosen[0].value, 2), gate: percent(data.gate[asked()]) }
     says.textContent = data.says.replace(/\{(\w+)\}/g, (_, name) => words[name])
     candidates(chosen)
   }
@@ -126,9 +140,9 @@ export default function ({ data, parentElement, setStateValue }) {
       box.append(piece, label)
       return box
     }
-    const [y, x] = state.at, here = { y, x }
+    const [y, x] = here()
     const own = [[images.beside, data.titles[0]], [images.own, 'result'], ...images.truth ? [[images.truth, 'true']] : []]
-    patches.replaceChildren(...own.map(([image, title], i) => cut(image, here, title, i === own.length - 1 ? 'own' : '')),
+    patches.replaceChildren(...own.map(([image, title], i) => cut(image, { y, x }, title, chosen.length && i === own.length - 1 ? 'own' : '')),
       ...chosen.map((place, i) => cut(images.reference, place, number(place.value, 2), i ? '' : 'best')))
   }
 
@@ -138,26 +152,27 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const inside = ({ x, y }) => x >= 0 && x < 1 && y >= 0 && y < 1
   const choose = (y, x) => {
-    state.at = [clamp(y, 0, rows - 1), clamp(x, 0, columns - 1)]
-    expectEcho(state, 'at', [state.at, data.grid])
-    draw(); setStateValue('at', state.at)
+    const at = [clamp(y, 0, allRows - 1), clamp(x, 0, allColumns - 1)]
+    if (every) { state.at = at; expectEcho(state, 'at', [at, data.size]); draw() }
+    setStateValue('at', at)
   }
+  const chooseIn = (at, [r, c], y = 0, x = 0) => choose(y + Math.floor(at.y * r), x + Math.floor(at.x * c))
   const move = px => { const wide = keyColumns * CELL; setStateValue('moved', ((data.moved + px) % wide + wide) % wide) }
-  const onReference = event => inside(where(event, 'reference'))
+  const onReference = event => pullable && inside(where(event, 'reference'))
   canvas.onpointerdown = event => {
     const at = where(event)
-    if (onReference(event) && !data.alone) {
+    if (onReference(event)) {
       state.pull = { from: event.clientX, px: 0 }
       return canvas.setPointerCapture(event.pointerId)
     }
     for (const image of ['small', ...images.truth ? ['truth'] : []]) {
       const there = where(event, image)
-      if (inside(there)) return choose(Math.floor(there.y * rows), Math.floor(there.x * columns))
+      if (inside(there)) return chooseIn(there, data.size)
     }
     if (at.x < -at.near || at.x > 1 + at.near || at.y < 0 || at.y > 1) return
     state.drag = Math.abs(at.x - shareOfBar()) < at.near
     if (state.drag) canvas.setPointerCapture(event.pointerId)
-    else if (at.x >= 0 && at.x < 1) choose(Math.floor(at.y * rows), Math.floor(at.x * columns))
+    else if (at.x >= 0 && at.x < 1) chooseIn(at, data.grid, top, left)
   }
   canvas.onpointermove = event => {
     const at = where(event)
@@ -168,11 +183,14 @@ export default function ({ data, parentElement, setStateValue }) {
   canvas.onpointerup = () => { state.drag = false; if (state.pull?.px) move(state.pull.px) }
   canvas.onpointercancel = () => { state.drag = false; state.pull = null; draw() }
   canvas.onkeydown = event => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key]
-    if (step && event.shiftKey) { event.preventDefault(); move(CELL * (step[0] || step[1])) }
-    else if (step) { event.preventDefault(); choose(state.at[0] + step[0], state.at[1] + step[1]) }
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key], turn = { PageDown: .05, PageUp: -.05 }[event.key]
+    if (!step && !turn) return
+    event.preventDefault()
+    if (turn) { state.bar = clamp(shareOfBar() + turn, 0, 1); draw() }
+    else if (event.shiftKey) { if (pullable) move(CELL * (step[0] || step[1])) }
+    else choose(state.at[0] + step[0] * (isPart ? rows >> 1 : 1), state.at[1] + step[1] * (isPart ? columns >> 1 : 1))
   }
-  canvas.setAttribute('aria-label', data.label)
+  canvas.setAttribute('aria-label', `${data.titles.join(' beside ')}. ${data.label}`)
   state.observer?.disconnect()
   state.observer = new ResizeObserver(() => draw())
   state.observer.observe(canvas)

@@ -1,4 +1,4 @@
-"""Maps: one map of every model on several images, on one scale, and its average over many."""
+"""Side by side: a map and the answers of every model on several images, on one scale, and where the models differ."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,26 +17,19 @@ from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import (
-    Blocks,
-    Grid,
-    Heading,
-    Line,
-    Link,
-    Numbers,
-    Said,
-    Tile,
-    side_by_side,
-)
-from vizkit.views.compare.images import OfImages, every_model, first_answer, known
-from vizkit.views.controls import again, choice, head, layer
+from vizkit.views.blocks import Blocks, Download, Grid, Line, Link, Numbers, Said, Table, Tile
+from vizkit.views.compare.answers import REFUSALS, Answers, Row
+from vizkit.views.compare.images import OfImages, every_model, known
+from vizkit.views.controls import again, choice, head, layer, switch
 from vizkit.views.relevance.decision import Decision
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
+from vizkit.writing import csv_rows
 
 if TYPE_CHECKING:
     from vizkit.datasets.image_set import ImageSet
 
+CHOSEN, DISAGREEING = "as chosen", "where they disagree first"
 LAYER, THESE, MANY = "layer", "these images", "48 others"
 FAST = tuple(name for name, method in METHODS.items() if not method.slow)
 TITLES = {LAYER: "Attention of a layer"} | {name: METHODS[name].title for name in FAST}
@@ -54,16 +47,16 @@ class Found:
     on_insect: tuple[float, float] | None
 
 
-def of_layer(view: "Maps") -> bool:
+def of_layer(view: "SideBySide") -> bool:
     return view.method == LAYER
 
 
-def of_class(view: "Maps") -> bool:
+def of_class(view: "SideBySide") -> bool:
     return view.method != LAYER and METHODS[view.method].needs != "trace"
 
 
-class Maps(Decision, OfImages):
-    """A map of every model on several images, all on one scale."""
+class SideBySide(Decision, OfImages):
+    """A map and the answers of every model on several images, and where the models differ."""
 
     target: str = again(Decision, "target", when=of_class)
     against: str = again(Decision, "against", when=of_class)
@@ -88,55 +81,89 @@ class Maps(Decision, OfImages):
         runs=True,
     )
 
+    order: Literal["as chosen", "where they disagree first"] = choice("Order", (CHOSEN, DISAGREEING), more=True)
+    differ: bool = switch("Only where they differ", more=True)
+
     together = True
     how = How(
-        "A row is an image, a column a model, and beside them each model's average map. All have one scale: a value is "
-        "how many times the mean of its own map a place has, so that grids of any size and methods of any unit can be "
-        "compared, and a colour counts doublings, so that a flat map can be seen beside a pointed one; red is evidence "
-        "for the class, blue against it. A click on a map makes its image the sidebar's.",
-        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}, \qquad \text{colour} \propto \log_2 \hat h_i",
-        "how strong a map is as a whole, for each is divided by its own mean; nor whether it is right: the Trust view "
-        "of the Relevance page says which maps the models confirm. An average shows habits of a model, such as the "
-        "middle of the image, and nothing of a single one.",
-        "Vaswani et al. 2017, eq. 1; the papers of the methods are on the Relevance page",
+        "A row is an image, a column a model: its map and its likeliest classes. All maps have one scale: a value is "
+        "how many times the mean of its own map a place has, and a colour counts doublings, so that grids of any size "
+        "and methods of any unit can be compared; red is evidence for the class, blue against it. Bars of one colour "
+        "are one class in all rows; ✓ and ✗ say whether the first class is what the image shows, where that is known. "
+        "A click on an image or a map makes that image the sidebar's.",
+        r"\hat h_i = \frac{h_i}{\frac1N \sum_j |h_j|}, \quad \text{colour} \propto \log_2 \hat h_i; \qquad "
+        r"\mathrm{JSD}(P, Q) = \tfrac12 \sum_c P_c \log_2 \tfrac{2P_c}{P_c + Q_c} + "
+        r"\tfrac12 \sum_c Q_c \log_2 \tfrac{2Q_c}{P_c + Q_c}",
+        "how strong a map is as a whole, for each is divided by its own mean; nor why a model is right or wrong: the "
+        "Trust view of the Relevance page says which maps the models confirm. An average shows habits of a model, such "
+        "as the middle of the image. The divergence counts only the classes that both models of a pair know by name, "
+        "renormalised to sum to 1; pairs that give most of their probability to other classes have none.",
+        "Vaswani et al. 2017, eq. 1; the papers of the methods are on the Relevance page; Lin 1991, Divergence "
+        "measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37: 0 bits: the same probabilities, 1 bit: "
+        "no class in common",
     )
 
     def title(self, of: Sequence[Subject]) -> str:
-        return f"{TITLES[self.method]}{'' if self.method == LAYER else f' for {self.target}'}"
+        return f"{TITLES[self.method]}{'' if self.method == LAYER else f' for {self.target}'}, and answers"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
-        rows = self.rows(of)
-        found = [[each.kept(self.key(each), partial(self.found, each)) for each in row] for row in rows]
-        maps = [[each for each in row if isinstance(each, Found)] for row in found]
-        if not any(maps):
-            raise NotApplicable(next(each for row in found for each in row if isinstance(each, str)))
-        yield Said(self.said(of, found))
+        images = self.rows(of)
+        answers = Answers(images)
+        found = [[each.kept(self.key(each), partial(self.found, each)) for each in row] for row in images]
+        rows = list(zip(answers.rows, found, strict=True))
+        if self.order == DISAGREEING:
+            rows.sort(key=lambda row: (row[0].differ, row[0].apart or 0.0), reverse=True)
+        if self.differ:
+            rows = [row for row in rows if row[0].differ]
+        yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
         if unlike := [each.name for each in of if self.responds(each)]:
             has, maps_are = ("has", "its map is") if len(unlike) == 1 else ("have", "their maps are")
             yield Line(f"{joined(unlike)} {has} no attention: {maps_are} how strongly each place responds.")
-        scale = scale_of([each for row in maps for each in row])
-        names = [row[0].image or "the image" for row in rows]
-        grid = Grid(
+        if not rows:
+            yield Line("All models that can be compared give the same first class for every image.")
+        elif self.over == THESE:
+            maps = {each.name: those(column) for each, column in zip(of, zip(*found, strict=True), strict=True)}
+            yield self.grid(of, answers, rows, {name: mean_of(each) for name, each in maps.items()}, len(found))
+            yield Link(f"Average over {MANY}", replace(self, over=MANY))
+        else:
+            show = partial(self.grid, of, answers, rows, images=OTHERS)
+            yield every_model(of, self.key_of_many, self.over_many, lambda means: [show(means)])
+        yield from map(Line, answers.unmatched())
+        yield from known(of)
+        if len(images) > 1 and answers.comparable:
+            yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
+        yield Numbers(lambda: numbers(list(zip(*found, strict=True))) | answers.arrays())
+        yield Download("All answers (CSV)", lambda: csv_rows(answers.listed()).encode())
+
+    def grid(
+        self,
+        of: Sequence[Subject],
+        answers: Answers,
+        rows: Sequence[tuple[Row, Sequence[Found | str]]],
+        means: Mapping[str, Tensor],
+        images: int,
+    ) -> Grid:
+        """Every image of `rows` in every model, and last the mean of each model's maps over so many `images`."""
+        scale = scale_of([one for _, found in rows for one in those(found)])
+        shown = [
+            tuple((tile_of(one, answers, row, place, scale), row.of[place]) for place, one in enumerate(found))
+            for row, found in rows
+        ]
+        heads = [Tile(row.name, None, " · ".join(answers.who(row))) for row, _ in rows]
+        if any(each.numel() for each in means.values()):
+            heads.append(Tile(f"Average over {images} {'image' if images == 1 else 'images'}", None))
+            shown.append(tuple((average_tile(means.get(each.name), scale), blank(each)) for each in of))
+        return Grid(
             tuple(self.named(each) for each in of),
-            tuple(Tile(name, None) for name in names),
-            tuple(
-                tuple(
-                    (tile_of(one, first_answer(each, column), scale), each)
-                    for one, each, column in zip(line, row, zip(*rows, strict=True), strict=True)
-                )
-                for line, row in zip(found, rows, strict=True)
-            ),
+            tuple(heads),
+            tuple(shown),
             QUANTITY,
             f"{self.title(of)}, one scale for all maps",
             "image",
-            tuple(names),
+            tuple(row.name for row, _ in rows),
             of[0].image,
+            len(rows),
         )
-        yield side_by_side(
-            (Heading("Each image"), grid), tuple(self.averaged(of, found, scale)), widths=(2 + 3 * len(of), 5)
-        )
-        yield from known(of)
-        yield Numbers(partial(numbers, list(zip(*found, strict=True))))
 
     # ---- one map -----------------------------------------------------------------------------------------------------
     def key(self, of: Subject) -> Hashable:
@@ -150,7 +177,7 @@ class Maps(Decision, OfImages):
         """The map, or the sentence why there is none."""
         try:
             heat, signed = self.of_layer(of) if self.method == LAYER else self.of_class(of)
-        except NotApplicable as sentence:
+        except REFUSALS as sentence:
             return str(sentence)
         covered = of.covered((heat.shape[0], heat.shape[1]))
         weights = heat.clamp(min=0)
@@ -194,31 +221,19 @@ class Maps(Decision, OfImages):
         kinds each is named."""
         mixed = len({*map(self.responds, of)}) > 1
         every = {
-            self.named(each) if mixed else each.name: [one for one in column if isinstance(one, Found)]
+            self.named(each) if mixed else each.name: maps
             for each, column in zip(of, zip(*found, strict=True), strict=True)
+            if (maps := those(column))
         }
         pairs = {name: [each.on_insect for each in maps if each.on_insect] for name, maps in every.items()}
-        if all(len(pairs[name]) == len(maps) for name, maps in every.items()):
+        if every and all(len(pairs[name]) == len(maps) for name, maps in every.items()):
             areas = [area for each in pairs.values() for _, area in each]
             where = f"on the insect, which covers {percent(sum(areas) / len(areas))} of the image"
-            shares = {name: sum(share for share, _ in each) / len(each) for name, each in pairs.items() if each}
+            shares = {name: sum(share for share, _ in each) / len(each) for name, each in pairs.items()}
         else:
             where = "on the strongest tenth of the places"
-            few = {name: [strongest(each.heat) for each in maps] for name, maps in every.items() if maps}
-            shares = {name: sum(each) / len(each) for name, each in few.items()}
-        remark = of_models(shares, where, len(found))
-        return remark or ""
-
-    def averaged(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]], scale: Scale) -> Blocks:
-        count = len(found) if self.over == THESE else OTHERS
-        yield Heading(f"Average over {count} {'image' if count == 1 else 'images'}")
-        if self.over == THESE:
-            columns = zip(of, zip(*found, strict=True), strict=True)
-            means = {each.name: [one for one in column if isinstance(one, Found)] for each, column in columns}
-            yield from means_on(of, {name: mean_of(maps) for name, maps in means.items()}, scale)
-            yield Link(f"Over {MANY}", replace(self, over=MANY))
-            return
-        yield every_model(of, self.key_of_many, self.over_many, lambda found: means_on(of, found, scale))
+            shares = {name: sum(strongest(each.heat) for each in maps) / len(maps) for name, maps in every.items()}
+        return of_models(shares, where, len(found)) or ""
 
     def key_of_many(self, of: Subject) -> Hashable:
         return OfModel(("average", of.weights, self.key(of)))
@@ -228,7 +243,7 @@ class Maps(Decision, OfImages):
         found = []
         for index, (rgb, _) in enumerate(others(of)):
             one = self.found(Subject(of.open, rgb, model=of.model, point=of.point))
-            found += [one] if isinstance(one, Found) else []
+            found += those([one])
             progress(index + 1, OTHERS)
         return mean_of(found)
 
@@ -240,18 +255,14 @@ def others(of: Subject) -> "ImageSet":
     return pictures(of.loaded, "digits" if digits else "insects", OTHERS)
 
 
+def those(found: Sequence[Found | str]) -> list[Found]:
+    """Where there is a map."""
+    return [each for each in found if isinstance(each, Found)]
+
+
 def mean_of(maps: Sequence[Found]) -> Tensor:
     """Without places of no map."""
     return average([each.heat for each in maps]) if maps else torch.zeros(0, 0)
-
-
-def means_on(of: Sequence[Subject], found: Mapping[str, Tensor], scale: Scale) -> Blocks:
-    """The average of every model that has one."""
-    shown = [(each, found[each.name]) for each in of if each.name in found and found[each.name].numel()]
-    cells = tuple(((Tile("", heat.numpy(), scale=scale), blank(each)),) for each, heat in shown)
-    if shown:
-        rows = tuple(Tile(each.name, None) for each, _ in shown)
-        yield Grid(("",), rows, cells, QUANTITY, "Average maps, on the scale of all others")
 
 
 def scale_of(maps: Sequence[Found]) -> Scale:
@@ -264,15 +275,22 @@ def blank(of: Subject) -> Subject:
     return Subject(of.open, np.full((*of.loaded.preprocessing.size_hw, 3), BLANK, np.uint8), model=of.model)
 
 
-def tile_of(found: Found | str, answer: str, scale: Scale) -> Tile:
-    return Tile("", None, found) if isinstance(found, str) else Tile("", found.heat.numpy(), answer, scale=scale)
+def tile_of(found: Found | str, answers: Answers, row: Row, place: int, scale: Scale) -> Tile:
+    """A map with what the model answers; a sentence for each that there is not."""
+    refused = dict.fromkeys(each for each in (found, row.answers[place]) if isinstance(each, str))
+    places = None if isinstance(found, str) else found.heat.numpy()
+    return Tile("", places, " ".join(refused), scale=scale, answers=answers.shown(row, place))
+
+
+def average_tile(mean: Tensor | None, scale: Scale) -> Tile:
+    return Tile("", None, "–") if mean is None or not mean.numel() else Tile("", mean.numpy(), scale=scale)
 
 
 def numbers(columns: Sequence[Sequence[Found | str]]) -> dict[str, np.ndarray]:
     """Of every model the values of all its maps in a row, image by image, and their grids (image, 2)."""
     every: dict[str, np.ndarray] = {}
     for index, column in enumerate(columns, 1):
-        maps = [each.heat.numpy() for each in column if isinstance(each, Found)]
+        maps = [each.heat.numpy() for each in those(column)]
         every[f"values_{index}"] = np.concatenate([each.ravel() for each in maps]) if maps else np.zeros(0)
         every[f"grids_{index}"] = np.array([each.shape for each in maps]).reshape(-1, 2)
     return every

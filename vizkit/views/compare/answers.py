@@ -1,10 +1,9 @@
-"""Predictions: what every model says of several images, who is right, and where the models differ."""
+"""What every model says of several images, who is right, and where the models differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import combinations, zip_longest
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -13,99 +12,27 @@ from vizkit.analysis.comparison.class_names import Agreed, agreeing
 from vizkit.analysis.comparison.disagreement import divergences, groups, overlaps
 from vizkit.analysis.remarks.answers import agreement, right_on
 from vizkit.analysis.remarks.remark import joined
-from vizkit.figure.class_bars import Axis, ClassBars
+from vizkit.figure.class_bars import Answer
 from vizkit.figure.palette import class_colours
-from vizkit.geometry import in_shares
 from vizkit.heads import LIKENESS, SOFTMAX
-from vizkit.image import ImageError, data_url
+from vizkit.image import ImageError
 from vizkit.models import ModelError
 from vizkit.traces import NotApplicable, TraceError
-from vizkit.views.blocks import (
-    Bars,
-    Blocks,
-    Canvas,
-    Columns,
-    Download,
-    Heading,
-    Line,
-    Numbers,
-    Picture,
-    Said,
-    Table,
-    first_said,
-)
-from vizkit.views.compare.images import OfImages, known, truth_of
-from vizkit.views.controls import choice, switch
-from vizkit.views.rules import one_of
+from vizkit.views.blocks import first_said
+from vizkit.views.compare.images import truth_of
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
-from vizkit.writing import csv_rows
 
-CHOSEN, DISAGREEING = "as chosen", "where they disagree first"
+REFUSALS = NotApplicable, TraceError, ModelError, ImageError
+"""What a model says in the place of an answer or of a map, where others stand beside it."""
 BARS = 5
-THUMBNAIL_PX = 256
-
-
-class Predictions(OfImages, View):
-    """What every model says of several images, and where the models differ."""
-
-    order: Literal["as chosen", "where they disagree first"] = choice("Order", (CHOSEN, DISAGREEING), more=True)
-    differ: bool = switch("Only where they differ", more=True)
-
-    together = True
-    overlays = False
-    how = How(
-        "A row is an image, a column a model: its likeliest classes. Bars of one colour are one class, in all rows, "
-        "also where the models' lists of classes differ. ✓ and ✗ say whether the first class is what the image shows, "
-        "where that is known. A click on an image makes it the sidebar's.",
-        r"\mathrm{JSD}(P, Q) = \tfrac12 \sum_c P_c \log_2 \tfrac{2P_c}{P_c + Q_c} + "
-        r"\tfrac12 \sum_c Q_c \log_2 \tfrac{2Q_c}{P_c + Q_c}",
-        "why a model is right or wrong. The divergence counts only the classes that both models of a pair know by "
-        "name, renormalised to sum to 1; pairs that give most of their probability to other classes have none. Names "
-        "that only resemble each other are never taken for the same.",
-        "Lin 1991, Divergence measures based on the Shannon entropy, IEEE Trans. Inf. Theory 37; 0 bits: the same "
-        "probabilities, 1 bit: no class in common",
-    )
-
-    def title(self, of: Sequence[Subject]) -> str:
-        return "What every model says of the same images"
-
-    def show(self, of: Sequence[Subject]) -> Blocks:
-        answers = Answers(self.rows(of))
-        rows = answers.rows
-        if self.order == DISAGREEING:
-            rows = sorted(rows, key=lambda row: (row.differ, row.apart or 0.0), reverse=True)
-        if self.differ:
-            rows = [row for row in rows if row.differ]
-        yield Said(answers.said)
-        if rows:
-            data = {"models": answers.names, "focus": of[0].image, "rows": [answers.sent(row) for row in rows]}
-            tells = {"pick": (one_of([row.name for row in rows]), "image")}
-            still = tuple(block for row in rows for block in answers.on_paper(row))
-            yield Canvas("vizkit_compare", data, "Likeliest classes of every image by every model", tells, still)
-        else:
-            yield Line("All models that can be compared give the same first class for every image.")
-        yield from map(Line, answers.unmatched())
-        yield from known(of)
-        if len(answers.rows) > 1 and answers.comparable:
-            yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
-        yield Numbers(answers.arrays)
-        yield Download("All answers (CSV)", lambda: csv_rows(answers.listed()).encode())
 
 
 def answer(of: Subject) -> Tensor | str:
     """What the model returns, (label), on the CPU; or a sentence why it says nothing."""
     try:
-        return of.kept("answer", partial(_answer, of))
-    except (NotApplicable, TraceError, ModelError, ImageError) as sentence:
+        return of.seen.logits
+    except REFUSALS as sentence:
         return str(sentence)
-
-
-def _answer(of: Subject) -> Tensor:
-    from vizkit.models.probes.model_functions import logits_of_batch
-
-    with torch.no_grad():
-        return logits_of_batch(of.loaded)(of.pixels)[0].cpu()
 
 
 def likenesses(row: Sequence[Subject], every: Sequence[Sequence[Subject]], place: int) -> Tensor | str:
@@ -214,7 +141,10 @@ class Answers:
             for row in self.rows
         ]
         known = [each for each in firsts if each[1]]
-        named = [{self.names[at]: self.agreed.names[label] for at, label in row.first.items()} for row in self.rows]
+        named = [
+            (row.name, {self.names[at]: self.agreed.names[label] for at, label in row.first.items()})
+            for row in self.rows
+        ]
         image = "image" if len(known) == len(self.rows) else "labelled image"
         return first_said(right_on(known, image), agreement(named)) or self.surest
 
@@ -278,37 +208,13 @@ class Answers:
         joint = self.agreed.of[place]
         return [(row.label(place, at), value, self.colours[joint[at]]) for at, value in row.tops(place)]
 
-    def sent(self, row: Row) -> dict[str, Any]:
-        """As the script reads it."""
-        rgb = row.of[0].rgb
-        size = rgb.shape[1], rgb.shape[0]
-        image, cells = data_url(rgb, THUMBNAIL_PX), [self.cell(row, place) for place in range(len(self.of))]
-        return {"name": row.name, "image": image, "size": size, "lines": list(self.who(row)), "cells": cells}
-
-    def cell(self, row: Row, place: int) -> dict[str, Any]:
-        """`box`: what the model sees of the image, where that is not all of it."""
-        of, head = row.of[place], row.of[place].loaded.head
-        if isinstance(said := row.answers[place], str):
-            return {"refused": said}
-        box = [min(1.0, max(0.0, end)) for end in in_shares(of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))]
-        share = (lambda value: max(0.0, value)) if head.bounded else lambda _: 0.0
-        bars = [(name, share(value), colour, head.text(value)) for name, value, colour in self.bars(row, place)]
-        return {"bars": bars, "box": None if box == [0, 0, 1, 1] else box, "right": row.right(place)}
-
-    def on_paper(self, row: Row) -> Blocks:
-        yield Heading(row.name)
-        picture = Picture(row.of[0].rgb, row.name, " · ".join(self.who(row)))
-        yield Columns(((picture,), *(tuple(self.column(row, place)) for place in range(len(self.of)))))
-
-    def column(self, row: Row, place: int) -> Blocks:
-        head, said, bars = row.of[place].loaded.head, row.answers[place], self.bars(row, place)
-        yield Heading(self.names[place])
-        if head.probable and bars:
-            yield Bars(ClassBars(*map(list, zip(*bars, strict=True)), axis=Axis(1.0)), self.names[place])  # pyright: ignore[reportArgumentType]
-        else:
-            yield from map(
-                Line, [said] if isinstance(said, str) else [f"{n} {head.text(value)}" for n, value, _ in bars]
-            )
+    def shown(self, row: Row, place: int) -> tuple[Answer, ...]:
+        """As they stand beside a map, the first marked where it is known whether it is right."""
+        head, right = row.of[place].loaded.head, row.right(place)
+        return tuple(
+            Answer(name, max(0.0, value) if head.bounded else 0.0, colour, head.text(value), None if at else right)
+            for at, (name, value, colour) in enumerate(self.bars(row, place))
+        )
 
     def pairs(self) -> Iterator[dict[str, str | float | None]]:
         """How often each pair agrees over the images, and how far it is apart."""
@@ -323,9 +229,9 @@ class Answers:
             }
 
     # ---- what is saved -----------------------------------------------------------------------------------------------
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, list]:
         """Of every model the names of the images that it answers, and what it returns, (image, label)."""
-        every: dict[str, Any] = {}
+        every: dict[str, list] = {}
         for at in range(len(self.of)):
             there = {row.name: each for row in self.rows if not isinstance(each := row.answers[at], str)}
             every |= {f"images_{at + 1}": [*there], f"logits_{at + 1}": [each.numpy() for each in there.values()]}

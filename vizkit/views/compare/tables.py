@@ -1,4 +1,4 @@
-"""What each published table shows: its columns with their units, and which of them the plot may lay out as axes."""
+"""What each published table shows: its columns with their units, and which of them the plot lays out as axes."""
 
 from dataclasses import dataclass
 
@@ -6,17 +6,12 @@ from vizkit.analysis.comparison import published
 from vizkit.analysis.comparison.published import Row, Table
 
 M, G = 1e6, 1e9
-TOP1 = r"\text{top-1} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i]"
-AP = (
-    r"\text{AP} = \tfrac1{10} \sum_{t \in \{.5, .55, \dots, .95\}} \int_0^1 \text{precision}_t(r)\,dr, \quad "
-    r"r = \text{recall}"
-)
 
 
 @dataclass(frozen=True)
 class Column:
-    """`field` of the row, shown in units of `unit` with so many `digits` (None: text). `axis`: "cost", "accuracy" or
-    none. The plot's pickers and axes both say `title`."""
+    """`field` of the row, shown in units of `unit` with so many `digits` (None: text). `axis`: "accuracy", the cost
+    that it is, as Cost calls it, or another cost, "training"; "" of what the plot does not lay out."""
 
     field: str
     title: str
@@ -28,22 +23,32 @@ class Column:
 
 @dataclass(frozen=True)
 class Shown:
-    """One table as the page shows it. `detail`: the field that tells rows of one name apart; `formula`: what its
-    accuracies are."""
+    """One table as the page shows it. `detail`: the field that tells rows of one name apart."""
 
     table: Table
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     detail: str
-    formula: str = TOP1
 
-    def axes(self, kind: str) -> dict[str, Column]:
-        return {column.title: column for column in self.columns if column.axis == kind}
+    @property
+    def accuracies(self) -> dict[str, Column]:
+        return {column.title: column for column in self.columns if column.axis == "accuracy"}
+
+    @property
+    def costs(self) -> list[Column]:
+        return [column for column in self.columns if column.axis not in ("", "accuracy")]
+
+    def cost(self, against: str) -> Column | None:
+        """That of this name; else the multiply–adds, or whatever it says."""
+        ranked = sorted(self.costs, key=lambda column: (column.axis != against, column.axis != "multiply_adds"))
+        return next(iter(ranked), None)
 
 
 NAME, FAMILY = Column("name", "Model"), Column("family", "Family")
-PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "cost")
-MULTIPLY_ADDS = Column("multiply_adds", "Multiply–adds (G)", 1, G, "cost", "Of one image; what the paper calls FLOPs.")
+PARAMETERS = Column("parameters", "Parameters (M)", 0, M, "parameters")
+MULTIPLY_ADDS = Column(
+    "multiply_adds", "Multiply–adds (G)", 1, G, "multiply_adds", "Of one image; what the paper calls FLOPs."
+)
 SPEED_V100 = "On one V100, as the paper measured it."
 
 TABLES = {
@@ -56,7 +61,7 @@ TABLES = {
             Column("side_px", "Input (px)", 0, help="Side of the square input."),
             PARAMETERS,
             MULTIPLY_ADDS,
-            Column("images_per_s", "Images/s (V100)", 1, 1.0, "cost", SPEED_V100),
+            Column("images_per_s", "Images/s (V100)", 1, 1.0, "seconds", SPEED_V100),
             Column("top1", "Top-1 (%)", 1, 1.0, "accuracy"),
             Column("timm", "Name in timm", help="The architecture. timm's own weights of that name may be others."),
         ),
@@ -76,7 +81,9 @@ TABLES = {
             Column("pets", "Pets (%)", 2, 1.0, "accuracy"),
             Column("flowers", "Flowers (%)", 2, 1.0, "accuracy"),
             Column("vtab", "VTAB (%)", 2, 1.0, "accuracy", "Mean of 19 tasks of 1,000 images each."),
-            Column("tpu_core_days", "TPUv3-core-days", 0, 1.0, "cost", "Of pre-training: cores of a TPUv3 times days."),
+            Column(
+                "tpu_core_days", "TPUv3-core-days", 0, 1.0, "training", "Of pre-training: cores of a TPUv3 times days."
+            ),
         ),
         "pretrained_on",
     ),
@@ -87,8 +94,8 @@ TABLES = {
             NAME,
             FAMILY,
             PARAMETERS,
-            Column("gflops", "GFLOPS", 0, 1.0, "cost", "Of one image, as the paper counts them."),
-            Column("frames_per_s", "Images/s (V100)", 0, 1.0, "cost", SPEED_V100),
+            Column("gflops", "GFLOPS", 0, 1.0, "multiply_adds", "Of one image, as the paper counts them."),
+            Column("frames_per_s", "Images/s (V100)", 0, 1.0, "seconds", SPEED_V100),
             Column("ap", "AP (%)", 1, 1.0, "accuracy", "Mean over overlaps from .5 to .95."),
             Column("ap50", "AP50 (%)", 1, 1.0, "accuracy", "A box counts from an overlap of .5 on."),
             Column("ap75", "AP75 (%)", 1, 1.0, "accuracy"),
@@ -97,7 +104,6 @@ TABLES = {
             Column("ap_large", "AP large (%)", 1, 1.0, "accuracy", "Objects above 96 × 96 pixels."),
         ),
         "",
-        AP,
     ),
     "Insects study": Shown(
         published.STUDY_TABLE,
