@@ -56,6 +56,7 @@ EXTRAS = {
         "train": ("sklearn", "torchmetrics", "pycocotools", "accelerate", "plotly"),
         "transformers": ("transformers", "tokenizers", "datasets"),
         "data": ("openTSNE", "cleanlab"),
+        "ray": ("ray",),
     }.items()
     for module in modules
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.launching import launched, on_two_nodes
+from tests.launching import launched
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.outcome import Outcome
@@ -54,18 +54,6 @@ def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp
     assert main([*DIGITS, "-o", str(tmp_path / "table.csv")]) == 0
     assert answers_in(cache).tobytes() == one[0].tobytes()
     assert table(tmp_path / "table.csv") == one[1]
-
-
-@pytest.mark.product(first=0)
-def test_two_nodes_give_the_table_of_one_process(one, cache, tmp_path):
-    output = tmp_path / "table.csv"
-    first, second = on_two_nodes([*DIGITS, "-o", output], environment(cache))
-    assert first.returncode == 0, first.stderr
-    assert second.returncode == 0, second.stderr
-    assert first.stdout.count("table.csv") == 1  # one of them speaks
-    assert not second.stdout
-    np.testing.assert_array_equal(answers_in(cache), one[0])
-    assert table(output) == one[1]
 
 
 def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
@@ -144,7 +132,7 @@ def test_asked_to_stop_it_says_how_to_go_on(tmp_path, monkeypatch, capsys):
     def stopped(*given, **options):
         raise StoppedError
 
-    monkeypatch.setattr("vizkit.explanations.kept.work", stopped)
+    monkeypatch.setattr("vizkit.explanations.kept.make_missing", stopped)
     job = JobFolder(tmp_path / "job")
     assert main([*DIGITS, "--folder", str(job.path)]) == 130
     assert job.status["state"] == "stopped"

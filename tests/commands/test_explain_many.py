@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 
 import numpy as np
 import pandas
@@ -13,12 +14,12 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vizkit
-from tests.launching import launched, on_two_nodes
 from tests.models.recording.test_precision import pretend_tf32
 from vizkit.__main__ import main
+from vizkit.commands.explaining import explain_many
 from vizkit.commands.explaining.explained import explained as tell
 from vizkit.datasets.insects import draw
-from vizkit.explanations import difference, opened
+from vizkit.explanations import difference, job, opened, passes
 from vizkit.explanations import source as sources
 from vizkit.explanations.reading import workers_for
 from vizkit.explanations.table import alike
@@ -150,30 +151,35 @@ def test_methods_that_a_model_has_not_are_said(photos, tmp_path, capsys):
     assert main([*arguments, str(tmp_path / "more"), "--method", "rollout"]) == 2
 
 
-def test_two_nodes_write_what_one_process_does(photos, tmp_path, monkeypatch):
-    arguments = ["explain", photos, "--model", VIT, "--device", "cpu", "--batch", "1", "-o"]
-    with launched([*arguments, tmp_path / "alone"], os.environ | {"OMP_NUM_THREADS": "1"}) as one:
-        one.join()
-    nodes = on_two_nodes([*arguments, tmp_path / "maps"], os.environ | {"OMP_NUM_THREADS": "1"})
-    assert [node.returncode for node in nodes] == [0, 0], nodes[0].stderr + nodes[1].stderr
-    assert files(tmp_path / "maps") == files(tmp_path / "alone")
-    assert "5 pictures, 1 of them with a reason instead" in nodes[0].stdout
-    assert not nodes[1].stdout
-
-
 def test_stopped_it_says_how_to_go_on(photos, whole, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sources, "PART", 1)
-    work = "vizkit.explanations.job.work"
     with monkeypatch.context() as patch:
-        import vizkit.explanations.job as job
-
-        original, asked = job.work, iter([False, False, True])
-        patch.setattr(work, lambda *a, **k: original(*a, **k | {"stopping": lambda: next(asked)}))
+        original, asked = job.PassWork.parts, iter([False, False, True])
+        patch.setattr(job.PassWork, "parts", lambda *given: original(*given[:3], lambda: next(asked)))
         assert explained(photos, tmp_path / "maps") == 130
     assert "Stopped; the same command goes on from here." in capsys.readouterr().err
     assert len(files(tmp_path / "maps")) == 3
     assert explained(photos, tmp_path / "maps") == 0
     assert opened(tmp_path / "maps").table["key"].to_pylist() == opened(whole).table["key"].to_pylist()
+
+
+def test_a_part_takes_no_longer_than_it_may(photos, whole, tmp_path, monkeypatch):
+    """Begun with small parts, a run goes on with them, however quick the machine is then."""
+    with monkeypatch.context() as patch:
+        patch.setattr(explain_many, "PART_S", 1e-9)
+        assert explained(photos, tmp_path / "maps") == 0
+    assert len(files(tmp_path / "maps")) == 5
+    (tmp_path / "maps" / "part-00003.parquet").unlink()
+    assert explained(photos, tmp_path / "maps") == 0
+    assert opened(tmp_path / "maps").manifest["part"] == 1
+    assert opened(tmp_path / "maps").table["answer"].equals(opened(whole).table["answer"])
+
+
+def test_how_many_pictures_fit_into_a_time(monkeypatch):
+    answers = passes.Answers(vizkit.load(VIT, device="cpu"))
+    monkeypatch.setattr(answers, "of", lambda seen: time.sleep(0.05 * len(seen.keys)))
+    assert 1 <= answers.most_within(1.0) <= 20
+    assert answers.most_within(0.01) == 1
 
 
 def test_another_method_needs_another_folder(photos, whole, capsys):
@@ -235,6 +241,21 @@ def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
     assert not (tmp_path / "two.png").exists()
 
 
+def test_all_rows_are_a_table(whole, tmp_path, capsys):
+    assert main(["explained", str(whole), "-o", str(tmp_path / "table.csv")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:4] == ["key", "label", "answer", "probability"]
+    assert [line.split("  ")[0] for line in lines[1:6]] == opened(whole).table["key"].to_pylist()
+    table, labels = pandas.read_csv(tmp_path / "table.csv"), vizkit.load(VIT).labels
+    assert table["answer"].to_list()[:2] == opened(whole).table["answer"].to_pylist()[:2]
+    for name in ("answer", "truth", "explained"):
+        named = [labels[int(number)] for number in table[name].dropna()]
+        assert table[f"{name}_name"].dropna().astype(int).astype(str).to_list() == named
+    assert not [name for name in table if name.startswith("map_")]
+    assert main(["explained", str(whole), "7/c.png", "-o", str(tmp_path / "one.csv")]) == 2
+    assert "OUT.csv without a key" in capsys.readouterr().err
+
+
 def test_a_row_of_a_stranger_is_told_without_what_a_terminal_obeys(photos, tmp_path, capsys):
     odd = tmp_path / "odd"
     odd.mkdir()
@@ -285,14 +306,14 @@ def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
     """Whatever is changed: a row, a picture, or a sentence."""
     copy, sentences = tmp_path / "maps", list[str]()
     for name, content in damaged(whole):
-        shutil.copytree(whole, copy, ignore=shutil.ignore_patterns("_claims"), dirs_exist_ok=True)
+        shutil.copytree(whole, copy, dirs_exist_ok=True)
         if isinstance(content, pyarrow.Table):
             pyarrow.parquet.write_table(content, copy / name)
         else:
             (copy / name).write_bytes(
                 content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
             )
-        for key, more in (("7/c.png", {}), (None, {"less": whole})):
+        for key, more in (("7/c.png", {}), (None, {}), (None, {"less": whole})):
             try:
                 tell(copy, key, **more)
             except ValueError as error:
@@ -325,6 +346,9 @@ def test_two_runs_are_compared(photos, whole, tmp_path, capsys):
 def test_runs_that_cannot_be_compared(photos, whole, tmp_path, capsys):
     other = tmp_path / "rollout"
     assert main(["explain", str(photos), "--model", "bundled:digits_swin", "--device", "cpu", "-o", str(other)]) == 0
-    for given, words in (([], "Name a picture"), (["--less", str(other)], "no method in common with maps of one size")):
+    for given, words in (
+        (["-o", str(tmp_path / "a.png")], "a picture is one of a key"),
+        (["--less", str(other)], "no method in common with maps of one size"),
+    ):
         assert main(["explained", str(whole), *given]) == 2
         assert words in capsys.readouterr().err

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import vizkit
-from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.explaining import METHODS, explain
 from vizkit.analysis.trust.table import Row, Summary
@@ -289,13 +288,6 @@ def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatc
     text = out.read_text(encoding="utf-8")
     assert "2 of 2 images cannot rank maps: the day is wet." in text
     assert "**" not in text.split("##")[1]  # nothing is crowned
-
-
-@pytest.mark.product(first=0)
-def test_two_nodes_score_as_one_process(tmp_path):
-    given = ["score", "--model", "bundled:digits_swin", "--data", "digits", "--images", "5", "--method", "rollout"]
-    given += ["--method", "attention", "--measure", "deletion", "--steps", "4", "--device", "cpu"]
-    assert "on 5 pictures" in same_on_two_nodes(given, tmp_path / "one.csv", tmp_path / "two.csv")
 
 
 @pytest.mark.product(first=0)

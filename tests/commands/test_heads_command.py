@@ -6,7 +6,6 @@ import pytest
 import timm
 from timm.models import save_for_hf
 
-from tests.launching import same_on_two_nodes
 from vizkit.__main__ import main
 
 FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
@@ -42,14 +41,3 @@ def test_a_model_without_classes_loses_likeness(tmp_path, capsys):
 def test_what_cannot_be_measured_gets_a_sentence(more, capsys):
     assert main([*FEW, *more]) == 2
     assert capsys.readouterr().err.strip().count("\n") == 0
-
-
-@pytest.mark.product(first=0)
-def test_two_nodes_measure_what_one_process_does(tmp_path):
-    given = [
-        *("11" if word == "3" else word for word in FEW),
-        "--without",
-        "zero",
-        "--prune",
-    ]  # two batches, the second a part of one
-    assert "11 pictures" in same_on_two_nodes(given, tmp_path / "one.json", tmp_path / "two.json")

@@ -1,4 +1,4 @@
-"""Runs that are shared, killed, stopped, full and robbed of their source: the rows are those of one process."""
+"""Runs that are killed, stopped, full and robbed of their source: the rows are those of one process."""
 
 import errno
 import json
@@ -7,7 +7,6 @@ import random
 import shutil
 import time
 import tracemalloc
-from contextlib import ExitStack
 
 import pytest
 
@@ -52,21 +51,6 @@ def test_one_row_for_each_picture(pictures, tmp_path):
     assert [path.name for path in (tmp_path / "rows").iterdir() if path.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize("processes", [2, 3])
-def test_several_processes_write_what_one_does(pictures, alone, tmp_path, processes):
-    output = tmp_path / "rows"
-    with ExitStack() as running:
-        slow = [0.0, 0.03, 0.01]  # so their shares are uneven
-        every = [
-            running.enter_context(at_work(worked, [pictures, output, slow[number], number % 2]))
-            for number in range(processes)
-        ]
-        for one in every:
-            one.join(LIMIT_S)
-        assert [one.exitcode for one in every] == [0] * processes
-    assert contents(output) == alone
-
-
 def test_readers_change_nothing(pictures, alone, tmp_path):
     run(pictures, tmp_path / "rows", workers=2)
     assert contents(tmp_path / "rows") == alone
@@ -94,20 +78,35 @@ def test_killed_at_twenty_moments_it_has_the_same_rows(pictures, alone, tmp_path
     assert contents(output) == alone
 
 
-def test_the_parts_of_a_killed_process_are_taken_over(pictures, alone, tmp_path):
+def test_one_process_is_at_work_in_a_folder(pictures, alone, tmp_path):
+    """The lock goes with its process, however that ends."""
     output = tmp_path / "rows"
-    with at_work(worked, [pictures, output, 30, 0]) as slow:
+    with at_work(worked, [pictures, output, 0.5, 0]) as process:
         until = time.monotonic() + LIMIT_S
-        while not list(output.glob("_claims/0*.lock")) and time.monotonic() < until:
+        while not contents(output) and time.monotonic() < until:
             time.sleep(0.01)
-        with at_work(worked, [pictures, output, 0.0, 0]) as quick:
-            while len(contents(output)) < len(alone) - 1 and time.monotonic() < until:
-                time.sleep(0.01)
-            assert quick.is_alive()  # one part is at work elsewhere
-            slow.kill()
-            quick.join(LIMIT_S)
-            assert quick.exitcode == 0
+        with pytest.raises(RunError, match="at work in another process; wait for its end, or stop it"):
+            run(pictures, output)
+        process.kill()
+        process.join(LIMIT_S)
+    run(pictures, output)
     assert contents(output) == alone
+
+
+def test_who_waits_begins_when_the_other_has_ended(tmp_path):
+    folder, waits = tmp_path / "rows", []
+    first = parts.alone(folder)
+    first.__enter__()
+
+    def wait():
+        waits.append(len(waits))
+        if len(waits) == 3:
+            first.__exit__(None, None, None)
+
+    with parts.alone(folder, wait):
+        assert len(waits) == 3
+        with pytest.raises(RunError, match="at work"), parts.alone(folder):
+            pytest.fail("two are at work")
 
 
 def test_stopped_and_started_again(pictures, alone, tmp_path):
@@ -168,6 +167,7 @@ def test_a_source_that_vanishes_loses_nothing(alone, tmp_path, workers):
 
 
 def test_other_settings_and_other_folders_are_refused(tmp_path):
+    (tmp_path / "rows").mkdir()
     Run.begin(tmp_path / "rows", {"model": "one", "batch": 3}, (4, 4))
     with pytest.raises(RunError, match="other settings \\(batch\\)"):
         Run.begin(tmp_path / "rows", {"model": "one", "batch": 4}, (4, 4))
@@ -189,11 +189,10 @@ def test_pictures_that_have_changed_are_refused(tmp_path):
 
 
 @pytest.mark.product(first=0)
-def test_the_memory_does_not_grow(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "PART", 4)
+def test_the_memory_does_not_grow(tmp_path):
     peaks = []
     for count in (40, 400):
-        pictures = open_source(str(photos(tmp_path / f"{count}", count)))
+        pictures = open_source(str(photos(tmp_path / f"{count}", count)), most=4)
         tracemalloc.start()
         run(pictures, tmp_path / f"rows{count}")
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -219,24 +218,3 @@ def test_a_batch_that_is_too_large_is_halved(pictures, alone, tmp_path):
     assert {name: len(each) for name, each in contents(tmp_path / "rows").items()} == {
         name: len(each) for name, each in alone.items()
     }
-
-
-def test_claims_are_of_one(tmp_path):
-    first, second = (Run.begin(tmp_path / "rows", {}, (4, 4, 4)) for _ in range(2))
-    assert next(first.claimed([0, 1, 2])) == 0
-    assert [*second.claimed([0, 1, 2])] == [1, 2]
-    first.release()
-    second.release()
-    assert [*second.claimed([0])] == [0]
-    assert isinstance(second.held[0], parts.FileLock)
-
-
-def test_parts_that_were_put_to_another_use_are_not_made_again(pictures, tmp_path):
-    """As an evaluation does, while another process still looks for work."""
-    run(pictures, tmp_path / "rows")
-    begun = Run(tmp_path / "rows", (4,) * 12)
-    assert begun.missing() == []
-    begun.path(0).unlink()
-    assert begun.missing() == [0]
-    (tmp_path / "rows" / "_manifest.json").unlink()
-    assert begun.missing() == []

@@ -1,15 +1,15 @@
 """Runs of a tiny model, here and in processes of their own: parts of four pictures, batches of three."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 
-from vizkit.explanations import source as sources
-from vizkit.explanations.job import work
-from vizkit.explanations.parts import Run
+from vizkit.explanations.job import PassWork, make_missing
+from vizkit.explanations.parts import Run, alone
 from vizkit.explanations.passes import Answers
 from vizkit.explanations.source import open_source
 from vizkit.image import Preprocessing
@@ -51,17 +51,14 @@ def photos(folder, count=23):
     return folder
 
 
-def run(source, output, loaded=None, **options):
+def run(source, output, loaded=None, workers=0, **options):
     """All of a source, in parts of four."""
-    loaded, before = loaded or eye(), sources.PART
-    sources.PART = PART
-    try:
-        source = open_source(str(source)) if isinstance(source, str | Path) else source
+    loaded = loaded or eye()
+    source = open_source(str(source), most=PART) if isinstance(source, str | Path) else source
+    with alone(Path(output)):
         begun = Run.begin(Path(output), {"pictures": source.digest}, source.counts)
-        answers = Answers(loaded)
-        return work(source, answers, begun, loaded, batch=3, bare=answers.forward, **options)
-    finally:
-        sources.PART = before
+        work = PassWork(begun, source, loaded, partial(Answers, loaded), 3, workers, timed=True)
+        return make_missing(work, **options)
 
 
 def worked(arguments):

@@ -22,8 +22,6 @@ from typing import Any
 
 import pytest
 
-from vizkit.__main__ import main
-
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.launching.prepared"])
 ROOT = Path(__file__).parents[2]
@@ -147,19 +145,6 @@ def launched_on_two_nodes(arguments: list, environment: dict) -> list[subprocess
         subprocess.CompletedProcess(node.args, node.returncode, *texts)
         for node, texts in zip(nodes, printed, strict=True)
     ]
-
-
-def same_on_two_nodes(arguments: list[str], one: Path, two: Path) -> str:
-    """The first node writes to `two` what one process writes to `one`; gives what it prints. The second is silent."""
-    assert main([*arguments, "-o", str(one)]) == 0
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    environment["VIZKIT_CACHE"] = str(two.with_name("cache of two"))  # nothing of what the one has made
-    first, second = on_two_nodes([*arguments, "-o", two], environment)
-    assert first.returncode == 0, first.stderr
-    assert second.returncode == 0, second.stderr
-    assert two.read_text() == one.read_text()
-    assert not second.stdout
-    return first.stdout
 
 
 def _free_port() -> str:

@@ -2,13 +2,17 @@
 
 import re
 import runpy
+import shlex
 import subprocess
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 import vizkit
 from tests.touched import imports, touched
+from vizkit.__main__ import command_line
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -81,3 +85,40 @@ def test_what_all_views_use_touches_the_contract_of_one():
     assert "tests/views/test_contract.py::test_each_rule_can_fail" in found
     assert "tests/views/test_contract.py::test_nonsense_in_an_address_is_left_out[rollout]" in found
     assert not any("walk-through" in each for each in found)
+
+
+def closed(required, **more):
+    return {"type": "object", "properties": required | more, "required": [*required], "additionalProperties": False}
+
+
+POD = {"type": "object", "required": ["spec"]}
+GROUP = {"rayStartParams": {"type": "object", "additionalProperties": {"type": "string"}}, "template": POD}
+COUNT = {"type": "integer", "minimum": 0}
+WORKERS = closed(GROUP | {"groupName": {"type": "string"}}, replicas=COUNT, minReplicas=COUNT, maxReplicas=COUNT)
+CLUSTER = closed(
+    {"headGroupSpec": closed(GROUP)},
+    rayVersion={"type": "string"},
+    workerGroupSpecs={"type": "array", "items": WORKERS},
+)
+JOB = closed(
+    {"entrypoint": {"type": "string"}, "rayClusterSpec": CLUSTER},
+    shutdownAfterJobFinishes={"type": "boolean"},
+    backoffLimit=COUNT,
+)
+RAY_JOB = closed(
+    {"apiVersion": {"const": "ray.io/v1"}, "kind": {"const": "RayJob"}, "metadata": {"type": "object"}, "spec": JOB}
+)
+"""Of ray.io_rayjobs.yaml, KubeRay's definition of v1, the fields that docs/scale.md uses."""
+
+
+def test_the_job_for_kubernetes_has_the_fields_of_its_schema():
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "scale.md").read_text(encoding="utf-8"), re.DOTALL)
+    job = yaml.safe_load(text)
+    jsonschema.validate(job, RAY_JOB)
+    words = shlex.split(job["spec"]["entrypoint"])
+    assert words[:4] == ["python", "-m", "vizkit", "explain"]
+    _, bound, _ = command_line(words[3:]).parse_args(words[3:])
+    assert bound.arguments["cluster"].on == "auto"
+    job["spec"]["image"] = "none"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(job, RAY_JOB)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.detection.evaluating import asked, deliver, find_things, finish_boxes, opened, refuse_boxes
-from vizkit.commands.options import AS_IT_IS, Opening, Request, is_first
+from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Opening, Request
 from vizkit.commands.output import refuse_output, told, write_output
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
@@ -32,14 +32,14 @@ SMALLER = "choose fewer models at once, smaller ones, or a smaller image size"
 SAY_EVERY_S = 0.4
 
 
-def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> None:
+def evaluate(data: str, /, *, request: Request, cluster: Cluster = HERE, opening: Opening = AS_IT_IS) -> None:
     """Judge models on labelled pictures: accuracy, calibration, tests.
 
     vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
 
     vizkit evaluate scenes --model bundled:scenes_detr -o precision.html
 
-    accelerate launch --num_processes 2 -m vizkit evaluate photos/ --model runs/mine -o report.html
+    vizkit evaluate photos/ --model runs/mine --on ray -o report.html
 
     Args:
         data: A folder or zip of class folders, insects, digits …; for models that find things scenes, or a folder with
@@ -55,7 +55,7 @@ def evaluate(data: str, /, *, request: Request, opening: Opening = AS_IT_IS) -> 
     job = JobFolder(request.folder) if request.folder else None
     if request.end_with:
         end_with(request.end_with)
-    with terminable(), _alone(job):
+    with terminable(), _alone(job), cluster.used():
         try:
             (_run_boxes if finding else _run)(data, request, opening, job)
         except KeyboardInterrupt:
@@ -78,7 +78,6 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
 def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     tell = Teller(job, request.quiet or job is not None)
     tell.prepare("Opening the images and the models.")
-    opening = opening.own()
     from vizkit.evaluation.outcome import evaluate_all
     from vizkit.explanations.reading import workers_for
 
@@ -96,10 +95,8 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
             tell=tell.of(len(models)),
             so_far=_keeper(job),
             stopping=stopping,
-            first=is_first(),
         )
-    if outcome is not None:
-        finish(request, replace(outcome, command=asked()), job)
+    finish(request, replace(outcome, command=asked()), job)
 
 
 def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
@@ -108,11 +105,10 @@ def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
     from vizkit.evaluation.scenes.judging import judge
 
     _use(request.threads)
-    detectors, scenes, how = opened(data, request, opening.own().device)
+    detectors, scenes, how = opened(data, request, opening.device)
     with _stoppable(tell) as stopping:
         outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
-    if is_first():
-        finish_boxes(request, replace(outcome, command=asked()), job)
+    finish_boxes(request, replace(outcome, command=asked()), job)
 
 
 def _use(threads: int) -> None:
@@ -131,8 +127,7 @@ def _stoppable(tell: "Teller") -> "Iterator[Callable[[], bool]]":
         try:
             yield stop_requested.is_set
         except StoppedError:
-            if is_first():
-                print("Stopped; the same command goes on from here.", file=sys.stderr)
+            print("Stopped; the same command goes on from here.", file=sys.stderr)
             raise KeyboardInterrupt from None
         finally:
             tell.close()
@@ -159,7 +154,7 @@ class Teller:
 
     def __init__(self, job: Any, quiet: bool, unit: str = "image") -> None:
         self.job, self.reported_at, self.bar = job, 0.0, None
-        if not quiet and is_first():
+        if not quiet:
             from tqdm import tqdm
 
             self.bar = tqdm(unit=unit, disable=None, dynamic_ncols=True)

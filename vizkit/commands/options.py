@@ -5,9 +5,10 @@ A command is a function: its parameters are its arguments and options, its docst
 
 import inspect
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -133,10 +134,6 @@ class Opening:
 
         return with_classes(loaded, self.classes)
 
-    def own(self) -> "Opening":
-        """On the device of this process, where several work together."""
-        return replace(self, device=own_device(self.device))
-
 
 AS_IT_IS = Opening()
 
@@ -153,6 +150,38 @@ class BesideSettings(Opening):
 
 
 BESIDE = BesideSettings()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where many pictures are computed."""
+
+    on: str = ""
+    """Elsewhere than in this process, by Ray: ray (all of this machine), auto (the cluster that runs here),
+    ray://HOST:10001 or HOST:6379 (docs/scale.md)."""
+    actors: PositiveInt | None = None
+    """With --on: processes that hold the model; as many as there is room for."""
+    gpus: float | None = None
+    """With --on: of each process, as 1 or 0.5; one where there are any."""
+    memory: float | None = None
+    """With --on: GiB that Ray keeps free for each process."""
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Within it parts are made there."""
+        if not self.on:
+            yield
+            return
+        from vizkit.explanations.cluster import on_cluster
+
+        with on_cluster(self.on, self.actors, self.gpus, self.memory) as dashboard:
+            if dashboard:
+                print(f"Ray's dashboard: http://{dashboard}", file=sys.stderr)
+            yield
+
+
+HERE = Cluster()
 
 
 @Parameter(name="*")
@@ -199,22 +228,6 @@ def with_options(
     command.__signature__ = inspect.Signature([*kept, *added])  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {each.name: each.annotation for each in [*kept, *added]}
     return command
-
-
-def own_device(device: str | None) -> str | None:
-    """Of several processes that a launcher (Accelerate's, torchrun) has started each takes its own GPU: they share work
-    by the files of `explanations.parts` and do not meet otherwise."""
-    rank = os.environ.get("LOCAL_RANK")
-    if rank is None or device is not None:
-        return device
-    import torch
-
-    return f"cuda:{int(rank) % torch.cuda.device_count()}" if torch.cuda.is_available() else None
-
-
-def is_first() -> bool:
-    """Whether this process alone writes and speaks, of several."""
-    return int(os.environ.get("RANK", "0")) == 0
 
 
 def lines_of(path: Path) -> list[str]:

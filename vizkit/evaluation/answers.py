@@ -6,8 +6,6 @@ A chunk is a batch and a part of `vizkit.explanations`, so a run that was killed
 processes, answer in the same batches as one uninterrupted run.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +17,7 @@ from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.classes import EvaluationError, Known, known
 from vizkit.explanations import passes
-from vizkit.explanations.job import Tell
+from vizkit.explanations.job import Stopping, Tell, device_of
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.reading import Pixels
 from vizkit.models import Loaded
@@ -51,35 +49,23 @@ def evaluate(
     workers: int = 0,
     chunk: int = 0,
     tell: Tell = lambda *_: None,
-    stopping: Callable[[], bool] = lambda: False,
-    first: bool = True,
-) -> Answers | None:
+    stopping: Stopping = lambda: False,
+) -> Answers:
     """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
     `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is called after each batch. Of several processes each answers what no other has begun, see
-    `explanations.parts`; only the `first` gets the answers. Raises EvaluationError in one sentence, StoppedError when
+    the device. `stopping` is called after each batch. Raises EvaluationError in one sentence, StoppedError when
     `stopping` is true.
     """
     matched = known(loaded.name, loaded.labels, images, loaded.head)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
-    size = chunk or CHUNK.get(loaded.device.type, CHUNK["cpu"])
+    size = chunk or CHUNK.get(device_of(loaded), CHUNK["cpu"])
     kept = AnswerCache.of(loaded, pictures, size, lambda: _Judged(loaded), "answers")
     try:
-        if not kept.whole:
-            missing, began = len(pictures) - kept.done, time.perf_counter()
-            speed = kept.fill(workers=workers, tell=tell, stopping=stopping)
-            if first:
-                now = time.perf_counter()
-                # the first batch includes the start
-                later = (missing - speed.first) / max(1e-9, now - speed.began) if speed else 0.0
-                kept.finish(now - began, later or missing / (now - began))
+        kept.fill(workers=workers, tell=tell, stopping=stopping)
     except RunError as error:
         raise EvaluationError(str(error)) from error
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise EvaluationError(f"The answers cannot be kept in {kept.folder.parent}: {why}.") from error
-    return read(kept, images, matched) if first else None
+    return read(kept, images, matched)
 
 
 class _Judged(passes.Answers):

@@ -118,13 +118,11 @@ def evaluate_all(
     tell: Progress = lambda *_: None,
     so_far: Callable[[Outcome], None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
-    first: bool = True,
-) -> Outcome | None:
+) -> Outcome:
     """Run each model on the pictures whose label it knows, and judge all of them on those that all know.
 
     A model that cannot be judged is left out with a sentence. `so_far` is given what there is after each model but the
     last, as long as these know a label in common. Raises EvaluationError where none is left, StoppedError.
-    Only the `first` of several processes gets the outcome.
     """
     from vizkit.evaluation.answers import Answers, evaluate
 
@@ -151,18 +149,14 @@ def evaluate_all(
                     number, name, done, total or done, per_s
                 ),
                 stopping=stopping,
-                first=first,
             )
         except EvaluationError as error:
             refused.append(str(error))
             continue
-        if answers is not None:
-            answers_of[number] = answers
-            if so_far is not None and number != max(able):
-                with suppress(EvaluationError):
-                    so_far(joined())
-    if not first:
-        return None
+        answers_of[number] = answers
+        if so_far is not None and number != max(able):
+            with suppress(EvaluationError):
+                so_far(joined())
     if not answers_of:
         raise EvaluationError(refused[0])
     return joined()
@@ -244,6 +238,10 @@ def _joined(
 def _device_of(loaded: "Loaded") -> str:
     import torch
 
+    from vizkit.explanations.job import PLACE
+
+    if place := PLACE.get():
+        return str(place)
     if loaded.device.type == "cuda":
         return torch.cuda.get_device_name(loaded.device)
     return f"CPU, {counted(torch.get_num_threads(), 'thread')}" if loaded.device.type == "cpu" else str(loaded.device)

@@ -1,14 +1,15 @@
-"""One process's share of a run: claim a part, read it, compute its rows, write it, and the next one.
+"""Parts of a run: read, computed and written, one after another, here or where `PLACE` says.
 
-Processes meet nowhere. Where the memory does not suffice for a batch, it is computed in halves: the rows are the same,
-up to how sums are rounded.
+Where the memory does not suffice for a batch, it is computed in halves: the rows are the same, up to how sums are
+rounded.
 """
 
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import compress, groupby
+from itertools import compress, groupby, islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,6 @@ import torch
 from torch import Tensor
 
 from vizkit.datasets.image_set import DatasetError
-from vizkit.device import DEVICE
 from vizkit.explanations.parts import Run
 from vizkit.explanations.reading import Asked, Pixels, Prepared, Reading, loader, pixels_on
 from vizkit.explanations.source import Source
@@ -25,9 +25,9 @@ from vizkit.explanations.table import PICTURE, write
 from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
-WAIT_S = 0.3  # for parts that other threads and processes make
 Columns = dict[str, pyarrow.Array]
-Tell = Callable[[int, int | None, float], None]  # pictures done by all, of how many, pictures a second of this process
+Tell = Callable[[int, int | None, float], None]  # pictures done, of how many, pictures a second
+Stopping = Callable[[], bool]
 
 
 class Seen(NamedTuple):
@@ -55,16 +55,17 @@ class StoppedError(Exception):
 
 @dataclass
 class Speed:
-    """Of this process. `read_s`: what reading took, in all reading processes together; `forward_per_s`: pictures that
-    the bare model takes a second, measured in one batch, 0 where there was none after the first. `first`: pictures of
-    the first batch, which was done when the time `began`."""
+    """`read_s`: what reading took, in all reading processes together; `forward_per_s`: pictures that the bare model
+    takes a second, measured in one batch, 0 where there was none after the first. `first`: pictures of the first batch,
+    which was done when the time `began`; `seconds`: from the start on."""
 
     workers: int = 0
     pictures: int = 0
     read_s: float = 0.0
     forward_per_s: float = 0.0
     first: int = 0
-    began: float = field(default_factory=time.perf_counter)
+    start: float = field(default_factory=time.perf_counter)
+    began: float = 0.0
 
     def add(self, pictures: int, read_s: float) -> None:
         self.pictures, self.read_s = self.pictures + pictures, self.read_s + read_s
@@ -72,83 +73,107 @@ class Speed:
             self.first, self.began = pictures, time.perf_counter()
 
     @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    @property
     def per_s(self) -> float:
         """Without the first batch, which includes the start; 0 before the second."""
         return (self.pictures - self.first) / max(1e-9, time.perf_counter() - self.began)
 
     def __str__(self) -> str:
-        bare = self.pictures / max(1e-9, self.read_s / max(1, self.workers))
+        bare = self.pictures * max(1, self.workers) / max(1e-9, self.read_s)
         forward = f"{self.per_s / self.forward_per_s:.2f} of the bare forward, " if self.forward_per_s else ""
-        return f"{self.per_s:,.1f} pictures/s: {forward}{self.per_s / max(1e-9, bare):.2f} of bare reading."
+        reading = f": {forward}{self.per_s / bare:.2f} of bare reading" if self.read_s else ""
+        return f"{self.per_s:,.1f} pictures/s{reading}."
 
 
-def work(
-    source: Source,
-    made_by: Pass,
-    run: Run,
-    loaded: Loaded,
-    *,
-    batch: int,
-    workers: int = 0,
-    told: dict[str, Any] | None = None,
-    bare: Callable[[Pixels], Tensor] | None = None,
-    tell: Tell = lambda *_: None,
-    stopping: Callable[[], bool] = lambda: False,
-) -> Speed:
-    """Until every part is made, by whichever process. `told`: what every file says of itself. `bare`: the
-    model alone, which is given one batch too, to compare times with.
+@runtime_checkable
+class Work(Protocol):
+    """What makes the parts of a run. It can be pickled, for processes that make some of them."""
 
-    Raises StoppedError where `stopping` is true, which is asked between batches, DatasetError where the source has
-    vanished, OSError as when the disk is full; what is whole stays.
-    """
-    metadata = {"vizkit": json.dumps(told or {}, ensure_ascii=False)}
-    schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=metadata)
-    speed, computing = Speed(workers), _Computing(made_by, loaded, bare)
+    run: Run
 
-    def rows(readings: Iterable[Reading], elsewhere: int) -> Iterator[pyarrow.RecordBatch]:
-        began = speed.pictures
-        for reading in readings:
-            if speed.pictures > began:
-                tell(elsewhere + speed.pictures, source.images, speed.per_s)
-            if speed.pictures and stopping():  # before a batch, so that a part that is whole is written
-                raise StoppedError
-            if reading.gone:
-                raise DatasetError(reading.gone)
-            yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
-            speed.add(len(reading.keys), reading.seconds)
+    def place(self, device: str, workers: int) -> None:
+        """Compute on this device, with so many processes that read."""
 
-    try:
-        while missing := run.missing():
-            asked = _batches(source, run, missing, batch)
-            read = loader(Prepared(source, loaded.preprocessing), asked, speed.workers, loaded.device.type == "cuda")
-            made = 0
-            for part, readings in groupby(read, lambda reading: reading.part):
-                done = sum(run.counts[number] for number in run.made()) - speed.pictures
-                run.make(part, lambda path: write(path, rows(readings, done), schema))  # noqa: B023  (called at once)
-                tell(done + speed.pictures, source.images, speed.per_s)  # which may raise: the part is whole
-                made += 1
-            if not made:
-                with DEVICE.laid_down():  # whose parts they are may need it
-                    time.sleep(WAIT_S)
-                if stopping():
+    def parts(self, numbers: Sequence[int], tell: Tell, stopping: Stopping) -> Speed:
+        """Make these; `tell` may raise after each. Raises StoppedError where `stopping` is true, which is asked between
+        batches, DatasetError where the source has vanished, OSError as when the disk is full; what is whole stays."""
+        ...
+
+
+PLACE: ContextVar[Any] = ContextVar("place", default=None)
+"""Where parts are made, such as `cluster.Cluster`; None: in this process."""
+
+
+def device_of(loaded: Loaded) -> str:
+    """The kind of device on which parts are made with a model."""
+    place = PLACE.get()
+    return place.device if place else loaded.device.type
+
+
+def make_missing(work: Work, tell: Tell = lambda *_: None, stopping: Stopping = lambda: False) -> Speed:
+    """All parts that the run lacks, in this process or elsewhere. Raises as `Work.parts`."""
+    place = PLACE.get()
+    return place.parts(work, tell, stopping) if place else work.parts(work.run.missing(), tell, stopping)
+
+
+@dataclass(eq=False)
+class PassWork:
+    """A pass over a source. `made_by`: the pass, where `make` was called already; `told`: what every file says of
+    itself; `timed`: whether the model alone is given one batch too, to compare times with."""
+
+    run: Run
+    source: Source
+    loaded: Loaded
+    make: Callable[[], Pass]
+    batch: int
+    workers: int = 0
+    told: dict[str, Any] = field(default_factory=dict)
+    timed: bool = False
+    made_by: Pass | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"made_by": None}  # another process makes its own
+
+    def place(self, device: str, workers: int) -> None:
+        self.loaded.model.to(device)
+        self.loaded.device, self.workers = torch.device(device), workers
+
+    def parts(self, numbers: Iterable[int], tell: Tell = lambda *_: None, stopping: Stopping = lambda: False) -> Speed:
+        made_by = self.made_by = self.made_by or self.make()
+        told = {"vizkit": json.dumps(self.told, ensure_ascii=False)}
+        schema = pyarrow.schema([*PICTURE, *made_by.fields], metadata=told)
+        speed, before = Speed(self.workers), self.run.before(numbers)
+        computing = _Computing(made_by, self.loaded, getattr(made_by, "forward", None) if self.timed else None)
+
+        def rows(readings: Iterable[Reading]) -> Iterator[pyarrow.RecordBatch]:
+            began = speed.pictures
+            for reading in readings:
+                if speed.pictures > began:
+                    tell(before + speed.pictures, self.source.images, speed.per_s)
+                if speed.pictures and stopping():  # before a batch, so that a part that is whole is written
                     raise StoppedError
-                tell(sum(run.counts[number] for number in run.made()), source.images, speed.per_s)
-    finally:
-        run.release()
-    return speed
+                if reading.gone:
+                    raise DatasetError(reading.gone)
+                yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
+                speed.add(len(reading.keys), reading.seconds)
 
+        pictures = Prepared(self.source, self.loaded.preprocessing)
+        read = loader(pictures, self._batches(numbers), self.workers, self.loaded.device.type == "cuda")
+        for part, readings in groupby(read, lambda reading: reading.part):
+            self.run.make(part, lambda path: write(path, rows(readings), schema))  # noqa: B023  (called at once)
+            tell(before + speed.pictures, self.source.images, speed.per_s)
+        return speed
 
-def _batches(source: Source, run: Run, numbers: Iterable[int], batch: int) -> Iterator[Asked]:
-    """Of the parts that this process claims, as they are asked for; an empty part is an empty batch."""
-    for part in run.claimed(numbers):
-        some = []
-        for item in source.items(part):
-            some.append(item)
-            if len(some) == batch:
+    def _batches(self, numbers: Iterable[int]) -> Iterator[Asked]:
+        """As they are asked for."""
+        for part in numbers:
+            items = iter(self.source.items(part))
+            yield part, [*islice(items, self.batch)]  # of an empty part an empty batch
+            while some := [*islice(items, self.batch)]:
                 yield part, some
-                some = []
-        if some or not source.counts[part]:
-            yield part, some
 
 
 class _Computing:

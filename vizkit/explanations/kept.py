@@ -1,7 +1,7 @@
 """What a pass gives of the pictures of a set, kept by content: any page, command and process finds what another made.
 
     kept = Kept.of(loaded, images, 8, lambda: Answers(loaded), "answers")
-    kept.fill()  # what is missing, together with whoever does the same; stopped, it goes on with the next call
+    kept.fill()  # what is missing, after whoever does the same; stopped, it goes on with the next call
     kept.rows()  # a table, in the order of the pictures
 
 <cache>/passes/<digest of all that the rows depend on>/part-00007.parquet, a part a batch: see `parts`
@@ -10,6 +10,7 @@
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,16 @@ from torch import nn
 
 from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import ImageSet, digest_of
-from vizkit.explanations.job import Pass, Speed, Tell, work
-from vizkit.explanations.parts import Run, RunError
+from vizkit.device import DEVICE
+from vizkit.explanations.job import Pass, PassWork, Speed, StoppedError, Stopping, Tell, device_of, make_missing
+from vizkit.explanations.parts import Run, RunError, alone
 from vizkit.explanations.source import Source, of_set
 from vizkit.models import Loaded
 from vizkit.settings import __version__
 from vizkit.shortage import memory_short
 
 Own = TypeVar("Own", bound="Kept")
+WAIT_S = 0.3  # for what another thread or process makes
 KEPT_BYTES = 4 << 30  # of all folders together; those that were longest unused go first
 
 
@@ -67,7 +70,7 @@ class Kept:
         """`what`: all that the rows depend on besides model, pictures and the size of a batch. The kind of device is a
         matter too: sums differ in the last digit. `weights`: their digest, where it is known."""
         weights = weights or weights_digest(loaded.model)
-        facts = (weights, loaded.preprocessing, images.digest, batch, loaded.device.type)
+        facts = (weights, loaded.preprocessing, images.digest, batch, device_of(loaded))
         folder = cache_folder() / "passes" / digest_of(__version__, *facts, *what)
         return cls(folder, of_set(images, batch), loaded, make, weights)
 
@@ -78,21 +81,24 @@ class Kept:
     @property
     def done(self) -> int:
         """Pictures of which there are rows."""
-        return sum(self.source.counts[number] for number in self.run.made()) if self.folder.is_dir() else 0
+        return self.run.done if self.folder.is_dir() else 0
 
     def fill(
-        self, *, workers: int = 0, tell: Tell = lambda *_: None, stopping: Callable[[], bool] = lambda: False
+        self, *, workers: int = 0, tell: Tell = lambda *_: None, stopping: Stopping = lambda: False
     ) -> Speed | None:
         """Makes what is missing; None where nothing was. `tell` may raise to stop. Raises RunError in one sentence,
         StoppedError when `stopping` is true."""
+        counts = self.source.counts
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            run = Run.begin(self.folder, {"pictures": self.source.digest}, self.source.counts)
-            tell(self.done, sum(run.counts), 0.0)
-            if not run.missing():
-                return None
-            how = {"batch": max(run.counts), "workers": workers, "tell": tell, "stopping": stopping}
-            speed = work(self.source, self.make(), run, self.loaded, **how)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with alone(self.folder, lambda: wait(lambda: tell(self.done, sum(counts), 0.0), stopping)):
+                tell(self.done, sum(counts), 0.0)
+                if self.whole:
+                    return None
+                run = Run.begin(self.folder, {}, counts)  # its name is the digest of all else
+                work = PassWork(run, self.source, self.loaded, self.make, max(counts), workers)
+                speed = make_missing(work, tell, stopping)
+                self.finish(speed)
             forget_oldest(self.folder)
             return speed
         except OSError as error:
@@ -107,6 +113,14 @@ class Kept:
                 "image size or model."
             ) from error
 
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.done == sum(self.source.counts)
+
+    def finish(self, speed: Speed) -> None:
+        """What is done with the parts when all are made."""
+
     def rows(self) -> pyarrow.Table | None:
         """Of the pictures that are done; None while there is none."""
         return self.every() if self.done else None
@@ -118,6 +132,15 @@ class Kept:
             return pyarrow.concat_tables([read_table(self.run.path(number)) for number in self.run.made()])
         except (OSError, ValueError, pyarrow.ArrowException):
             raise RunError("Some of what was computed has vanished from the cache; start again.") from None
+
+
+def wait(tell: Callable[[], object], stopping: Stopping) -> None:
+    """A little, for another who is at work. Raises StoppedError."""
+    with DEVICE.laid_down():  # which that one may need
+        time.sleep(WAIT_S)
+    tell()
+    if stopping():
+        raise StoppedError
 
 
 def forget_oldest(kept: Path) -> None:

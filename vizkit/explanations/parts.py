@@ -1,76 +1,92 @@
-"""A run's folder: how it is made, and its parts, each whole or not there. Processes share the work by files alone.
+"""A run's folder: how it is made, and its parts, each whole or not there. One lock says that a folder is at work.
 
-    _manifest.json         the settings, the same for every process
-    part-00000.parquet …   written under another name and renamed
-    _claims/00000.lock     the system's lock of the process that is at work on the part: it ends with the process
-
-No process waits for another, so one may be killed, begin later or work on another machine that shares the folder.
+_manifest.json         the settings
+_lock                  the system's lock of the process that is at work: it ends with its process
+part-00000.parquet …   written under another name and renamed
 """
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from vizkit.explanations.table import MANIFEST
-from vizkit.writing import clear, write
+from vizkit.writing import clear, read_text, write
 
 
 class RunError(ValueError):
     """A run cannot begin in a folder; the message is one sentence for the user."""
 
 
-@dataclass(eq=False)
+@contextmanager
+def alone(folder: Path, wait: Callable[[], object] | None = None) -> Iterator[None]:
+    """At work in a folder, which is made where there is none. `wait`: what is done again and again while another is at
+    work there; without it that is a RunError."""
+    folder.mkdir(exist_ok=True)
+    lock = FileLock(folder / "_lock", timeout=0)
+    while not lock.is_locked:
+        try:
+            lock.acquire()
+        except Timeout:
+            if wait is None:
+                raise RunError(f"{folder} is at work in another process; wait for its end, or stop it.") from None
+            wait()
+    try:
+        clear(folder)  # what killed processes left
+        yield
+    finally:
+        lock.release()
+
+
+@dataclass(frozen=True)
 class Run:
-    """`counts`: pictures of each part, 0 where nobody knows yet. `held`: locks of parts that are ours to make."""
+    """`counts`: pictures of each part, 0 where nobody knows yet."""
 
     folder: Path
     counts: tuple[int, ...]
-    held: dict[int, FileLock] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, folder: Path, settings: dict[str, Any], counts: tuple[int, ...]) -> "Run":
-        """New, or one with the very same settings that goes on. Raises RunError."""
-        folder.mkdir(exist_ok=True)
-        run, path = cls(folder, counts), folder / MANIFEST
-        (folder / "_claims").mkdir(exist_ok=True)
-        with FileLock(folder / "_claims" / "begin.lock"):
-            now = json.loads(json.dumps(settings | {"pictures_of_parts": counts}))
-            try:
-                before = json.loads(path.read_text(encoding="utf-8"))
-            except FileNotFoundError:
-                if any(each.name[:1] not in "._" for each in folder.iterdir()):
-                    raise RunError(f"{folder} holds other things; give a new folder.") from None
-                write(path, json.dumps(now, indent=1, ensure_ascii=False))
-                before = now
-            except ValueError:
-                raise RunError(f"{path} is damaged; give another folder.") from None
-            other = now if not isinstance(before, dict) else [name for name in now if before.get(name) != now[name]]
-            if other := next(iter(other), ""):
-                raise RunError(
-                    f"{folder} was begun with other settings ({other.replace('_', ' ')}); give another folder."
-                )
-            for number in run.made():
-                if not run._whole(number):
-                    run.path(number).unlink()
+        """New, or one with the very same settings that goes on; a damaged part is made again. For who is `alone` in the
+        folder. Raises RunError."""
+        run, now = cls(folder, counts), json.loads(json.dumps(settings | {"pictures_of_parts": counts}))
+        before = begun(folder)
+        if before is None:
+            if any(each.name[:1] not in "._" for each in folder.iterdir()):
+                raise RunError(f"{folder} holds other things; give a new folder.")
+            write(folder / MANIFEST, json.dumps(now, indent=1, ensure_ascii=False))
+        elif other := next((name for name in now if before.get(name) != now[name]), ""):
+            raise RunError(f"{folder} was begun with other settings ({other.replace('_', ' ')}); give another folder.")
+        for number in run.made():
+            if not run._whole(number):
+                run.path(number).unlink()
         return run
 
     def path(self, number: int) -> Path:
         return self.folder / f"part-{number:05}.parquet"
 
+    def make(self, number: int, fill: Callable[[Path], object]) -> None:
+        write(self.path(number), fill)
+
     def made(self) -> list[int]:
         names = {path.name for path in self.folder.iterdir()}
         return [number for number in range(len(self.counts)) if self.path(number).name in names]
 
+    @property
+    def done(self) -> int:
+        """Pictures of the parts that are made."""
+        return sum(self.counts[number] for number in self.made())
+
+    def before(self, numbers: Iterable[int]) -> int:
+        """Pictures of all parts but these."""
+        return sum(self.counts) - sum(self.counts[number] for number in numbers)
+
     def missing(self) -> list[int]:
-        """None of a run whose manifest has gone: it was whole, and its parts were put to another use."""
-        missing = sorted({*range(len(self.counts))} - {*self.made()})
-        return missing if (self.folder / MANIFEST).exists() else []
+        return sorted({*range(len(self.counts))} - {*self.made()})
 
     def _whole(self, number: int) -> bool:
         from pyarrow import ArrowException
@@ -82,29 +98,15 @@ class Run:
             return False
         return self.counts[number] in (0, rows)
 
-    def claimed(self, numbers: Iterable[int]) -> Iterator[int]:
-        """Those that nobody has made or is making, one after another, ours from then on."""
-        for number in numbers:
-            lock = FileLock(self.folder / "_claims" / f"{number:05}.lock")
-            if self.path(number).exists():
-                continue
-            with suppress(Timeout):
-                lock.acquire(timeout=0)
-                if self.path(number).exists():
-                    lock.release()
-                    continue
-                self.held[number] = lock
-                yield number
 
-    def make(self, number: int, fill: Callable[[Path], object]) -> None:
-        write(self.path(number), fill)
-        self.held.pop(number).release()
-
-    def release(self) -> None:
-        while self.held:
-            self.held.popitem()[1].release()
-
-    def clear(self) -> None:
-        """When all parts are made: locks, and what killed processes left."""
-        shutil.rmtree(self.folder / "_claims", ignore_errors=True)
-        clear(self.folder)
+def begun(folder: Path) -> dict[str, Any] | None:
+    """The settings of a run, None where none was begun. Raises RunError."""
+    try:
+        settings = json.loads(read_text(folder / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise RunError(f"{folder / MANIFEST} is damaged; give another folder.")
+    return settings

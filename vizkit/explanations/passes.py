@@ -1,6 +1,7 @@
 """What is computed of every picture: what the model answers, and where the answer came from."""
 
 from collections.abc import Sequence
+from timeit import timeit
 
 import numpy as np
 import pyarrow
@@ -41,6 +42,14 @@ class Answers:
         logits = self.forward(seen.pixels).float().cpu()
         every = pyarrow.array([*logits.numpy()], pyarrow.list_(pyarrow.float32()))
         return self.answered(logits, seen.labels) | {"logits": every}
+
+    def most_within(self, seconds: float) -> int:
+        """So many pictures are surely done in this time: by what one takes that goes through alone, at least 1."""
+        alone = Seen(self._noise(), [None], [""])
+        taken = timeit(lambda: self.of(alone), number=1)
+        if taken < 1:  # the first time it may have begun something
+            taken = timeit(lambda: self.of(alone), number=1)
+        return max(1, int(seconds / taken))
 
     def answered(self, logits: Tensor, labels: Sequence[str | None]) -> Columns:
         truth = pyarrow.array([self.truth(label) for label in labels], pyarrow.int32())

@@ -26,7 +26,7 @@ from vizkit.decoding import MAX_BYTES, ImageError
 from vizkit.image import RGB
 from vizkit.writing import NO_FILE, is_regular
 
-PART = 512  # pictures of a part, at most; what a killed process loses
+PART = 512  # pictures of a part, at most; what a sudden end loses
 MOST_SAID = 2**16  # bytes of what is said about a picture beside it in a tar
 IMAGES = ("image", "img", "picture", "jpg", "png", "webp")  # columns, the first that is there
 LABELS = ("label", "labels", "cls", "class", "fine_label")
@@ -44,7 +44,7 @@ class Item(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Pictures in parts. It can be pickled: reading processes copy it. `digest` changes with the pictures, their order
-    and their labels; `counts`: pictures of each part, 0 where that is known only when it is read."""
+    and their labels, not with the parts; `counts`: pictures of each part, 0 where it is known only when it is read."""
 
     name: str
     digest: str
@@ -83,7 +83,7 @@ class Listed(Source):
             kept, numbers = {*np.linspace(0, total - 1, images).round().astype(int).tolist()}, iter(range(total))
             listed = [tuple(item for item in group if next(numbers) in kept) for group in listed]
         parts = tuple(group[at : at + most] for group in listed for at in range(0, len(group), most))
-        digest = digest_of(cls.__name__, facts, images, most)
+        digest = digest_of(cls.__name__, facts, images)
         return cls(name, digest, tuple(map(len, parts)), parts=parts, **more)
 
     def items(self, part: int) -> tuple[Item, ...]:
@@ -173,33 +173,40 @@ class Streamed(Source):
 
 
 def open_source(
-    data: str, split: str = "", *, images: int | None = None, size_px: int = 224, without: Path | None = None
+    data: str,
+    split: str = "",
+    *,
+    images: int | None = None,
+    size_px: int = 224,
+    without: Path | None = None,
+    most: int = 0,
 ) -> Source:
     """`data`: a folder of pictures, of .tar shards or of .parquet files, such files (“*” stands for any letters), a
     folder saved by `datasets`, "hf:NAME" of its hub, or a set that `datasets.opening` knows. `split`: of those that
-    have one. `images`: at most so many. `without`: a folder that is left out. Raises DatasetError."""
+    have one. `images`: at most so many. `without`: a folder that is left out. `most`: pictures of a part, else PART; a
+    shard of a stream is a part. Raises DatasetError."""
     found = sorted(glob.glob(data), key=natural) if "*" in data else [data]
     if len(found) == 1 and os.path.isdir(found[0]):
         if os.path.isfile(os.path.join(found[0], "dataset_info.json")) or data.startswith("hf:"):
-            return _streamed(data, split, images)
+            return _streamed(data, split, images, most or PART)
         inside = [os.path.join(found[0], name) for name in sorted(os.listdir(found[0]), key=natural)]
         shards = [
             path for path in inside if path.endswith((".tar", ".parquet")) and not is_junk(os.path.basename(path))
         ]
         if not shards and not split:
-            return _folder(Path(found[0]), images, without)
+            return _folder(Path(found[0]), images, without, most)
         found = shards or found
     if data.startswith("hf:"):
-        return _streamed(data, split, images)
+        return _streamed(data, split, images, most or PART)
     for ending, opening in ((".tar", _tars), (".parquet", _parquet)):
         if found and all(path.endswith(ending) for path in found):
-            return opening(shown(data), found, images)
+            return opening(shown(data), found, images, most)
     if found and found[0].endswith((".tar.gz", ".tgz", ".tar.zst", ".tar.xz")):
         raise DatasetError("A packed tar cannot be read from its middle: unpack it to .tar first.")
     kind, detail = kind_of(data)
     if kind == "archive" and not split:
-        return _folder(unpacked(Path(detail)), images, None)
-    return of_set(open_set(data, split or "test", images=images, size_px=size_px))
+        return _folder(unpacked(Path(detail)), images, None, most)
+    return of_set(open_set(data, split or "test", images=images, size_px=size_px), most)
 
 
 def of_set(images: ImageSet, most: int = 0) -> OfSet:
@@ -219,7 +226,7 @@ def _facts(paths: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 # ---- a folder --------------------------------------------------------------------------------------------------------
-def _folder(folder: Path, images: int | None, without: Path | None) -> Folder:
+def _folder(folder: Path, images: int | None, without: Path | None, most: int) -> Folder:
     names = []
     for inside, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not is_junk(name) and (Path(inside) / name).resolve() != without]
@@ -238,7 +245,7 @@ def _folder(folder: Path, images: int | None, without: Path | None) -> Folder:
     stats = (os.lstat(folder / name) for name in names)
     facts = [(name, labels.get(name), each.st_size, each.st_mtime_ns) for name, each in zip(names, stats, strict=True)]
     items = [Item(key_of(name), labels.get(name), name) for name in names]
-    return Folder.of(shown(str(folder)), facts, [items], images, root=str(folder.absolute()))
+    return Folder.of(shown(str(folder)), facts, [items], images, most, root=str(folder.absolute()))
 
 
 def key_of(name: str) -> str:
@@ -247,10 +254,11 @@ def key_of(name: str) -> str:
 
 
 # ---- tar shards ------------------------------------------------------------------------------------------------------
-def _tars(name: str, paths: list[str], images: int | None) -> Tars:
+def _tars(name: str, paths: list[str], images: int | None, most: int) -> Tars:
     """Only the headers are read, and what is said about the pictures."""
     facts = _facts(paths)
-    return Tars.of(name, facts, map(_members, paths), images, root=os.path.dirname(os.path.abspath(paths[0])))
+    root = os.path.dirname(os.path.abspath(paths[0]))
+    return Tars.of(name, facts, map(_members, paths), images, most, root=root)
 
 
 def _members(path: str) -> list[Item]:
@@ -286,7 +294,7 @@ def _label(content: bytes, ending: str) -> str | None:
 
 
 # ---- Parquet and datasets --------------------------------------------------------------------------------------------
-def _parquet(name: str, paths: list[str], images: int | None) -> Parquet:
+def _parquet(name: str, paths: list[str], images: int | None, most: int) -> Parquet:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -309,7 +317,7 @@ def _parquet(name: str, paths: list[str], images: int | None) -> Parquet:
         if isinstance(error, DatasetError):
             raise
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
-    return Parquet.of(name, facts, groups, images, column=column)
+    return Parquet.of(name, facts, groups, images, most, column=column)
 
 
 def _columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
@@ -329,7 +337,7 @@ def _row_group(path: str, group: int, column: str) -> Any:
         return file.read_row_group(group, [column])[column].combine_chunks()
 
 
-def _streamed(data: str, split: str, images: int | None) -> Streamed:
+def _streamed(data: str, split: str, images: int | None, most: int) -> Streamed:
     try:
         datasets: Any = import_module("datasets")
     except ModuleNotFoundError:
@@ -340,7 +348,7 @@ def _streamed(data: str, split: str, images: int | None) -> Streamed:
         else:
             saved = datasets.load_from_disk(data)
             saved = saved[split or "test"] if isinstance(saved, dict) else saved
-            stream = saved.to_iterable_dataset(num_shards=-(-len(saved) // PART))
+            stream = saved.to_iterable_dataset(num_shards=-(-len(saved) // most))
     except (OSError, ValueError, KeyError) as error:
         raise DatasetError(f"{data} cannot be opened by datasets: {error}") from None
     features = stream.features or next(iter(stream.take(1)))

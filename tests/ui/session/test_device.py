@@ -10,7 +10,7 @@ from tests.launching import ROOT, run_code
 from vizkit.datasets.opening import open_set
 from vizkit.device import Device, cached_property
 from vizkit.explanations.kept import Kept
-from vizkit.explanations.parts import Run
+from vizkit.explanations.parts import alone
 from vizkit.explanations.passes import Answers
 from vizkit.ui.session import background
 
@@ -22,7 +22,7 @@ def device(monkeypatch):
     """One of its own: a test that fails leaves it with a thread."""
     device = Device()
     monkeypatch.setattr("vizkit.ui.session.background.DEVICE", device)
-    monkeypatch.setattr("vizkit.explanations.job.DEVICE", device)
+    monkeypatch.setattr("vizkit.explanations.kept.DEVICE", device)
     return device
 
 
@@ -42,8 +42,8 @@ def ended(task):
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_two_tasks_of_the_same_rows_end_both(device, kept, stopped):
-    """One has a part that it has begun, and wants the device; the other has made all others, and waits for that one.
-    Where the first is stopped, the second makes what it has left."""
+    """The second waits for the first without the device. Where the first is stopped, the second makes what it has
+    left."""
     tasks = []
 
     def work(task):
@@ -51,16 +51,17 @@ def test_two_tasks_of_the_same_rows_end_both(device, kept, stopped):
             if task is tasks[0] and done and len(tasks) < 2:
                 tasks.append(background.begin(work))
                 with device.laid_down():
-                    while kept.done < BATCH * (PARTS - 1):
-                        time.sleep(0.01)
+                    waits.wait(10)
                 if stopped:
                     task.stopping.set()
+            elif len(tasks) == 2 and task is tasks[1]:
+                waits.set()
             task.report("", done, total)
 
         begun.wait(10)
         kept.fill(tell=tell)
 
-    begun = threading.Event()
+    begun, waits = threading.Event(), threading.Event()
     tasks.append(background.begin(work))
     begun.set()
     assert ended(tasks[0]) == ("stopped" if stopped else "done")
@@ -69,19 +70,18 @@ def test_two_tasks_of_the_same_rows_end_both(device, kept, stopped):
 
 
 def test_who_waits_for_rows_of_another_can_be_stopped(device, kept):
-    kept.folder.mkdir(parents=True)
-    other = Run.begin(kept.folder, {"pictures": kept.source.digest}, kept.source.counts)
-    assert [*other.claimed(range(PARTS))] == [*range(PARTS)]
+    kept.folder.parent.mkdir(parents=True)
 
     def work(task):
         def tell(done, total, _):
             task.report("", done, total)
-            task.stopping.set()  # after the first, which is before it waits
+            task.stopping.set()
 
         kept.fill(tell=tell)
 
-    assert ended(background.begin(work)) == "stopped"
-    other.release()
+    with alone(kept.folder):
+        assert ended(background.begin(work)) == "stopped"
+    assert kept.done == 0
 
 
 def test_a_value_that_waits_keeps_no_other_instance_waiting():

@@ -13,7 +13,7 @@ from cyclopts.types import PositiveInt
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.explain_many import explain_many, is_many
 from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.options import AS_IT_IS, Edits, Images, Model, Opening
+from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Edits, Images, Model, Opening
 from vizkit.commands.output import refuse_output, writing_to
 
 
@@ -34,6 +34,7 @@ def explain(
     images: Images = None,
     split: Literal["", "train", "val", "test"] = "",
     precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto",
+    cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
 ) -> None:
     """Where a decision came from: rollout, relevance, occlusion and others.
@@ -42,7 +43,7 @@ def explain(
 
     vizkit explain photos/ --model runs/mine --method rollout -o maps/
 
-    accelerate launch --num_processes 4 -m vizkit explain 'shards/*.tar' --model runs/mine -o maps/
+    vizkit explain 'shards/*.tar' --model runs/mine --on ray://HOST:10001 -o maps/
 
     Args:
         image: A picture file; or many: a folder of pictures or of shards, .tar, .parquet, "hf:NAME", a set of vizkit's.
@@ -61,7 +62,7 @@ def explain(
         if edit:
             raise ValueError("--edit is for one picture, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
-        how["precision"] = precision
+        how |= {"precision": precision, "cluster": cluster}
         return explain_many(image, output, opening, model, names, layer, classes, maps=maps, **how)
     for path in output:
         refuse_output(path, (".png", ".npz"))

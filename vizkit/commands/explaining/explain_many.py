@@ -1,17 +1,18 @@
 """`vizkit explain SOURCE -o maps/`: a row for each picture of a folder, of shards or of a set, as `vizkit.explanations`
-keeps it. The same command goes on where it was stopped, and helps where it is at work already.
+keeps it. The same command goes on where it was stopped.
 """
 
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.options import Opening, is_first
+from vizkit.commands.options import Cluster, Opening
 from vizkit.commands.output import progress, writing_to
 from vizkit.settings import __version__
 from vizkit.training.interrupting import interruptible, terminable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 BATCH = {"cpu": 16}
 ON_A_GPU = 128
+PART_S = 30.0  # of work that a part takes, where the machine is as quick as at the start
 
 
 def is_many(data: str, output: Path) -> bool:
@@ -47,55 +49,60 @@ def explain_many(
     images: int | None,
     split: str,
     precision: str,
+    cluster: Cluster,
 ) -> None:
     """`classes`: what is explained, and what it is set against."""
     if len(outputs) != 1 or outputs[0].suffix:
         raise ValueError(f"The maps of {data} need a folder: give its name, without an ending, after -o.")
-    output, quiet = outputs[0], not is_first()
+    output = outputs[0]
     with terminable():
-        loaded = _computing_in(precision, opening.own().load(model))
-        from vizkit.explanations.job import StoppedError, work
-        from vizkit.explanations.parts import Run
+        loaded = _computing_in(precision, opening.load(model))
+        from vizkit.explanations.job import PassWork, StoppedError, device_of, make_missing
+        from vizkit.explanations.parts import Run, alone, begun
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
         from vizkit.explanations.reading import workers_for
-        from vizkit.explanations.source import open_source
+        from vizkit.explanations.source import PART, open_source
 
-        size_px = min(512, max(32, *loaded.preprocessing.size_hw))
-        source = open_source(data, split, images=images, size_px=size_px, without=output.resolve())
         named, rival = classes[0] or ANSWER, loaded.number_of(classes[1])
         if named in (ANSWER, LABEL) and named in loaded.labels:
             number = loaded.labels.index(named)
             raise ValueError(f"{loaded.name} has a class {named!r}; for that one give class {number}.")
         target: Any = named if named in (ANSWER, LABEL) else loaded.number_of(named)
-        made_by = Maps(loaded, chosen(methods), maps, target, rival, layer)
-        size = batch or BATCH.get(loaded.device.type, ON_A_GPU)
-        told = settings_of(data, source, loaded, made_by, size)
-        readers = workers_for(loaded.device.type, source.images) if workers is None else workers
-        if not quiet:
-            for method, reason in made_by.without.items():
-                print(f"{METHODS[method].title}: no map. {reason}")
-        with (
-            writing_to(output),
-            interruptible() as stop,
-            progress("picture", loaded.name, quiet=quiet) as tell,
-        ):
-            run = Run.begin(output, told, source.counts)
+        make = partial(Maps, loaded, chosen(methods), maps, target, rival, layer)
+        made_by = make()
+        for method, reason in made_by.without.items():
+            print(f"{METHODS[method].title}: no map. {reason}")
+        with cluster.used():
+            before = (begun(output) or {}).get("part")
+            most = before if isinstance(before, int) and before > 0 else min(PART, made_by.most_within(PART_S))
+            size = min(batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
+            most -= most % size  # so that batches are the same, however the parts are cut
+            size_px = min(512, max(32, *loaded.preprocessing.size_hw))
+            how = {"images": images, "size_px": size_px, "without": output.resolve(), "most": most}
+            source = open_source(data, split, **how)
+            told = settings_of(data, source, loaded, made_by) | {"batch": size}
+            readers = workers_for(loaded.device.type, source.images) if workers is None else workers
             try:
-                how = {"batch": size, "workers": readers, "told": told, "bare": made_by.forward}
-                speed = work(source, made_by, run, loaded, tell=tell, stopping=stop.is_set, **how)
+                with (
+                    writing_to(output),
+                    alone(output),
+                    interruptible() as stop,
+                    progress("picture", loaded.name) as tell,
+                ):
+                    run = Run.begin(output, told | {"part": most}, source.counts)
+                    work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)
+                    speed = make_missing(work, tell, stop.is_set)
             except StoppedError:
                 print("Stopped; the same command goes on from here.", file=sys.stderr)
                 raise KeyboardInterrupt from None
-            run.clear()
-    if not quiet:
-        import pyarrow.compute as of
+    import pyarrow.compute as of
 
-        from vizkit.explanations.table import opened
+    from vizkit.explanations.table import opened
 
-        table = opened(output).dataset
-        without = table.count_rows(filter=of.field("error").is_valid())
-        told = f", {without:,} of them with a reason instead" if without else ""
-        print(f"{output}: {table.count_rows():,} pictures{told}. {speed if speed.per_s else ''}".rstrip())
+    table = opened(output).dataset
+    without = table.count_rows(filter=of.field("error").is_valid())
+    reasons = f", {without:,} of them with a reason instead" if without else ""
+    print(f"{output}: {table.count_rows():,} pictures{reasons}. {speed if speed.per_s else ''}".rstrip())
 
 
 def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
@@ -118,11 +125,12 @@ def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
     return loaded
 
 
-def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", batch: int) -> dict[str, Any]:
-    """What rows depend on: another run with the same writes the same."""
+def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") -> dict[str, Any]:
+    """What rows depend on besides how they are cut: another run with the same writes the same."""
     import pyarrow
 
     from vizkit.check import precision_of_products, precision_of_type
+    from vizkit.explanations.job import device_of
     from vizkit.explanations.kept import weights_digest
 
     products = precision_of_products(loaded.device)
@@ -139,8 +147,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps", 
         "against": made_by.against,
         "layer": made_by.layer,
         "patches": made_by.cells,
-        "batch": batch,
-        "device": loaded.device.type,
+        "device": device_of(loaded),
         "precision": max(precision_of_type(loaded.dtype), products, key=lambda each: each.spacing).name,
         "versions": {"vizkit": __version__, "pyarrow": pyarrow.__version__}
         | {name: version(name) for name in ("torch", "timm")},

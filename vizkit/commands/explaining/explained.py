@@ -1,4 +1,4 @@
-"""One row of what `explain` wrote of many pictures, in words and as maps over its picture."""
+"""What `explain` wrote of many pictures: a table, or one row in words and as maps over its picture."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import write_picture
 from vizkit.commands.options import writes
-from vizkit.commands.output import writing_to
+from vizkit.commands.output import told, write_output, writing_to
 from vizkit.from_json import hints_of, read, read_fields
 from vizkit.image import Preprocessing
+from vizkit.percent import in_percent
+from vizkit.writing import csv_rows
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.explaining import Explanation
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from vizkit.image import RGB
 
 
-SHOWN = 5
-CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "error", "no_map")  # columns that are read by name
+SHOWN, LINES = 5, 20
+CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "label", "error", "no_map")  # columns that are read by name
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,11 @@ def explained(
     /,
     *,
     less: Path | None = None,
-    output: Annotated[Path | None, writes(".png")] = None,
+    output: Annotated[Path | None, writes(".png", ".csv")] = None,
 ) -> None:
-    """A row that explain wrote of many pictures, or how far two runs agree.
+    """What explain wrote of many pictures: all, one, or how far two runs agree.
+
+    vizkit explained maps/ -o table.csv
 
     vizkit explained maps/ cats/1.jpg -o one.png
 
@@ -52,15 +56,22 @@ def explained(
 
     Args:
         maps: The folder that explain wrote.
-        key: The picture, as the column key has it.
+        key: The picture, as the column key has it; a table of all where it is left out.
         less: Another such folder, of the same pictures: its map is taken away; without a key, how alike all are.
-        output: OUT.png, the maps over the picture, which is read where it lay.
+        output: OUT.png, the maps over the picture, which is read where it lay; of all OUT.csv.
     """
     results, other = _opened(maps), None if less is None else _opened(less)
-    if key is None:
-        if other is None or output is not None:
-            raise ValueError("Name a picture, as the column key has it, or another run: --less FOLDER.")
+    if output is not None and (output.suffix.lower() == ".csv") == (key is not None or other is not None):
+        raise ValueError("A table is one of all: OUT.csv without a key; a picture is one of a key: OUT.png.")
+    if key is None and other is not None:
         print("\n".join(line for method in _shared(results, other) for line in _alike(results, other, method)))
+        return
+    if key is None:
+        rows = _named(results)
+        print("\n".join(map(_plain, told(map(_line, rows[:LINES])).splitlines())))
+        if output is not None:
+            write_output(output, csv_rows(rows))
+        print(output or f"{len(rows):,} pictures; -o table.csv writes all of each.")
         return
     row = _row(results, maps, key)
     print("\n".join(_said(row, results.manifest["labels"])))
@@ -98,6 +109,7 @@ def _opened(folder: Path) -> "Explanations":
         _needs(told)
         columns = [pyarrow.field(name, pyarrow.int32()) for name in CLASSES]
         columns += [pyarrow.field(name, pyarrow.string()) for name in WORDS]
+        columns.append(pyarrow.field("probability", pyarrow.float32()))
         for method, about in told["maps"].items():
             values, *ends = map_fields(method, read(MapKind, about).shape, "uint8")
             there, columns = schema.field(values.name), columns + ends
@@ -114,6 +126,28 @@ def _opened(folder: Path) -> "Explanations":
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
     return results
+
+
+def _named(results: "Explanations") -> list[dict[str, Any]]:
+    """Every row without its maps, the names of classes beside their numbers."""
+    left_out, labels = ("map_", "low_", "high_", "sha256", "rollout_special"), results.manifest["labels"]
+    names = [name for name in results.dataset.schema.names if not name.startswith(left_out)]
+    columns = results.dataset.to_table(names).to_pydict()
+    for name in CLASSES:
+        columns[f"{name}_name"] = [_name_of(number, labels) for number in columns[name]]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _name_of(number: int | None, labels: list[str]) -> str:
+    return labels[number] if number is not None and 0 <= number < len(labels) else ""
+
+
+def _line(row: dict[str, Any]) -> dict[str, object]:
+    """What fits into a terminal."""
+    answer = None if row["answer"] is None else f"{row['answer']} {row['answer_name']}".rstrip()
+    sure = None if row["probability"] is None else in_percent(row["probability"])
+    reason = (row["error"] or row["no_map"] or "")[:60]
+    return {"key": row["key"], "label": row["label"], "answer": answer, "probability": sure, "no map": reason}
 
 
 def _needs(manifest: dict[str, Any]) -> Preprocessing:
@@ -165,9 +199,7 @@ def _alike(one: "Explanations", other: "Explanations", method: str) -> list[str]
 
 def _said(row: dict[str, Any], labels: list[str]) -> "list[str]":
     """A line for each number and sentence of a row; a class by its name."""
-    names = {
-        name: labels[row[name]] if 0 <= row[name] < len(labels) else "" for name in CLASSES if row[name] is not None
-    }
+    names = {name: _name_of(row[name], labels) for name in CLASSES}
     plain = {name: value for name, value in row.items() if not name.startswith(("map_", "low_", "high_"))}
     words = {name: value.hex() if isinstance(value, bytes) else value for name, value in plain.items()}
     lines = [f"{name}: {value} {names.get(name, '')}".rstrip() for name, value in words.items() if value is not None]

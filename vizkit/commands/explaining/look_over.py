@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from vizkit.commands.options import AS_IT_IS, Images, Model, Opening
+from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Images, Model, Opening
 from vizkit.commands.output import progress, refuse_output, write_output, writing_to
 from vizkit.training.interrupting import interruptible, terminable
 
@@ -30,6 +30,7 @@ def look_over(
     method: str = "",
     images: Images = None,
     seed: int = 0,
+    cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
 ) -> None:
     """A labelled folder: shortcuts, wrong labels, near copies, a map.
@@ -57,7 +58,7 @@ def look_over(
         pictures = open_labelled(data, split, images=images, size_px=size_px, seed=seed)
         workers = workers_for(loaded.device.type, len(pictures))
         try:
-            with interruptible() as stop, progress("picture", loaded.name) as tell:
+            with cluster.used(), interruptible() as stop, progress("picture", loaded.name) as tell:
                 how = {"workers": workers, "tell": tell, "stopping": stop.is_set}
                 found = record(loaded, pictures, method=method.replace("-", "_"), **how)
                 look = look_over(loaded, found, seed=seed, stopping=stop.is_set)

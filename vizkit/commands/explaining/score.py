@@ -15,7 +15,7 @@ from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import Layer, Methods, chosen
-from vizkit.commands.options import AS_IT_IS, Models, Opening, Some, Split, Threads, is_first, writes
+from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Models, Opening, Some, Split, Threads, writes
 from vizkit.commands.output import markdown, progress, typed, write_output
 from vizkit.writing import csv_lines
 
@@ -56,6 +56,7 @@ def score(
     steps: PositiveInt = 28,
     fill: Literal["blur", "mean"] = "blur",
     threads: Threads = 0,
+    cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
     output: Annotated[Path | None, writes(".md", ".csv", ".json", help="A table to write.")] = None,
 ) -> None:
@@ -63,7 +64,7 @@ def score(
 
     vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
 
-    accelerate launch --num_processes 2 -m vizkit score --model runs/mine -o trust.md
+    vizkit score --model runs/mine --on ray -o trust.md
 
     Args:
         data: Insects, digits, a folder …
@@ -80,7 +81,6 @@ def score(
         torch.set_num_threads(threads)
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
-    opening, main = opening.own(), is_first()
     drawn = FRESH_SEED if seed is None else seed
     about = f"The pictures are {data}, {split}, seed {drawn}"
     about += ": no model that ships with vizkit has seen them." if seed is None else "."
@@ -88,19 +88,20 @@ def score(
     asked: dict[str, Any] = {"measures": measure or ["truth", "deletion"], "steps": steps, "fill": fill}
     results: list[Scored] = []
     stopped = False
-    for name in model:
-        loaded = opening.load(name, several=True)
-        scored, stopped = _score_model(loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked)
-        if scored.images and main:
-            results.append(scored)
-            if output:
-                kind = output.suffix.lower()
-                write_output(output, page(about, results, stopped) if kind == ".md" else TABLES[kind](results))
-        if stopped:
-            break
-    if main and not (output and results):
+    with cluster.used():
+        for name in model:
+            loaded = opening.load(name, several=True)
+            scored, stopped = _score_model(loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked)
+            if scored.images:
+                results.append(scored)
+                if output:
+                    kind = output.suffix.lower()
+                    write_output(output, page(about, results, stopped) if kind == ".md" else TABLES[kind](results))
+            if stopped:
+                break
+    if not (output and results):
         print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
-    elif main:
+    else:
         print(f"{output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
     if stopped:
         raise KeyboardInterrupt
@@ -125,7 +126,7 @@ def _score_model(
         raise ValueError(f"None of these methods applies to {loaded.name}. {reason}".strip())
     kept = scored(loaded, images, methods, layer, asked)
     try:
-        with progress("image", loaded.name, quiet=not is_first()) as tell:
+        with progress("image", loaded.name) as tell:
             kept.fill(tell=tell)
     except KeyboardInterrupt:
         stopped = True

@@ -4,7 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from vizkit.commands.options import Data, Device, Seed, Some, is_first, own_device, writes
+from vizkit.commands.options import HERE, Cluster, Data, Device, Seed, Some, writes
 from vizkit.commands.output import aligned, progress, write_output
 from vizkit.writing import csv_of
 
@@ -31,13 +31,14 @@ def heads(
     without: Literal["mean", "zero", "both"] = "mean",
     prune: bool = False,
     device: Device = None,
+    cluster: Cluster = HERE,
     output: Annotated[Path | None, writes(".json", ".csv", help="All numbers.")] = None,
 ) -> None:
     """What each head does, and what the answers of a model lose without it.
 
     vizkit heads bundled:insects_vit --images 200 --prune -o heads.json
 
-    accelerate launch --num_processes 2 -m vizkit heads runs/mine --data photos/ -o heads.json
+    vizkit heads runs/mine --data photos/ --on ray -o heads.json
 
     Args:
         model: Bundled:NAME, a timm name, a run folder.
@@ -47,9 +48,8 @@ def heads(
     from vizkit.analysis.attention.head_atlas import as_json
     from vizkit.analysis.attention.head_atlas import table as columns_of
 
-    atlas = measured(model, data, images, KINDS[without], prune, own_device(device), seed)
-    if not is_first():
-        return
+    with cluster.used():
+        atlas = measured(model, data, images, KINDS[without], prune, device, seed)
     if output is None:
         print(table(atlas))
         return
@@ -62,7 +62,7 @@ def heads(
 def measured(
     model: str, data: str, images: int, kinds: "tuple[Ablation, ...]", prune: bool, device: str | None, seed: int
 ) -> "HeadAtlas":
-    """Rows that were made before are found in the cache, those that other processes make are waited for."""
+    """Rows that were made before are found in the cache."""
     import vizkit
     from vizkit.analysis.attention.head_atlas import HeadAtlas
     from vizkit.evaluation.inside import heads
@@ -73,7 +73,10 @@ def measured(
         raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}: no answers stay or go. Leave out --prune.")
     names = heads.names_of(heads.places_of(loaded))
     importance, pruning = {}, {}
-    with progress("%", total=100 * (1 + len(kinds) * (1 + prune)), quiet=not is_first()) as bar:
+    with progress(
+        "%",
+        total=100 * (1 + len(kinds) * (1 + prune)),
+    ) as bar:
 
         def rows(kept: "Kept", done: int) -> "Table":
             kept.fill(tell=lambda images, of, *_: bar(100 * (done + images / (of or 1))))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.evaluation.outcome import titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
 from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
-from vizkit.explanations.job import WAIT_S, StoppedError
-from vizkit.explanations.kept import forget_oldest, weights_digest
-from vizkit.explanations.parts import Run
+from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, make_missing
+from vizkit.explanations.kept import forget_oldest, wait, weights_digest
+from vizkit.explanations.parts import Run, alone
 from vizkit.image import prepare
 from vizkit.models.detection.found import found
 from vizkit.models.detection.matching import Things
@@ -29,7 +30,6 @@ from vizkit.settings import __version__
 BATCH = 50
 MOST_NAMED = 5
 MOST_BOXES = 100  # of a class in a scene, the surest, as COCO has it
-Tell = Callable[[int], None]
 
 
 def judge(
@@ -37,7 +37,7 @@ def judge(
     scenes: BoxSet,
     opened: Mapping[str, Any],
     tell: Callable[[int, str, int, int, float], None] = lambda *_: None,
-    stopping: Callable[[], bool] = lambda: False,
+    stopping: Stopping = lambda: False,
 ) -> SceneOutcome:
     """Classes are the same where their names are. What a model says of other classes than the data's is not counted:
     nobody can tell whether it is right. `opened`: how the scenes were opened; `tell`: number and name of the model,
@@ -48,7 +48,7 @@ def judge(
         zip(detectors, titles([each.name for each in detectors]), owns, strict=True)
     ):
 
-        def done(scenes_done: int, per_s: float, number: int = number, name: str = name) -> None:
+        def done(scenes_done: int, _: int | None, per_s: float, number: int = number, name: str = name) -> None:
             tell(number, name, scenes_done, len(scenes), per_s)
 
         weights = weights_digest(detector.model)
@@ -64,35 +64,44 @@ def judge(
     return SceneOutcome(*about, tuple(dict.fromkeys(notes)), there, tuple(judged))
 
 
-def _rows(
-    detector: Detector,
-    scenes: BoxSet,
-    weights: str,
-    tell: Callable[[int, float], None],
-    stopping: Callable[[], bool],
-) -> pyarrow.Table:
+def _rows(detector: Detector, scenes: BoxSet, weights: str, tell: Tell, stopping: Stopping) -> pyarrow.Table:
     """What the model says of every scene and what is there, BATCH scenes a part (`explanations.parts`), so that what
-    was stopped goes on and several processes share the work."""
-    device, now = next(detector.model.parameters()).device, time.monotonic
+    was stopped goes on."""
     counts = tuple(min(BATCH, len(scenes) - at) for at in range(0, len(scenes), BATCH))
-    facts = weights, detector.preprocessing, detector.edges_px, scenes.digest, device.type
+    place = PLACE.get()
+    device = place.device if place else next(detector.model.parameters()).device.type
+    facts = weights, detector.preprocessing, detector.edges_px, scenes.digest, device
     folder = cache_folder() / "passes" / digest_of(__version__, "scenes", *facts)
-    folder.mkdir(parents=True, exist_ok=True)
-    run, began, here = Run.begin(folder, {"scenes": scenes.digest}, counts), now(), 0
-    try:
-        while missing := run.missing():
-            for part in run.claimed(missing):
-                rows = range(part * BATCH, part * BATCH + counts[part])
-                run.make(part, lambda path: write_table(_said(detector, scenes, rows, device), path))  # noqa: B023
-                here += len(rows)
-                tell(sum(counts[number] for number in run.made()), here / max(1e-9, now() - began))
-                if stopping():
-                    raise StoppedError
-            time.sleep(WAIT_S if run.missing() else 0)  # for parts that other processes make
-    finally:
-        run.release()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with alone(folder, lambda: wait(lambda: None, stopping)):
+        run = Run.begin(folder, {}, counts)  # its name is the digest of all else
+        make_missing(SceneWork(run, detector, scenes), tell, stopping)
     forget_oldest(folder)
     return pyarrow.concat_tables([read_table(run.path(number)) for number in range(len(counts))])
+
+
+@dataclass(eq=False)
+class SceneWork:
+    """A detector over scenes."""
+
+    run: Run
+    detector: Detector
+    scenes: BoxSet
+
+    def place(self, device: str, workers: int) -> None:
+        self.detector.model.to(device)
+
+    def parts(self, numbers: Sequence[int], tell: Tell, stopping: Stopping) -> Speed:
+        speed, before, counts = Speed(), self.run.before(numbers), self.run.counts
+        device = next(self.detector.model.parameters()).device
+        for part in numbers:
+            rows = range(part * BATCH, part * BATCH + counts[part])
+            self.run.make(part, lambda path: write_table(_said(self.detector, self.scenes, rows, device), path))  # noqa: B023
+            speed.add(len(rows), 0.0)
+            tell(before + speed.pictures, sum(counts), speed.pictures / speed.seconds)
+            if stopping():
+                raise StoppedError
+        return speed
 
 
 @torch.inference_mode()

@@ -1,7 +1,7 @@
 """What is claimed of a bundled detector, in one go over unseen scenes: precision, where its queries look, what they say
 twice once they no longer look at each other, and where the cheapest pair first is not the best assignment."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vizkit.analysis.detection.boxes import duplicates
 from vizkit.datasets.scenes.annotated import BoxSet
-from vizkit.evaluation.scenes.judging import Tell, batches, things_in
+from vizkit.evaluation.scenes.judging import batches, things_in
 from vizkit.evaluation.scenes.looking import Looking, densities, looking
 from vizkit.models.detection.assignments import assigned, costs_of
 from vizkit.models.detection.found import Found, found
@@ -47,7 +47,7 @@ class Measured:
 
 
 @torch.no_grad()
-def measure(detector: Detector, scenes: BoxSet, tell: Tell = lambda done: None) -> Measured:
+def measure(detector: Detector, scenes: BoxSet, tell: Callable[[int], None] = lambda done: None) -> Measured:
     """Scenes with masks, of the classes of the model. ValueError where no scene has two things."""
     whole, alone, truth = [], [], []
     attention: list[list] = [[] for _ in detector.model.decoder]
