@@ -48,7 +48,7 @@ def test_what_it_maps_exists(former: Former, now: Entry):
 
 
 def test_each_is_replaced_once():
-    places = [(former.page or now.page, former.title) for former, now in FORMERLY]
+    places = [(former.page or now.page, former.title) for former, now in ADDRESSES]
     names = [former.name for former, _ in FORMERLY if former.name]
     assert len(places) == len({*places})
     assert len(names) == len({*names}) == len(FORMER)
