@@ -27,7 +27,6 @@ from vizkit.explanations.source import OfSet, of_set
 from vizkit.hosts.page import document
 from vizkit.image import ImageError, Preprocessing, prepare
 from vizkit.models import Loaded
-from vizkit.views.blocks import Folded
 from vizkit.views.evaluate.recorded import PICTURES
 from vizkit.views.evaluate.results import Results
 from vizkit.views.subject import Subject, no_model, no_picture
@@ -237,13 +236,6 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     assert page.count("blue <b>") == 0 < page.count("blue \\u003cb>&")  # in a script that reads it as text
     assert not re.search(r"(src|href)\s*=\s*['\"]https?:", page)
     assert page.count("data:image/") > 12
-
-
-def test_a_study_of_insects_stands_beside_insects_alone():
-    for labels, beside in ((("mayfly nymph", "red", "blue"), True), (("7", "red", "blue"), False)):
-        judged = outcomes.evaluate_all([eye(labels=labels)], painted(6, labels=labels), {"data": "painted"})
-        shown = Results(PICTURES.lend(judged)).show(Subject(no_model, no_picture()))
-        assert ("Reported, on other data" in [block.title for block in shown if isinstance(block, Folded)]) == beside
 
 
 @pytest.mark.parametrize("parts", [("train", "val", "test"), ("train", "test"), ("train", "val")])

@@ -141,7 +141,7 @@ def test_titles_and_addresses_are_unique():
         names = [
             name
             for view in views_of(stem)
-            for name in (view.title, *(former.title for former in view.formerly if not former.page))
+            for name in (view.title, *(former.title for former in view.formerly if former.title and not former.page))
         ]
         assert len(names) == len(set(names)), stem
 

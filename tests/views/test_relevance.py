@@ -29,7 +29,9 @@ def digits():
 def test_what_stands_beside_a_map_is_saved():
     shown = vizkit.show("relevance", vizkit.load("bundled:insects_vit", device="cpu"), "sample:mayfly nymph")
     maps = next(block for block in shown.blocks if isinstance(block, Tiles) and block.picks)
-    beside = {method: tile.note.partition(",")[0] for tile, (method, _) in zip(maps.maps, maps.values, strict=True)}
+    beside = {
+        method: tile.note.partition(" over chance")[0] for tile, (method, _) in zip(maps.maps, maps.values, strict=True)
+    }
     saved = {name: shown.numbers[f"{name}_gain"] for name in METHODS}
     assert {name for name, gain in saved.items() if len(gain)} == set(beside)
     assert {name: signed(float(saved[name][0])) for name in beside} == beside

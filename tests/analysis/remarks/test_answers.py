@@ -24,20 +24,26 @@ def test_after_a_change(after: list[float], words: str | None):
 
 
 def agreement(*rows: dict[str, str]) -> str | None:
-    return answers.agreement(rows)
+    return answers.agreement([(f"image {number}", row) for number, row in enumerate(rows, 1)])
 
 
 def test_who_agrees():
     same, apart = {"a": "ant", "b": "ant"}, {"a": "ant", "b": "bee"}
     assert agreement(same) == "Both models agree: “ant”."
     assert agreement(apart) == "They differ: a says “ant”; b says “bee”."
-    assert agreement(same, same, apart) == "Both models agree on 2 of 3 images."
-    assert agreement(apart, apart) == "Both models agree on none of 2 images."
+    assert agreement(same, same, apart) == (
+        "Both models agree on 2 of 3 images; of “image 3” a says “ant” and b says “bee”."
+    )
+    assert agreement(apart, apart) == (
+        "Both models agree on none of 2 images; of “image 1” a says “ant” and b says “bee”."
+    )
     assert agreement(same, same, same) == "Both models agree on all 3 images."
     assert agreement({"a": "ant"}, {}) is None
     three = {"a": "ant", "b": "bee", "c": "ant"}
     assert agreement(three) == "They differ: a and c say “ant”; b says “bee”."
-    assert agreement(three, {**three, "b": "ant"}) == "All 3 models agree on 1 of 2 images."
+    assert agreement(three, {**three, "b": "ant"}) == (
+        "All 3 models agree on 1 of 2 images; of “image 1” a and c say “ant” and b says “bee”."
+    )
 
 
 def test_who_is_right():
@@ -159,5 +165,5 @@ def test_kinds_of_mistakes_of_one_number_are_all_named():
 def test_the_numbers_behind_the_words():
     changed = answers.after_change(torch.tensor([0.75, 0.25]), torch.tensor([0.5, 0.5]), LABELS, "So")
     assert changed is not None
-    agreed = answers.agreement([dict.fromkeys("ab", "ant"), {"a": "ant", "b": "bee"}])
+    agreed = answers.agreement([("1", dict.fromkeys("ab", "ant")), ("2", {"a": "ant", "b": "bee"})])
     assert agreed is not None
