@@ -92,6 +92,7 @@ def cat(photographs):
     return Subject(lambda: photographs, samples.picture("cat"), image="cat", model="ViT")
 
 
+@pytest.mark.product(first=0)  # all maps of a large model, a minute
 @pytest.mark.parametrize("text", ["feature 7", "7", "class 7"])
 def test_a_single_feature_of_a_model_without_classes_is_explained(photographs, cat, text):
     view = checked(Maps(target=text, method="generic_relevance"), [cat])

@@ -59,7 +59,6 @@ NEEDS = {
     "transformer": Need("is a transformer", _transformer, VITS),
     "answers": Need("gives classes or an embedding", lambda loaded: loaded.head is not REGRESSION, VITS),
     "swin": family("swin", "a Swin", "bundled:insects_swin", "bundled:digits_swin"),
-    "vit": family("vit", "a ViT", *VITS),
     "cnn": family("cnn", "a CNN", "bundled:digits_cnn", "bundled:insects_cnn"),
     "dual_scale": family(
         "dual_scale", "a dual-scale ViT", "bundled:insects_dual", "bundled:digits_dual", "random:dual_scale_tiny"
