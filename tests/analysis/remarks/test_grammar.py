@@ -192,7 +192,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for rest in ([[p, 1 - p, 0.0]] * 2, [[0.1, 0.2, 0.7]] * 2, [[0.1, 0.9, 0.0], [0.6, 0.4, 0.0]])
     ),
     answers.agreement: lambda: (
-        answers.agreement([{f"model {i}": LABELS[i % kinds] for i in range(models)}] * images)
+        answers.agreement([("ant", {f"model {i}": LABELS[i % kinds] for i in range(models)})] * images)
         for kinds, models, images in product((1, 2, 3), (1, 2, 3), COUNTS)
     ),
     answers.right_on: lambda: (
