@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, fits, pick, ready
 from tests.ui.test_data_size import trained
 
 PUBLISHED, SIZE = (
@@ -43,7 +43,7 @@ def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     expect(chart(page, 0)).not_to_contain_text("Swin-B")
     expect(chart(page, 1)).to_contain_text("Swin-B 384")
     expect(chart(page, 1)).to_contain_text("Multiply–adds (G)")
-    choose(page, "compare_against", "Parameters")
+    pick(page, "compare_against", "Parameters")
     expect(chart(page, 0)).to_contain_text("Parameters (M)")
     expect(chart(page, 1)).to_contain_text("Parameters (M)")
     choose(page, "published", "Detection")
