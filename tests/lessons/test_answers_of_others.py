@@ -148,15 +148,16 @@ def unmoved(of: Subject, source: str = "") -> float:
 
 
 def used_side(of: Subject) -> int:
-    """Of the cell at 0.4 of both sides, as it leaves the last stage: the smallest odd square of pixels around the
-    middle of its field in which the gradient sums to 68 %. Cell i, 16 pixels from the next, looks at pixel 16 i."""
+    """Of the cell at 0.4 of both sides, as it leaves the third stage: the smallest odd square of pixels around the
+    middle of its field in which the gradient sums to 68 %. Cell i, n pixels from the next, looks at pixel n · i."""
     model: Any = of.open().model
     pixels = of.pixels.clone().requires_grad_()
     with torch.enable_grad():
-        maps = model.stages(model.stem(pixels))
+        maps = model.stages[:2](model.stem(pixels))  # the stem is the first
         row, column = (int(0.4 * side) for side in maps.shape[-2:])
         (slope,) = torch.autograd.grad(maps[0, :, row, column].sum(), pixels)
-    effect, y, x = slope[0].abs().sum(0), 16 * row, 16 * column
+    apart = pixels.shape[-1] // maps.shape[-1]
+    effect, y, x = slope[0].abs().sum(0), apart * row, apart * column
     halves = range(max(effect.shape))
     held = [effect[max(0, y - h) : y + h + 1, max(0, x - h) : x + h + 1].sum() / effect.sum() for h in halves]
     return 2 * next(half for half in halves if held[half] >= 0.68) + 1
@@ -204,9 +205,9 @@ ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
     (DEIT, 2): lambda of: [
         named(of, name) for name in ("backswimmer", "diving beetle", "mosquito larva", "midge larva")
     ],
-    (DEIT, 3): lambda of: ranked(of, 1, 3) / ranked(of, 2, 3),
+    (DEIT, 3): lambda of: ranked(of, 1, 2) / ranked(of, 2, 2),
     (DEIT, 4): lambda of: ranked(of, 1, 3),
-    (DEIT, 5): lambda of: ranked(of, 1, 1000),
+    (DEIT, 5): lambda of: ranked(of, 1, 100),
     (DEIT, 6): lambda of: ranked(of, 2) / (1 - ranked(of, 1)),
     (DEIT, 7): lambda of: [(more := doubt(of, "bundled:insects_cnn") > doubt(of)), not more],
     (DEIT, 8): lambda of: [(near := divergence(of) < divergence(of, source="bundled:insects_vit")), not near],
