@@ -21,7 +21,7 @@ def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, se
     expect(page.locator(f"{MAIN} output").first).to_contain_text("[cls] takes here, row 1, column 1")
     expect(page.get_by_text(re.compile("The class token has .* of row 1, column 1, the sum")).first).to_be_visible()
     click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.9, 0.1)
-    expect(page.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
+    expect(page.get_by_text("what reaches the patch at row 1, column 8").first).to_be_visible()
     expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 of 8 × 8 takes")
     page.locator(f"{MAIN} figure canvas").nth(1).click()
     expect(page.get_by_text("layers 1 to 2 of 6").first).to_be_visible()

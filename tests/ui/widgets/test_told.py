@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 
 import vizkit.ui
-from tests.ui.conftest import ROOT, forged, sent_to
+from tests.ui.conftest import ROOT, forged, sent_to, until_done
 from tests.ui.test_views import opened
 from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.ui import canvas
@@ -217,6 +217,8 @@ def test_forged_values_leave_a_page_as_it_was(
     own = rules[name]
     assert told.values.keys() <= own.keys()
     assert [event for event, value in told.values.items() if not accepted(own[event], value)] == []
+    for task in [key for key in test.session_state.keys() if key.startswith("_task_")]:
+        until_done(test, task.removeprefix("_task_"))
     before = sent_to(test, name)
     refused = {event: [value for value in FORGED if not accepted(rule, value)] for event, rule in own.items()}
     for place in (0, -1):
