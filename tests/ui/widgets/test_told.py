@@ -217,7 +217,7 @@ def test_forged_values_leave_a_page_as_it_was(
     own = rules[name]
     assert told.values.keys() <= own.keys()
     assert [event for event, value in told.values.items() if not accepted(own[event], value)] == []
-    for task in [key for key in test.session_state.keys() if key.startswith("_task_")]:
+    for task in [key for key in test.session_state if key.startswith("_task_")]:
         until_done(test, task.removeprefix("_task_"))
     before = sent_to(test, name)
     refused = {event: [value for value in FORGED if not accepted(rule, value)] for event, rule in own.items()}
