@@ -109,7 +109,7 @@ class Cluster:
         return f"Ray, {self.actors} × {'GPU' if self.device == 'cuda' else 'CPU'}"
 
     def parts(self, work: Work, tell: Tell, stopping: Stopping) -> Speed:
-        import ray
+        import ray.exceptions
 
         run, waiting = work.run, deque(work.run.missing())
         speed, before, deaths, most = Speed(), run.before(waiting), 0, 1
