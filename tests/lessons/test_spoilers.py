@@ -114,17 +114,17 @@ SHOWN = {
     "3": {3, 4, 6, 8, 12},
     "4": {2, 10},
     "5": {1, 2, 5},
-    "6": {2, 7, 10, 11},
-    "7": {2, 4, 12},
+    "6": {2, 11},
+    "7": {2, 4, 5, 6},
     "8": {5, 6},
 }
 """The steps whose picture or sentence shows what they ask: a number that moves away from it leaves this list."""
 NEAR = {
     "1": {7: "196", 10: "785"},  # tokens, of patches and of halved ones
     "2": {5: "0.97", 9: "99"},  # of the neighbours in its row alone; "more than 99 %"
-    "4": {10: "99"},  # the answer before
-    "5": {3: "98", 4: "21", 10: "56"},  # of one head; without the sink; the sink’s share
-    "7": {5: "9", 11: "99"},  # of the first class; of the class token
+    "4": {3: "5,", 10: "99"},  # the number of a layer; the answer before
+    "5": {3: "98", 4: "21"},  # of one head; without the sink
+    "7": {5: "8"},  # of the second class
     "8": {9: "10"},  # of 10⁻¹⁰
 }
 """By step the number of the sentence that is nearly the answer, and of something else."""

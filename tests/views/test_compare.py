@@ -20,7 +20,7 @@ from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Columns, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.robustness import Robustness, answers
@@ -239,7 +239,8 @@ def test_what_is_large_is_measured_when_it_is_asked_for():
     rows = {row[""]: row[deit.name] for row in of_kind(later.now(), Table)[0].rows}
     assert rows["As published"] == "22 M parameters, 4.6 G multiply–adds, 940.4 images/s on a V100"
     assert "Time, one image" not in rows
-    (chart,) = of_kind(later.now(), Chart)
+    (columns,) = of_kind(later.now(), Columns)
+    chart, *_ = of_kind(columns.parts[0], Chart)
     assert len(chart.figure.data[0].y) == 2 + cost.YARDSTICKS
 
 

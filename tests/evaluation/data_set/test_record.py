@@ -53,7 +53,7 @@ def test_it_goes_on_where_it_was_stopped_and_is_not_made_twice(digits, monkeypat
     assert told[0] == 160  # the batches that were whole
     assert told[-1] == 300
     assert is_recorded(digits, images)
-    monkeypatch.setattr("vizkit.explanations.kept.work", None)
+    monkeypatch.setattr("vizkit.explanations.kept.make_missing", None)
     again = record(digits, images)
     np.testing.assert_array_equal(found.features, again.features)
     np.testing.assert_array_equal(found.maps, again.maps)
