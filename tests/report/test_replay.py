@@ -58,7 +58,7 @@ def item_of(source: str, shows, **changed) -> Item:
 
 def inputs_of(source: str, image: str = "digit 3") -> Subject:
     loaded = vizkit.load(source) if source else no_model()
-    return Subject(lambda: loaded, samples.picture(image))
+    return Subject(lambda: loaded, samples.picture(image), model=source.removeprefix("bundled:"))
 
 
 @pytest.fixture(scope="module")
