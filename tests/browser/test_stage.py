@@ -61,7 +61,7 @@ def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
     rollout.get_by_role("button", name="Play").click()
     step_of(rollout, "layers 1 to 3 of 6")
     click_at(rollout.locator(CANVAS).first, 0.9, 0.1)
-    expect(rollout.get_by_text("row of the patch at row 1, column 8").first).to_be_visible()
+    expect(rollout.get_by_text("what reaches the patch at row 1, column 8").first).to_be_visible()
     assert not any("layers 1 to 1 of" in line or "layers 1 to 2 of" in line for line in lines(rollout))
     step_of(rollout, "layers 1 to 6 of 6")
     expect(rollout.get_by_role("button", name="Play")).to_be_visible()
