@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import FloatRect, Locator, Page, TimeoutError, expect
 
 from vizkit.ui.shell import PAGES
 from vizkit.ui.views import package_of
@@ -67,6 +67,15 @@ def fits(phone: Page) -> None:
     leads = phone.locator("[data-testid='stPageLink'] p").all()
     assert all(lead.evaluate("line => line.scrollWidth <= line.parentElement.clientWidth") for lead in leads)
     expect(phone.locator("img:not([alt])")).to_have_count(0)
+
+
+def box_of(shown: Locator) -> FloatRect:
+    """Where it lies in the window, in pixels. While a run draws it anew it lies nowhere for a moment."""
+    for _ in range(TRIES):
+        expect(shown).to_be_visible(timeout=LONG_MS)
+        if box := shown.bounding_box():
+            return box
+    raise AssertionError(f"{shown} is drawn anew all the time")
 
 
 def click_at(canvas: Locator, x: float, y: float) -> None:

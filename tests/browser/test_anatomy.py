@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, choose, click_at, fits, ready
+from tests.browser.steps import MAIN, box_of, choose, click_at, fits, ready
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
@@ -173,7 +173,7 @@ def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
     expect(page.get_by_text("Drag one onto another").first).to_be_visible()
-    width = (canvas.bounding_box() or {"width": 0})["width"]
+    width = box_of(canvas)["width"]
     cell = min(430, width if width < 400 else 0.62 * (width - 18)) / 8  # as order.js lays it out
     canvas.drag_to(
         canvas,

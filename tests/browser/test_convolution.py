@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 import vizkit
 from benchmarks.pages import LOOK
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, box_of, fits, ready
 
 REMEMBER = """element => {
     window.texts = []
@@ -52,7 +52,7 @@ def test_a_phone_has_the_sliders_in_two_columns(phone: Page, server: str):
     phone.goto(f"{server}/{HERE}")
     ready(phone)
     fits(phone)
-    first, second = (phone.get_by_role("slider", name=name).bounding_box() for name in ("Size f", "Stride s"))
+    first, second = (box_of(phone.get_by_role("slider", name=name)) for name in ("Size f", "Stride s"))
     assert first["y"] == second["y"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESKTOP, watched
-from tests.browser.steps import LONG_MS, MAIN, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready
 from vizkit.figure.canvas.scripts import mounted
 from vizkit.figure.evaluation.points import by_kind, packed
 
@@ -36,8 +36,7 @@ def lasso(page: Page, x0: float, y0: float, x1: float, y1: float) -> None:
     plane = page.locator(f"{POINTS} canvas.plane")
     plane.scroll_into_view_if_needed()
     plane.click(trial=True)
-    box = plane.bounding_box()
-    assert box is not None
+    box = box_of(plane)
     corners = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in ((x0, y0), (x1, y0), (x1, y1))]
     corners.append((corners[0][0], corners[2][1]))
     page.mouse.move(*corners[0])

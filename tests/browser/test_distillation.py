@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, box_of, fits, ready
 
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
 PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
@@ -30,10 +30,10 @@ def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     expect(bars(page, 0)).to_contain_text("99.7 %")
     yours = bars(page, 1)
     expect(yours).to_contain_text("83 %")
-    place = yours.bounding_box()
+    place = box_of(yours)
     turned(page, -1)
     expect(yours).to_contain_text("88 %")  # T = 2.5
-    assert yours.bounding_box() == place  # drawn anew where it was
+    assert box_of(yours) == place  # drawn anew where it was
     page.wait_for_url("**temperature=2.5**")  # the server is told
     ready(page)
     expect(yours).to_contain_text("88 %")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import vizkit
 from tests.browser.conftest import serving, watched
-from tests.browser.steps import LONG_MS, click_at, fits, go_to, pick, still
+from tests.browser.steps import LONG_MS, box_of, click_at, fits, go_to, pick, still
 from tests.browser.steps import ready as ready_view
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.remarks.attention import how_widely, of_head, of_map
@@ -77,8 +77,7 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
     was = sentence.inner_text()
     recorded = layers(vizkit.trace(vizkit.load("bundled:digits_vit"), samples.picture("digit 3")))[5]
     otherwise = of_head(recorded, 6, None)
-    box = page.locator(f"{CARD} .map canvas").first.bounding_box()
-    assert box is not None
+    box = box_of(page.locator(f"{CARD} .map canvas").first)
     for row, column in ((0, 0), (3, 5), (7, 7)):
         point = (column + 0.5) / 8, (row + 0.5) / 8
         page.mouse.move(box["x"] + point[0] * box["width"], box["y"] + point[1] * box["height"])
@@ -96,8 +95,7 @@ def test_hovering_previews_and_leaving_restores(page: Page, server: str):
 def test_a_click_on_a_head_opens_it(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3")
     ready(page)
-    box = page.locator(HEADS).bounding_box()
-    assert box is not None
+    box = box_of(page.locator(HEADS))
     across = (box["width"] - 46) / 6
     click_at(page.locator(HEADS), (46 + 2.5 * across) / box["width"], 0.9)  # the last head of layer 3
     expect(page.get_by_text("layer 3 of 6 · head 4 of 4").first).to_be_visible(timeout=LONG_MS)
@@ -421,9 +419,9 @@ def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: 
     page.keyboard.press("Home")
     expect(page.get_by_text("which patches are alike after block 1 of 12").first).to_be_visible(timeout=LONG_MS)
     still(page)
-    box = page.locator(HEADS).bounding_box()
+    box = box_of(page.locator(HEADS))
     tile = (box["width"] - 46) / 12  # as wide as a layer, beside the numbers of the heads
-    page.locator(HEADS).click(position={"x": 46 + 4.5 * tile, "y": 22 + tile / 3})
+    click_at(page.locator(HEADS), (46 + 4.5 * tile) / box["width"], (22 + tile / 3) / box["height"])
     expect(page.get_by_text("layer 5 of 12 · head 1 of 6").first).to_be_visible(timeout=LONG_MS)
 
 

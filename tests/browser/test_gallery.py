@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, fits, still
+from tests.browser.steps import LONG_MS, box_of, fits, still
 
 BUNDLED = "models=bundled:digits_vit&models=bundled:insects_cnn"
 SIDEBAR = "[data-testid='stSidebar']"
@@ -58,8 +58,7 @@ def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     fits(phone)
     phone.get_by_test_id("stExpandSidebarButton").click()
     opened(phone)
-    box = phone.locator(BODY).bounding_box()
-    assert box
+    box = box_of(phone.locator(BODY))
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390
     fits(phone)

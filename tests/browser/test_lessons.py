@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, click_at, fits, still
+from tests.browser.steps import LONG_MS, box_of, click_at, fits, still
 from vizkit.lessons.lesson import Step
 from vizkit.lessons.shelf import files, opened
 from vizkit.views.bundled import title
@@ -133,8 +133,7 @@ def test_a_guess_on_a_telephone(phone: Page, server: str):
     expect(phone.get_by_role("heading", name=step.title, exact=True)).to_be_visible(timeout=LONG_MS)
     fits(phone)
     canvas = phone.locator("canvas[data-mode=point]")
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     assert box["width"] > 300
     click_at(canvas, 0.2, 0.8)
     phone.get_by_role("button", name="This is my guess").click()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, click_at, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, click_at, fits, ready
 
 COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
   WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""
@@ -86,8 +86,7 @@ def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page,
     expect(race.locator("figure[data-lit]")).to_have_count(1)
     expect(page.get_by_text("of the places taken away in a random order")).to_be_visible(timeout=LONG_MS)
     assert "relevance_lit" in page.url
-    box = race.locator(".curves canvas").bounding_box()
-    assert box
+    box = box_of(race.locator(".curves canvas"))
     page.mouse.click(box["x"] + 44 + (box["width"] - 58) / 2, box["y"] + 60)  # the middle of the axis
     expect(page.get_by_text("50 % of the places taken away")).to_be_visible(timeout=LONG_MS)
     ready(page)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, go_to, ready
+from tests.browser.steps import MAIN, box_of, fits, go_to, ready
 
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 
@@ -78,9 +78,7 @@ def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, serve
     reason = page.locator("[data-testid='stAlert']").get_by_text("'mlp' is no name of a model")
     expect(reason).to_be_visible()
     expect(button).to_be_disabled()
-    top, low = button.bounding_box(), reason.bounding_box()
-    assert top is not None
-    assert low is not None
+    top, low = box_of(button), box_of(reason)
     assert abs(top["y"] - low["y"]) < 60
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, box_of, fits, ready
 from vizkit.views.blocks import Canvas
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.subject import Subject, no_model, no_picture
@@ -70,8 +70,7 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     x, y, query = next(one for one in owners if one[2] not in (smallest(*one[:2]), sent["chosen"]))
     panels = opened(page, server)
     canvas = panels.locator("canvas").first
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     canvas.hover(position={"x": x * box["width"], "y": y * box["height"]})
     expect(panels).to_have_attribute("data-shown", str(query))
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, TimeoutError, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, box_of, fits, ready
 from vizkit.datasets.opening import open_set
 
 LONG_MS = 120_000  # a process that imports torch, on a machine with other work
@@ -43,9 +43,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     # A cell that is no picker's first choice: sixes that were answered six.
     matrix = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").nth(1)
     matrix.click(trial=True)  # it is in view and stands still
-    column, row = (
-        matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True).bounding_box() for axis in "xy"
-    )
+    column, row = (box_of(matrix.locator(f".{axis}axislayer-above text").get_by_text("6", exact=True)) for axis in "xy")
     cell = column["x"] + column["width"] / 2, row["y"] + row["height"] / 2
     page.mouse.move(*cell)
     expect(matrix.locator(".hoverlayer .hovertext")).to_have_count(1)  # Plotly tells a click only of what it hovers
@@ -124,7 +122,7 @@ def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str
 
     bar = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").first.locator(".barlayer .point").nth(2)
     bar.scroll_into_view_if_needed()
-    box = bar.bounding_box()
+    box = box_of(bar)
     page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
     expect(page.locator(".hoverlayer .hovertext").first).to_be_visible()
     page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)

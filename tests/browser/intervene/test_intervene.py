@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, ready
+from tests.browser.steps import MAIN, box_of, fits, ready
 
 HERE = "intervene?models=bundled:digits_vit&image=digit 3&edits=none"
 
@@ -14,8 +14,7 @@ def test_switches_are_heard_go_into_the_link_and_come_back(page: Page, server: s
     page.goto(f"{server}/{HERE}")
     ready(page)
     canvas, switches = page.locator(f"{MAIN} .switches canvas"), page.locator(f"{MAIN} .switches")
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     canvas.hover(position={"x": 0.3 * box["width"], "y": 0.5 * box["height"]})
     page.mouse.down()
     canvas.hover(position={"x": 0.7 * box["width"], "y": 0.5 * box["height"]})
@@ -58,8 +57,7 @@ def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str
     page.goto(f"{server}/{HERE}&brush=Erase")
     ready(page)
     canvas = page.locator(f"{MAIN} .switches canvas")
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     middle = {"x": 0.5 * box["width"] + 3, "y": 0.5 * box["height"] + 3}
     canvas.click(position=middle)
     expect(page).to_have_url(re.compile("edits=pixels%3A8x8%3Aerase%3D36$|edits=pixels%3A8x8%3Aerase%3D36&"))

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, fits, ready, still
+from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready, still
 
 PIXELS = "canvas.getContext('2d')"
 
@@ -23,8 +23,7 @@ def opened(page: Page, server: str, more: str = ""):
 
 def enlarged(root) -> tuple[float, float, float]:
     """(left, top, width) of the enlarged picture in the window."""
-    box = root.locator("canvas").first.bounding_box()
-    assert box is not None
+    box = box_of(root.locator("canvas").first)
     return box["x"] + float(root.get_attribute("data-left")), box["y"] + 24, float(root.get_attribute("data-width"))
 
 
@@ -56,8 +55,7 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str)
     left, top, side = enlarged(root)
     canvas = root.locator("canvas").first
     shown = f"(canvas, x) => Array.from({PIXELS}.getImageData(x - 20, canvas.height * .6, 40, 40).data)"
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     at = left - box["x"] + 0.35 * side
     before = canvas.evaluate(shown, at)
     page.mouse.move(left + side * 12.5 / 24, top + 30)
@@ -96,8 +94,7 @@ def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str)
     canvas.press("Shift+ArrowRight")  # by one place, four pixels
     expect(page).to_have_url(re.compile("sr_moved=4"))
     expect(enlarge).not_to_have_attribute("data-taken", taken, timeout=LONG_MS)
-    box = canvas.bounding_box()
-    assert box is not None
+    box = box_of(canvas)
     page.mouse.move(box["x"] + box["width"] - 150, box["y"] + 100)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 120, box["y"] + 100, steps=3)
@@ -132,8 +129,7 @@ def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server
 
 
 def test_a_phone_shows_the_picture_below_its_finding(phone: Page, server: str):
-    box = opened(phone, server).locator("canvas").first.bounding_box()
-    assert box is not None
+    box = box_of(opened(phone, server).locator("canvas").first)
     assert box["y"] < 0.6 * phone.viewport_size["height"]
     fits(phone)
     phone.locator(MAIN).get_by_role("button", name="More", exact=True).click()
