@@ -40,7 +40,7 @@ def judged(order, wrong) -> tuple[float, float]:
 
 def labels(folder, seeds, images, epochs, mark_px) -> None:
     for seed in seeds:
-        for name, of in (("bundled:insects_vit", None), ("the model of the marked pictures", folder / f"run{seed}")):
+        for name, of in (("bundled:insects_vit", None), ("the model of the marked images", folder / f"run{seed}")):
             loaded = vizkit.load(str(of) if of else name)
             size_px = loaded.preprocessing.size_hw[0]
             clean = record(loaded, open_labelled("insects", "test", images=images, size_px=size_px, seed=seed))
@@ -126,8 +126,8 @@ def marks(folder, seeds, images, epochs, mark_px) -> None:
             print(f"seed {seed}, {method}: {numbers}, the next {second.score:.1f}", flush=True)
             print(f"  {verdict(found, first, hidden)}")
             test = found.splits == "test"
-            train = f"{found.right[~test & ~marked].mean():.1%} of the other training pictures"
-            print(f"  right: {found.right[test].mean():.1%} of test pictures, {train}")
+            train = f"{found.right[~test & ~marked].mean():.1%} of the other training images"
+            print(f"  right: {found.right[test].mean():.1%} of test images, {train}")
             if method == "rollout":
                 rows = np.flatnonzero(marked)
                 files = [folder / f"without{seed}" / Path(found.keys[row]).name.replace("_marked", "") for row in rows]
@@ -223,7 +223,7 @@ def times(folder, seeds, images, epochs, mark_px) -> None:
         made_by.of(given), made_by.forward(pixels)
         pairs = [(_seconds(made_by.forward, pixels), _seconds(made_by.of, given)) for _ in range(15)]
         ratio = statistics.median(whole / bare for bare, whole in pairs)
-        print(f"{name}: {ratio:.2f} × the bare forward, {size / pairs[-1][1]:.0f} pictures/s", flush=True)
+        print(f"{name}: {ratio:.2f} × the bare forward, {size / pairs[-1][1]:.0f} images/s", flush=True)
     loaded = vizkit.load("bundled:insects_vit")
     pictures = open_labelled("insects", "test", images=images, size_px=112, seed=99)
     took = {"pass, drawing included": _seconds(record, loaded, pictures)}

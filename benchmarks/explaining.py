@@ -66,4 +66,4 @@ def run(arguments: list[str]) -> None:
     for name in given.model:
         loaded = vizkit.load(name, device=given.device, **({} if ":" in name else {"pretrained": False}))
         for kind, per_s, ratio in compared(loaded, given.batch, given.rounds):
-            print(f"{name}, {kind}: {per_s:.1f} pictures/s, {ratio:.3f} × the bare forward", flush=True)
+            print(f"{name}, {kind}: {per_s:.1f} images/s, {ratio:.3f} × the bare forward", flush=True)

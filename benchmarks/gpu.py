@@ -163,7 +163,7 @@ def evaluating(here: Measuring) -> Iterator[Row]:
 
 
 def explaining(here: Measuring) -> Iterator[Row]:
-    """Maps of many pictures in one pass, and what half precision makes of the maps of a trained model."""
+    """Maps of many images in one pass, and what half precision makes of the maps of a trained model."""
     from benchmarks.explaining import compared
     from vizkit.explanations.batched import Explained, Explainer
     from vizkit.explanations.reading import pixels_on, stored_input
@@ -174,7 +174,7 @@ def explaining(here: Measuring) -> Iterator[Row]:
                 kinds = compared(here.model(name, precision), 4 if here.small else 256, here.rounds // 2)
                 for kind, per_s, ratio in kinds:
                     goal = "≤ 1.6 ×" if kind == "one pass" else "≤ 4 ×"
-                    words = f"{ratio:.3f} × ({per_s:,.0f} pictures/s; the bare pass {ratio * per_s:,.0f})"
+                    words = f"{ratio:.3f} × ({per_s:,.0f} images/s; the bare pass {ratio * per_s:,.0f})"
                     yield f"{name}, {precision}, {kind}", words, goal
     trained = "bundled:digits_vit" if here.small else "bundled:insects_vit"
     methods = ("rollout", "generic_relevance", "grad_cam")
@@ -314,15 +314,15 @@ SUBJECTS = {
     "Products of lower precision": lower,
     "Recording / the plain fused pass": recording,
     "Evaluation": evaluating,
-    "Maps of many pictures / the bare forward pass": explaining,
-    "One picture": first_map,
+    "Maps of many images / the bare forward pass": explaining,
+    "One image": first_map,
     "Training": training,
     "Two models at once": together,
     "Memory that does not suffice": shortage,
 }
 
 
-SPEED = ("Recording / the plain fused pass", "Maps of many pictures / the bare forward pass", "One picture", "Training")
+SPEED = ("Recording / the plain fused pass", "Maps of many images / the bare forward pass", "One image", "Training")
 
 
 def picture() -> np.ndarray:

@@ -51,8 +51,8 @@ def compare(loaded: Loaded) -> dict[str, list[float]]:
             loaded.model(pixels)
 
     pairs: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-        f"behaviours, {BATCH} pictures": (lambda: plain(BATCH), lambda: behaviours.of(Seen(pixels, (), ()))),
-        f"a head taken away, {BATCH} pictures": (lambda: plain(BATCH), without_a_head),
+        f"behaviours, {BATCH} images": (lambda: plain(BATCH), lambda: behaviours.of(Seen(pixels, (), ()))),
+        f"a head taken away, {BATCH} images": (lambda: plain(BATCH), without_a_head),
     }
     for ways in pairs.values():
         for way in (*ways, *ways):

@@ -105,7 +105,7 @@ def files() -> list[Source]:
         ("Swin V2, official, window 4", second, theirs.official_swin(second), theirs.SWIN2),
         ("CLIP and open_clip", tower, theirs.clip(tower), "vit_base_patch32_clip_224"),
         ("open_clip around timm", trunk, theirs.prefixed("visual.trunk.", trunk.state_dict()), siglip),
-        ("MONAI's ViT, pictures", monai, theirs.monai(monai), theirs.VIT),
+        ("MONAI's ViT, images", monai, theirs.monai(monai), theirs.VIT),
         ("torchvision ViT, fine-tuned", tv_vit, tv_vit.state_dict(), "torchvision:vit_b_16"),
     ]
     found = [from_file(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""How long a visitor waits: start → first picture, slider → picture, click → picture, in Chromium."""
+"""How long a visitor waits: start → first picture, slider → figure, click → picture, in Chromium."""
 
 import shutil
 import statistics
@@ -66,13 +66,13 @@ def run() -> None:
                 first = drawn(page, ANY_CANVAS, start)
                 live = drawn(page, CANVAS, start)
                 page.wait_for_timeout(3000)
-                print(f"\nstart → first picture   {first:6.1f} s   (fresh server: the recording of the opening view)")
+                print(f"\nstart → first figure    {first:6.1f} s   (fresh server: the recording of the opening view)")
                 print(f"start → the models' own {live:6.1f} s   (bundled models)")
                 again = time.perf_counter()
                 page.reload()
-                print(f"reload → picture        {drawn(page, CANVAS, again):6.1f} s")
+                print(f"reload → figure        {drawn(page, CANVAS, again):6.1f} s")
                 page.wait_for_timeout(3000)
-                report("click → picture", [click(page, n) for n in range(7)])
+                report("click → figure", [click(page, n) for n in range(7)])
                 photograph(page, address)
                 first_minute(page, address, Path(folder))
                 switches(page, address)
@@ -81,7 +81,7 @@ def run() -> None:
                     page.goto(f"{address}/?models=random:{model}&image=china")
                     page.locator(CANVAS).first.wait_for(timeout=120_000)
                     page.wait_for_timeout(3000)
-                    report(f"click → picture, {model}", [click(page, n) for n in range(7)])
+                    report(f"click → figure, {model}", [click(page, n) for n in range(7)])
                     anatomy(page, address, f"random:{model}")
                 for model in ("bundled:insects_swin", "random:swin_tiny_patch4_window7_224"):
                     shift(page, address, model)
@@ -106,10 +106,10 @@ def first_minute(page, address: str, folder: Path) -> None:
     canvas = page.locator(CANVAS).first
     deeds = {
         "First steps": lambda: page.get_by_role("button", name="First steps").click(),
-        "click on the picture": lambda: click_at(canvas, 1 / 3, 1 / 3),
+        "click on the image": lambda: click_at(canvas, 1 / 3, 1 / 3),
         "layer": lambda: (page.get_by_role("slider", name="Layer").focus(), page.keyboard.press("ArrowLeft")),
         "upload": lambda: page.locator(".st-key-uploads input[type=file]").set_input_files(photo),
-        "another picture": lambda: page.locator(".st-key-strip button[title=china]").click(),
+        "another image": lambda: page.locator(".st-key-strip button[title=china]").click(),
         "gallery": lambda: page.locator(".st-key-gallery button").click(),
         "gallery closed": lambda: page.keyboard.press("Escape"),
         "save": lambda: page.get_by_role("button", name="Save").first.click(),
@@ -143,9 +143,9 @@ def four_models(page, address: str) -> None:
     page.goto(f"{address}/explore?{names}&image=china")
     drawn(page, CANVAS, start)
     still(page)
-    report("four models → pictures, settled", [1000 * (time.perf_counter() - start)])
+    report("four models → figures, settled", [1000 * (time.perf_counter() - start)])
     page.wait_for_timeout(2000)
-    report("click → picture, four models", [click(page, n) for n in range(7)])
+    report("click → figure, four models", [click(page, n) for n in range(7)])
 
 
 def photograph(page, address: str) -> None:
@@ -156,9 +156,9 @@ def photograph(page, address: str) -> None:
         page.locator(HEADS).first.wait_for(timeout=120_000)
         still(page)
         name = path.partition("?")[0] or "first page"
-        report(f"{name}: click on a patch → picture", [click(page, n, ANY_CANVAS) for n in range(7)])
+        report(f"{name}: click on a patch → figure", [click(page, n, ANY_CANVAS) for n in range(7)])
         heads = [click(page, n, ANY_CANVAS, HEADS) for n in range(7)]
-        report(f"{name}: click on a head → picture", heads)
+        report(f"{name}: click on a head → figure", heads)
 
 
 def anatomy(page, address: str, model: str) -> None:
@@ -169,7 +169,7 @@ def anatomy(page, address: str, model: str) -> None:
         page.locator(ANY_CANVAS).first.wait_for(timeout=120_000)
         page.wait_for_timeout(3000)
         times = [slider(page, key, widget, ANY_CANVAS) for key in ("ArrowRight", "ArrowLeft") * 3]
-        report(f"slider → picture, {path.split('?')[0]}, {model.removeprefix('random:')}", times)
+        report(f"slider → figure, {path.split('?')[0]}, {model.removeprefix('random:')}", times)
 
 
 def shift(page, address: str, model: str) -> None:

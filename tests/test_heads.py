@@ -210,7 +210,7 @@ def test_an_embedding_that_a_blur_leaves_alike_is_undecided():
 
         return Subject(lambda x: parts_along(embedding(x), embedding(pixels)[0]), pixels, 0, head=LIKENESS)
 
-    assert "hardly changes when the whole picture has one colour" in undecided(subject(0.01), "mean")
+    assert "hardly changes when the whole image has one colour" in undecided(subject(0.01), "mean")
     assert undecided(subject(2.0), "mean") == ""
 
 
@@ -279,7 +279,7 @@ def test_a_module_has_the_head_that_is_given_else_a_guess_that_is_said(outputs, 
 def test_outputs_are_called_by_what_they_are(outputs, head, labels, words):
     loaded = vizkit.wrap(Several(outputs), size_hw=SIZE_HW, head=head, labels=labels)
     assert [loaded.label(0), *([loaded.label(2)] if outputs > 1 else [])] == words
-    assert loaded.label(ITSELF) == "this picture's own embedding"
+    assert loaded.label(ITSELF) == "this image's own embedding"
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_the_command_writes_each_answer_in_its_own_unit(tmp_path, capsys, classe
     assert main(["explain", picture, "--model", model, "--head", head, "-o", str(tmp_path / "out.png")]) == 0
     said = capsys.readouterr().out.splitlines()[1]
     assert ("%" in said) is HEADS[head].probable
-    assert ("this picture's own embedding" in said) is (head == "embedding")
+    assert ("this image's own embedding" in said) is (head == "embedding")
 
 
 def test_the_command_says_that_a_head_is_a_guess(tmp_path, capsys):

@@ -150,7 +150,7 @@ def test_a_full_disk_is_told_as_stopped_even_where_nothing_more_can_be_written(t
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."), "The memory of the GPU does not"),
         (MemoryError(), "The memory of this machine does not suffice: a smaller batch."),
         (PermissionError(13, "Permission denied", "x.json"), "Permission denied: x.json."),
-        (EvaluationError("No picture."), "No picture."),
+        (EvaluationError("No image."), "No image."),
     ],
 )
 def test_errors_are_told_in_a_sentence(tmp_path, error, words):

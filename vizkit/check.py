@@ -204,7 +204,7 @@ class Check:
         if not self.places_claimed:
             return ""
         found = f"{self.places_found} of {self.places_claimed} layers" if self.places_found else "no layer"
-        on = " on another picture" if self.places_elsewhere and self.places_found else ""
+        on = " on another image" if self.places_elsewhere and self.places_found else ""
         return f"places {'wrong' if self.places_error else 'measured'} in {found}{on}"
 
     @property

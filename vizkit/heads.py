@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ITSELF = -1
 """In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
-ITSELF_IN_WORDS = "this picture's own embedding"
+ITSELF_IN_WORDS = "this image's own embedding"
 LIKENESS_IN_WORDS = f"likeness to {ITSELF_IN_WORDS}"
 DIRECTION_IN_WORDS = "the direction of this image's own embedding"
 """What is explained of a model without classes."""
@@ -148,7 +148,7 @@ SIGMOID = Head(
     title="independent labels, each with its own probability; 50 % or more is a yes",
     output="label",
     gives="each label its own probability, and several may be right",
-    unjudged="a folder says only one label of a picture, so accuracy and calibration mean nothing",
+    unjudged="a folder says only one label of an image, so accuracy and calibration mean nothing",
     values=lambda logits: logits.sigmoid(),
     listed=_likeliest,
     answers=lambda logits: tuple((logits.sigmoid() >= YES).nonzero().flatten().tolist()),
@@ -162,7 +162,7 @@ REGRESSION = Head(
     title="regression: a value, no probability",
     output="value",
     gives="values, not classes",
-    unjudged="a folder says a class of a picture, so there is nothing to compare a value with",
+    unjudged="a folder says a class of an image, so there is nothing to compare a value with",
     values=lambda logits: logits,
     listed=lambda logits, count: list(range(min(count, len(logits)))),  # several values may have different units
     answers=lambda logits: tuple(range(len(logits))),

@@ -43,7 +43,7 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
     are scaled, and the note says how. Raises `ImageError`, and nothing else, on other bytes.
     """
     if not data:
-        raise ImageError("The file is empty; choose another picture.")
+        raise ImageError("The file is empty; choose another image.")
     if len(data) > MAX_BYTES:
         raise ImageError(f"The file is larger than {MAX_BYTES >> 20} MiB; save a smaller copy.")
     if light(data):
@@ -68,9 +68,9 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
         return read_picture(source).rgb
     try:
         if not os.path.exists(source):
-            raise ImageError("There is no file at this path; give the path of a picture.")
+            raise ImageError("There is no file at this path; give the path of an image.")
         if not is_regular(source):
-            raise ImageError("This path leads to no file; give the path of a picture.")
+            raise ImageError("This path leads to no file; give the path of an image.")
         return read_picture(read_bytes(source, MAX_BYTES + 1)).rgb
     except OSError:
         raise ImageError("The file cannot be read; check that you may open it.") from None
@@ -182,7 +182,7 @@ def prepare_all(pictures: Sequence[RGB], preprocessing: Preprocessing) -> Float3
     """The inputs of several pictures at once. Raises ImageError where the model takes each in a size of its own."""
     prepared = [prepare(rgb, preprocessing)[0] for rgb in pictures]
     if len({each.shape for each in prepared}) > 1:
-        raise ImageError("This model takes every picture in a size of its own: give it pictures of one size.")
+        raise ImageError("This model takes every image in a size of its own: give it images of one size.")
     return np.stack(prepared)
 
 

@@ -37,7 +37,7 @@ def decode_isolated(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
 
 
 def _too_slow() -> ImageError:
-    return ImageError(f"Decoding the picture takes more than {CPU_S} seconds; save a smaller copy as JPEG.")
+    return ImageError(f"Decoding the image takes more than {CPU_S} seconds; save a smaller copy as JPEG.")
 
 
 def answer(question: bytes) -> bytes:

@@ -347,8 +347,8 @@ def test_measures_of_one_map_become_one_score():
 
 def test_a_class_that_the_empty_picture_gets_is_not_ranked():
     biased = linear(torch.ones(3, 4, 8), picture(1) + 5)
-    assert "when the whole picture is blurred" in undecided(biased)
-    assert "when the whole picture has one colour" in undecided(biased, "mean")
+    assert "when the whole image is blurred" in undecided(biased)
+    assert "when the whole image has one colour" in undecided(biased, "mean")
     assert "so hiding places cannot take that back" in undecided(replace(biased, against=1))
 
 

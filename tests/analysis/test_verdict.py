@@ -69,8 +69,8 @@ def test_the_most_faithful_and_those_that_fail():
         "Fails: even (no better than chance); wrong (worse than chance in deletion); fixed (nearly the same with "
         "shuffled weights)."
     )
-    ahead = "good and near are ahead on this picture: +0.40 and +0.35 by the mean difference to chance in deletion and "
-    ahead += "insertion, no difference on one picture, then middle (+0.25)"
+    ahead = "good and near are ahead on this image: +0.40 and +0.35 by the mean difference to chance in deletion and "
+    ahead += "insertion, no difference on one image, then middle (+0.25)"
     assert judged.said() == f"{ahead}. {fails}"
     also = {name: row(name, deletion=0.3, insertion=0.7) for name in ("later", "last")}
     judged = verdict([*rows[:3], also["later"]])
@@ -95,7 +95,7 @@ def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differenc
     assert judged is not None
     assert (judged.best, judged.images) == (pytest.approx({"first": 0.55, "varies": 0.45}), 4)
     assert judged.within == pytest.approx(2 * 0.0288675, rel=1e-4)  # of 0.5, 0.5, 0.6, 0.6
-    ahead = "first wins over 4 pictures: +0.55 ± 0.06 by the mean difference to chance in ROAD"
+    ahead = "first wins over 4 images: +0.55 ± 0.06 by the mean difference to chance in ROAD"
     assert judged.said() == f"{ahead}; not told apart from varies (+0.45), within two standard errors."
     alone = verdict(rows[:2])
     assert alone is not None
@@ -119,7 +119,7 @@ def test_no_difference_beyond_chance_is_said():
     judged = verdict([row("one", deletion=0.48), row("other", deletion=0.6)])
     assert judged is not None
     assert judged.best == {}
-    assert judged.said() == "On this picture no map is reliably better than a random order."
+    assert judged.said() == "On this image no map is reliably better than a random order."
 
 
 def test_without_ranks_or_without_a_measure_of_faithfulness_there_is_no_verdict():
@@ -145,7 +145,7 @@ def test_one_map_on_one_picture():
     alone = verdict([row("only", deletion=0.25, insertion=0.75, randomisation=Summary(0.3, 0.0, 1))])
     assert alone is not None
     assert alone.said() == (
-        "only wins on this picture: +0.25 by the mean difference to chance in deletion and insertion."
+        "only wins on this image: +0.25 by the mean difference to chance in deletion and insertion."
     )
 
 

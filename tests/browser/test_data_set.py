@@ -53,7 +53,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     ready(page)
     lasso(page, 0.02, 0.02, 0.98, 0.98)
     expect(page.locator(f"{POINTS} canvas.plane[data-chosen='300']")).to_be_visible()
-    expect(page.locator(f"{MAIN} p").filter(has_text="300 pictures chosen")).to_be_visible(timeout=LONG_MS)
+    expect(page.locator(f"{MAIN} p").filter(has_text="300 images chosen")).to_be_visible(timeout=LONG_MS)
     page.locator(f"{POINTS} canvas.plane").press("Escape")
     expect(page.locator(MAIN).get_by_text("ViT · digits is right on")).to_be_visible(timeout=LONG_MS)
     ready(page)
@@ -73,7 +73,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     page.get_by_role("button", name=f"Mend all {suggested - 1} labels here as suggested").click()
     expect(page.get_by_text(f"{suggested} decided")).to_be_visible()
     expect(page.get_by_role("button", name="No suggested label here is left to decide")).to_be_disabled()
-    expect(page.locator(f"{MAIN} [data-testid='stSlider']", has_text="Page of pictures")).to_be_visible()
+    expect(page.locator(f"{MAIN} [data-testid='stSlider']", has_text="Page of images")).to_be_visible()
     ready(page)
     page.locator(f"{MAIN} [data-testid='stPopover'] button").last.click()
     with page.expect_download() as saved:
@@ -102,7 +102,7 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
 @pytest.mark.parametrize("view", ["Map", "Suspects", "Shortcuts"])
 def test_it_fits_a_telephone(phone: Page, server: str, view: str):
     phone.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits&data_set_view={view}")
-    expect(phone.locator(MAIN).get_by_text("pictures").first).to_be_visible(timeout=LONG_MS)
+    expect(phone.locator(MAIN).get_by_text("images").first).to_be_visible(timeout=LONG_MS)
     expect(phone.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=LONG_MS)
     ready(phone)
     fits(phone)
@@ -115,7 +115,7 @@ def test_ten_thousand_points_turn_smoothly(page: Page, tmp_path):
     xy = (chance.normal(size=(12, 2))[kind] * 4 + chance.normal(size=(count, 2))).astype(np.float32)
     small = np.full((count, 48, 48, 3), 120, np.uint8)
     names = [f"class {number}" for number in range(12)]
-    data = packed(xy, small, by_kind(kind, names, "label"), [f"picture {at}" for at in range(count)], [""] * count, "")
+    data = packed(xy, small, by_kind(kind, names, "label"), [f"image {at}" for at in range(count)], [""] * count, "")
     (tmp_path / "points.html").write_text(
         f"<div id='host' style='width:900px'></div><script>{mounted(['vizkit_points'])}\n"
         "const host = document.getElementById('host').attachShadow({ mode: 'open' }), one = scripts.vizkit_points\n"

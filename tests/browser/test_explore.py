@@ -284,11 +284,11 @@ def test_pictures_and_numbers_are_saved(page: Page, server: str):
     ready(page)
     page.get_by_role("button", name="Save", exact=False).first.click()
     saved = {}
-    for label in ("Picture (PNG)", "Drawing (SVG)", "Numbers of all layers (NPZ)"):
+    for label in ("Figure (PNG)", "Drawing (SVG)", "Numbers of all layers (NPZ)"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=label).first.click()
         saved[label] = Path(waiting.value.path()).read_bytes()
-    with Image.open(io.BytesIO(saved["Picture (PNG)"])) as drawn:
+    with Image.open(io.BytesIO(saved["Figure (PNG)"])) as drawn:
         drawn.load()
         assert "ViT · digits" in str(drawn.info)
         assert "flower" in str(drawn.info)
@@ -475,7 +475,7 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     still(page)
     expect(add).to_be_in_viewport()
     add.click()
-    expect(page.get_by_text("Added: 1 picture")).to_be_visible()
+    expect(page.get_by_text("Added: 1 figure")).to_be_visible()
     still(page)
     expect(add).to_be_in_viewport()
     go_to(page, "Report")

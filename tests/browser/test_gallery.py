@@ -72,7 +72,7 @@ def test_on_a_telephone_the_arrow_names_what_lies_behind_it(phone: Page, server:
     }"""
     phone.goto(server)
     phone.evaluate("localStorage.clear()")  # an earlier journey opened the sidebar, and Streamlit remembers it
-    for address, words in (("report", "Pages"), ("evaluate", "Pages, models"), ("", "Pages, pictures, models")):
+    for address, words in (("report", "Pages"), ("evaluate", "Pages, models"), ("", "Pages, images, models")):
         phone.goto(f"{server}/{address}")
         phone.wait_for_function(shown, arg=words)
         still(phone)

@@ -37,7 +37,7 @@ def answer(page: Page, step: Step) -> None:
     question = step.question
     assert question is not None
     if question.kind in ("point", "draw"):
-        tab_to(page, "^CANVAS The picture as")
+        tab_to(page, "^CANVAS The image as")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
         tab_to(page, "^BUTTON This is my guess")

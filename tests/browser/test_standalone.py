@@ -20,7 +20,7 @@ from vizkit.views import VIEWS, class_of
 from vizkit.views.subject import Subject
 
 CANVAS = "canvas[role='application']"
-DRAWN = """articles => {  // words and pictures of all models
+DRAWN = """articles => {  // words and images of all models
   const hosts = root => [...root.querySelectorAll('*')].filter(each => each.shadowRoot)
   const within = root => [root, ...hosts(root).flatMap(({ shadowRoot }) => within(shadowRoot))]
   return articles.flatMap(within).flatMap(root => [root.textContent, ...[...root.querySelectorAll('canvas, img')]

@@ -50,7 +50,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page.get_by_role("button", name="Stop training")).to_have_count(0, timeout=LONG_MS)
     expect(page.get_by_text("Answers of the finished model")).to_be_visible(timeout=LONG_MS)
 
-    page.get_by_role("button", name="Look inside on its own pictures").click()
+    page.get_by_role("button", name="Look inside on its own images").click()
     expect(page).to_have_url(re.compile(r"/(explore)?\?.*models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)
     ready(page)
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)

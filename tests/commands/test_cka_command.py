@@ -26,7 +26,7 @@ FEW = [
 def test_all_pairs_of_two_models(tmp_path, capsys):
     kept = tmp_path / "cka.json"
     assert main([*FEW, "-o", str(kept)]) == 0
-    assert "12 layers, 8 pictures" in capsys.readouterr().out
+    assert "12 layers, 8 images" in capsys.readouterr().out
     content = json.loads(kept.read_text())
     assert content["models"] == FEW[1:3]
     assert [at for at, _ in content["layers"]] == [0] * 6 + [1] * 6

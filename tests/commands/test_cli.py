@@ -79,7 +79,7 @@ def test_trace_prints_five_classes_and_the_proof(trace_it):
     assert all(re.fullmatch(r" +(> |< )?[\d.]+ %  \S.*", line) for line in classes)
     rows = r"rows \de-\d\d · outputs \de-\d\d in 24 of 606 rows"
     assert re.fullmatch(
-        rf"{rows} · logits \de[-+]\d\d · 6 of 6 layers · places measured in 6 of 6 layers on another picture", proof
+        rf"{rows} · logits \de[-+]\d\d · 6 of 6 layers · places measured in 6 of 6 layers on another image", proof
     )
     assert printed.err == ""
 
@@ -111,8 +111,8 @@ def test_trace_of_features(trace_it, vit, tmp_path):
 
 
 WRONG = {  # what is asked → the sentence
-    "no picture": ({"image": "nowhere.png"}, "no file at this path"),
-    "text for a picture": ({"image": __file__}, "not a picture"),
+    "no image": ({"image": "nowhere.png"}, "no file at this path"),
+    "text for an image": ({"image": __file__}, "not an image"),
     "no such model": ({"model": "vit_of_mine"}, "timm has no model 'vit_of_mine'"),
     "offline": ({"model": "test_vit"}, "choose a bundled model"),
     "no such bundled model": ({"model": "bundled:x"}, "There is no bundled model 'x'"),

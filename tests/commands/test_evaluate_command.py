@@ -63,7 +63,7 @@ def test_a_folder_with_all_that_goes_wrong(tmp_path, capsys):
         (home / name).mkdir(parents=True)
         for number in range(3):
             Image.new("RGB", (40, 40), (level, level, 10 * number)).save(home / name / f"п <img src=x> {number}.png")
-    (home / "1" / "broken one.jpg").write_bytes(b"no picture")
+    (home / "1" / "broken one.jpg").write_bytes(b"no image")
     output, pictures = tmp_path / "an <odd> name.html", tmp_path / "all.csv"
     given = [
         "evaluate",

@@ -34,7 +34,7 @@ def photos(tmp_path_factory):
     for index, name in enumerate(("3/a.png", "3/a.jpg", "7/b 10.png", "7/c.png")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(draw(index, split="test", seed=5, size_px=96 + 16 * index).picture).save(folder / name)
-    (folder / "3" / "broken.png").write_bytes(b"no picture")
+    (folder / "3" / "broken.png").write_bytes(b"no image")
     (folder / "notes.txt").write_text("words")
     return folder
 
@@ -135,7 +135,7 @@ def test_without_a_known_label_there_is_no_map(photos, tmp_path):
     (tmp_path / "beside" / "a.png").write_bytes((photos / "3/a.png").read_bytes())
     assert explained(tmp_path / "beside", tmp_path / "maps", "--target", "label") == 0
     row = opened(tmp_path / "maps").row("a.png")
-    assert (row["map_rollout"], row["no_map"]) == (None, "The model knows no class of the picture's label.")
+    assert (row["map_rollout"], row["no_map"]) == (None, "The model knows no class of the image's label.")
 
 
 def test_one_class_against_another(photos, tmp_path):
@@ -235,7 +235,7 @@ def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
     assert drawn.shape[1] > 2 * 224  # two maps beside one another
     assert main(["explained", str(whole), "3/broken.png"]) == 0
     assert "error: " in capsys.readouterr().out
-    for key, words in (("none.png", "has no picture"), ("3/broken.png", "has no map")):
+    for key, words in (("none.png", "has no image"), ("3/broken.png", "has no map")):
         assert main(["explained", str(whole), key, "-o", str(tmp_path / "two.png")]) == 2
         assert words in capsys.readouterr().err
     assert not (tmp_path / "two.png").exists()
@@ -330,7 +330,7 @@ def test_two_runs_are_compared(photos, whole, tmp_path, capsys):
     capsys.readouterr()
     assert main(["explained", str(whole), "--less", str(other)]) == 0
     told = capsys.readouterr().out
-    assert "Grad-CAM: 4 pictures, rank correlation of their maps" in told
+    assert "Grad-CAM: 4 images, rank correlation of their maps" in told
     assert "Rollout" not in told
     keys, shared = alike(opened(whole), opened(other), "grad_cam")
     maps = [dict(zip(*opened(folder).maps("grad_cam"), strict=True)) for folder in (whole, other)]
@@ -347,7 +347,7 @@ def test_runs_that_cannot_be_compared(photos, whole, tmp_path, capsys):
     other = tmp_path / "rollout"
     assert main(["explain", str(photos), "--model", "bundled:digits_swin", "--device", "cpu", "-o", str(other)]) == 0
     for given, words in (
-        (["-o", str(tmp_path / "a.png")], "a picture is one of a key"),
+        (["-o", str(tmp_path / "a.png")], "a figure is one of a key"),
         (["--less", str(other)], "no method in common with maps of one size"),
     ):
         assert main(["explained", str(whole), *given]) == 2

@@ -164,7 +164,7 @@ def test_score_writes_a_table(tmp_path, capsys):
     assert main(["score", "--model", SWIN, "--model", CNN, *FEW, "-o", str(out)]) == 0
     text = out.read_text(encoding="utf-8")
     assert f"python -m vizkit score --model {SWIN} --model {CNN} --images 2" in text
-    assert f"## {SWIN}\n\n2 pictures" in text
+    assert f"## {SWIN}\n\n2 images" in text
     row = next(line for line in text.splitlines() if line.startswith("| Rollout"))
     assert len(row.split("|")) == 10
     assert "**" in row
@@ -177,7 +177,7 @@ def test_score_writes_a_table(tmp_path, capsys):
     assert "Rollout: This model has no attention layers" in text
     assert "- **deletion**: " in text
     assert "- **Grad-CAM**: " in text
-    assert capsys.readouterr().out == f"{out}: {SWIN} on 2 pictures, {CNN} on 2 pictures\n"
+    assert capsys.readouterr().out == f"{out}: {SWIN} on 2 images, {CNN} on 2 images\n"
 
 
 @pytest.mark.product(first=0)
@@ -222,7 +222,7 @@ def test_what_was_scored_stays_when_it_is_stopped(tmp_path, monkeypatch):
     assert main(["score", "--model", CNN, "--model", VIT, *options]) == 130
     text = out.read_text(encoding="utf-8")
     assert "It was stopped before the end." in text
-    assert "2 pictures of 6" in text
+    assert "2 images of 6" in text
     assert VIT not in text.split("##", 1)[1]
 
 

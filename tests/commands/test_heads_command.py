@@ -14,7 +14,7 @@ FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--de
 @pytest.mark.product(first=0)
 def test_a_table_and_all_numbers(tmp_path, capsys):
     assert main(FEW) == 0
-    assert "3 pictures, a head gives its mean; rank correlation" in capsys.readouterr().out
+    assert "3 images, a head gives its mean; rank correlation" in capsys.readouterr().out
     kept = tmp_path / "heads.json"
     assert main([*FEW, "--without", "zero", "--prune", "-o", str(kept)]) == 0
     content = json.loads(kept.read_text())

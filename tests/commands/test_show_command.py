@@ -102,7 +102,7 @@ def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):
         (["--fusion", "sum"], "fusion cannot be 'sum': there are mean, max, min."),
         (["--query", "dist"], "query cannot be 'dist': there are cls, mean, patch."),
         (["--query", "9,9"], "There is no patch at row 9, column 9: bundled:digits_vit has 8 × 8."),
-        (["--at", "2,2"], "A point is (x, y) in fractions of the picture, each from 0 to 1, not (2.0, 2.0)."),
+        (["--at", "2,2"], "A point is (x, y) in fractions of the image, each from 0 to 1, not (2.0, 2.0)."),
         (["--edit", "heads:99.1=0"], "heads:99.1=0: the model has 6 attention layers."),
         (["--model", "bundled:digits_cnn"], "bundled:digits_cnn: This model has no attention layers; there is nothing"),
         (["--width-mm", "5"], "The width of a figure is from 60 to 420 mm, not 5."),
@@ -124,8 +124,8 @@ def test_what_is_wrong_is_a_sentence(show, tmp_path, options, sentence):
     ("given", "sentence"),
     [
         ({"view": "rolout"}, "There is no view 'rolout': see --list."),
-        ({"image": "nowhere.png"}, "There is no file at this path; give the path of a picture."),
-        ({"image": "sample:digit 33"}, "No picture that comes with vizkit is called 'digit 33'"),
+        ({"image": "nowhere.png"}, "There is no file at this path; give the path of an image."),
+        ({"image": "sample:digit 33"}, "No image that comes with vizkit is called 'digit 33'"),
     ],
 )
 def test_what_is_not_there_is_a_sentence(show, given, sentence):

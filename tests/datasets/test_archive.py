@@ -141,7 +141,7 @@ BAD = {  # how a good zip file is made a bad one → the sentence
     "other": (lambda data: b"no zip file at all", "damaged or cut off"),
     "inside": (damaged_inside, "damaged or cut off"),
     "encrypted": (encrypted, "encrypted"),
-    "no pictures": (lambda data: zipped({"readme.txt": b"x"}), "holds no pictures"),
+    "no images": (lambda data: zipped({"readme.txt": b"x"}), "holds no images"),
     "file and folder": (lambda data: zipped({"a.png": png(), "a.png/b.png": png()}), "a file and a folder"),
     "method": (lambda data: data.replace(b"\x14\x00\x00\x00\x00\x00", b"\x14\x00\x00\x00\x61\x00"), "unusual way"),
     "long name": (lambda data: zipped({f"{'x' * 300}/a.png": png()}), "cannot be unpacked"),
@@ -162,7 +162,7 @@ def test_bombs(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "RATIO_FROM", 2**20)
     bomb = zipped({"ant/0.bmp": bytes(4 * 2**20), "bee/0.bmp": b"x"}, compression=zipfile.ZIP_DEFLATED)
     assert len(bomb) < 2**14
-    with pytest.raises(DatasetError, match="unpacks to far more than pictures do"):
+    with pytest.raises(DatasetError, match="unpacks to far more than images do"):
         unpack(bomb, tmp_path / "out")
     monkeypatch.setattr(archive, "MAX_BYTES", 2**20)
     with pytest.raises(DatasetError, match="unpacks to more than 0 GiB"):

@@ -25,8 +25,8 @@ def test_a_class_is_small_beside_one_of_three_times_its_size():
 def test_copies_within_a_split_and_across():
     same = {("train", "a"): b"1", ("train", "b"): b"2", ("train", "c"): b"2", ("test", "d"): b"1", ("val", "e"): b"3"}
     assert copies(same) == [
-        Finding(2, "pictures that occur in several splits", "d = a"),
-        Finding(2, "pictures that occur twice", "b = c"),
+        Finding(2, "images that occur in several splits", "d = a"),
+        Finding(2, "images that occur twice", "b = c"),
     ]
     assert copies({("train", "a"): b"1"}) == []
 
@@ -39,7 +39,7 @@ def test_numbers_of_pictures():
         Finding(1, "classes with a third of the largest or less (ant, 9)", "bee, 3"),
     ]
     assert class_findings({"train": {"ant": 1, "bee": 1, "cat": 0}}) == [
-        Finding(1, "classes without a picture to learn from", "cat")
+        Finding(1, "classes without an image to learn from", "cat")
     ]
 
 
@@ -56,13 +56,13 @@ def test_a_folder_is_looked_at_whole(tmp_path):
         folder.mkdir(parents=True)
         for number, colour in enumerate(colours):
             Image.new("RGB", (20, 20), (colour, 0, 0)).save(folder / f"{number}.png")
-    (tmp_path / "train" / "bee" / "0.png").write_bytes(b"no picture")
+    (tmp_path / "train" / "bee" / "0.png").write_bytes(b"no image")
     report = data_check({split: open_set(tmp_path, split) for split in ("train", "val", "test")})
     assert (report.opened, report.images) == (10, 10)
     assert [(each.count, each.what) for each in report.findings] == [
-        (1, "pictures that cannot be opened"),
-        (2, "pictures that occur in several splits"),
-        (2, "pictures that occur twice"),
+        (1, "images that cannot be opened"),
+        (2, "images that occur in several splits"),
+        (2, "images that occur twice"),
     ]
     assert "bee/0.png" in report.findings[0].example
     assert data_check({"train": open_set(tmp_path, "train")}, seconds=-1.0).opened == 0

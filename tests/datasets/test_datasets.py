@@ -103,7 +103,7 @@ def test_fewer_pictures_of_a_folder_are_of_all_classes(folder):
     assert np.bincount(images.targets).tolist() == [2, 2]
     assert [images.place(i)[:3] for i in range(4)] == ["ant", "ant", "bee", "bee"]
     everything = open_set(folder, "train", images=1000)
-    assert "There are 12 pictures for train, not the 1,000 that were asked for." in everything.notes
+    assert "There are 12 images for train, not the 1,000 that were asked for." in everything.notes
 
 
 def test_names(tmp_path, folder, monkeypatch):
@@ -123,14 +123,14 @@ def test_names(tmp_path, folder, monkeypatch):
 
 WRONG = {  # arguments of open_set → the sentence
     "split": (("digits", "dev"), {}, "There is no split 'dev'"),
-    "number": (("digits", "train"), {"images": 0}, "at least one picture, not 0"),
+    "number": (("digits", "train"), {"images": 0}, "at least one image, not 0"),
     "difficulty": (("insects:wild", "train"), {}, "not drawn 'wild'; choose one of easy"),
     "size": (("insects", "train"), {"size_px": 4096}, "16 to 512 pixels wide, not 4096"),
     "seed": (("insects", "train"), {"seed": -1}, "whole number from 0, not -1"),
     "digits of a kind": (("digits:mnist", "train"), {}, "There are no digits:mnist; choose digits or digits:faulty"),
     "torchvision": (("torchvision:mnist", "train"), {}, "choose one of cifar10, cifar100, flowers102, pets"),
     "name": (("insect", "train"), {}, "No set and no folder is called 'insect'"),
-    "file": ((__file__, "train"), {}, "test_datasets.py is no set of pictures"),
+    "file": ((__file__, "train"), {}, "test_datasets.py is no set of images"),
 }
 
 
@@ -143,7 +143,7 @@ def test_wrong_arguments(name):
 
 
 def test_a_set_is_never_empty_and_sentences_are_short():
-    with pytest.raises(DatasetError, match="has no pictures for val"):
+    with pytest.raises(DatasetError, match="has no images for val"):
         ImageSet("x", "val", ("a", "b"), np.array([], np.int64), builtin.digits.Written("val"), "")
     assert len(str(DatasetError("x" * 10_000))) == 300
 
@@ -275,7 +275,7 @@ class Flat(Source):
         if self.levels[index] % 10 == 3:
             from vizkit.image import ImageError
 
-            raise ImageError("The picture is damaged.")
+            raise ImageError("The image is damaged.")
         return np.full((10, 14, 3), self.levels[index], np.uint8)
 
 
@@ -346,7 +346,7 @@ def test_command_tells_and_writes(folder, tmp_path, capsys):
     sheet = tmp_path / "sheet.png"
     assert main(["datasets", str(folder), "--split", "val", "-o", str(sheet), "--seed", "2"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "garden: 2 classes, 16 pictures",
+        "garden: 2 classes, 16 images",
         "     train  val  test",
         "ant      6    1     1",
         "bee      6    1     1",
@@ -355,8 +355,8 @@ def test_command_tells_and_writes(folder, tmp_path, capsys):
         "val sizes: 8×8",
         "test sizes: 8×8",
         "Divided by seed 2, each class alike: 70% train, 15% val, 15% test.",
-        "Left out: files that are no pictures by their names (1, such as ant/x.txt).",
-        f"{sheet}: pictures of val",
+        "Left out: files that are no images by their names (1, such as ant/x.txt).",
+        f"{sheet}: images of val",
     ]
     with Image.open(sheet) as image:
         assert image.size == (12 * 98 - 2, 8 * 98 - 2)
@@ -366,11 +366,11 @@ def test_command_checks(folder, capsys):
     place = open_set(folder, "train").place(3)
     (folder / place).write_bytes(b"x")
     assert main(["datasets", str(folder)]) == 0
-    assert "train: some pictures cannot be opened; --check names them\n" in capsys.readouterr().out
+    assert "train: some images cannot be opened; --check names them\n" in capsys.readouterr().out
     assert main(["datasets", str(folder), "--check"]) == 0
     printed = capsys.readouterr().out
-    assert f"train: 1 of 12 pictures cannot be opened\n  {place}: This is not a picture" in printed
-    assert "val: 0 of 2 pictures cannot be opened\n" in printed
+    assert f"train: 1 of 12 images cannot be opened\n  {place}: This is not an image" in printed
+    assert "val: 0 of 2 images cannot be opened\n" in printed
 
 
 def test_command_lists_what_is_built_in(capsys):
@@ -386,7 +386,7 @@ def test_command_with_many_classes_and_few_images(capsys, monkeypatch):
     monkeypatch.setattr("vizkit.commands.datasets.MOST_CLASSES", 4)
     assert main(["datasets", "digits", "--images", "30"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "digits: 10 classes, 90 pictures"
+    assert lines[0] == "digits: 10 classes, 90 images"
     assert lines[6:9] == ["all     30   30    30", "… and 6 classes more", "train sizes: 32×32"]
 
 
@@ -396,7 +396,7 @@ WRONG_COMMANDS = {
         "No set and no folder is called 'nowhere'; give insects, digits, torchvision:…, a folder",
     ),
     "no such folder to write to": (["digits", "-o", "nowhere/x.png"], "cannot be written"),
-    "no picture to write": (["digits", "-o", "x.txt"], "give a name that ends in .png"),
+    "no image to write": (["digits", "-o", "x.txt"], "give a name that ends in .png"),
     "no images": (["digits", "--images", "0"], "--images. Must be > 0"),
     "size": (["insects", "--size", "9999"], "16 to 512 pixels wide"),
 }
@@ -420,4 +420,4 @@ def test_command_for_a_split_that_is_not_there(tmp_path, capsys):
         (tmp_path / "few" / label).mkdir(parents=True)
         (tmp_path / "few" / label / "1.png").write_bytes(png())
     assert main(["datasets", str(tmp_path / "few"), "--split", "val", "-o", str(tmp_path / "s.png")]) == 2
-    assert "few has no pictures for val" in capsys.readouterr().err
+    assert "few has no images for val" in capsys.readouterr().err

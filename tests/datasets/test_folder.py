@@ -151,9 +151,9 @@ def test_train_alone_is_divided(tmp_path):
 def test_a_split_without_pictures(tmp_path):
     classes(tmp_path, ant=2, bee=2)
     assert splits_in(tmp_path) == ("train", "test")
-    with pytest.raises(DatasetError, match="no pictures for val"):
+    with pytest.raises(DatasetError, match="no images for val"):
         open_folder(tmp_path, "val")
-    assert "No pictures in val: ant, bee." in open_folder(tmp_path, "train").notes
+    assert "No images in val: ant, bee." in open_folder(tmp_path, "train").notes
 
 
 def test_a_class_may_be_called_train(tmp_path):
@@ -210,10 +210,10 @@ def test_junk_is_ignored_and_other_things_are_told(tmp_path):
     assert images.labels == ("ant", "bee")
     assert sum(map(len, members(tmp_path).values())) == 21
     assert set(images.notes[1:]) == {
-        "Left out: files that are no pictures by their names (2, such as ant/notes.txt).",
-        "Left out: pictures that lie beside the class folders (1, such as loose.png).",
-        "Left out: folders without pictures (1, such as empty).",
-        "Counted for their class: pictures in a folder inside the class folder (1, such as bee/more/11.jpg).",
+        "Left out: files that are no images by their names (2, such as ant/notes.txt).",
+        "Left out: images that lie beside the class folders (1, such as loose.png).",
+        "Left out: folders without images (1, such as empty).",
+        "Counted for their class: images in a folder inside the class folder (1, such as bee/more/11.jpg).",
     }
 
 
@@ -290,10 +290,10 @@ def test_what_takes_the_place_of_test_is_not_said_of_val(tmp_path):
 
 
 REFUSED = {  # files → the sentence
-    "nothing": ([], "There are no pictures in"),
-    "no pictures": (["ant/a.txt", "bee/b.csv"], "There are no pictures in"),
+    "nothing": ([], "There are no images in"),
+    "no images": (["ant/a.txt", "bee/b.csv"], "There are no images in"),
     "side by side": (["1.jpg", "2.jpg"], "lie side by side"),
-    "one class": (["ant/1.jpg", "ant/2.jpg", "empty/x.txt"], "All pictures .* are of one class, 'ant'"),
+    "one class": (["ant/1.jpg", "ant/2.jpg", "empty/x.txt"], "All images .* are of one class, 'ant'"),
     "splits without classes": (["train/1.jpg", "test/2.jpg"], "The folder 'test' has no class folders"),
     "no train": (["test/ant/1.jpg", "test/bee/1.jpg"], "a folder 'test' but none for training"),
     "two trains": (
@@ -343,7 +343,7 @@ def partly_broken(tmp_path):
         for label in ("ant", "bee"):
             for i in range(3):
                 paint(tmp_path / split / label / f"{i}.png", i, size=(8 + 4 * i, 16))
-    (tmp_path / "train" / "bee" / "1.png").write_bytes(b"not a picture")
+    (tmp_path / "train" / "bee" / "1.png").write_bytes(b"not an image")
     whole = (tmp_path / "train" / "ant" / "2.png").read_bytes()
     (tmp_path / "train" / "ant" / "2.png").write_bytes(whole[:50])  # the header is there
     return tmp_path
@@ -352,7 +352,7 @@ def partly_broken(tmp_path):
 def test_a_broken_file_is_named_when_opened(partly_broken):
     images = open_folder(partly_broken, "train")
     assert images[0][0].shape == (16, 8, 3)
-    with pytest.raises(DatasetError, match=r"^train/bee/1.png: This is not a picture"):
+    with pytest.raises(DatasetError, match=r"^train/bee/1.png: This is not an image"):
         images[4]
     (partly_broken / "train" / "ant" / "0.png").unlink()
     with pytest.raises(DatasetError, match=r"^train/ant/0.png: There is no file"):
@@ -364,14 +364,14 @@ def test_check_opens_all(partly_broken):
     images = open_folder(partly_broken, "train")
     broken, whole = check(images, lambda done, of: told.append((done, of)))
     assert [place for place, _ in broken] == ["train/ant/2.png", "train/bee/1.png"]
-    assert broken[0][1] == "The picture is damaged or cut off; save it again as PNG or JPEG."
+    assert broken[0][1] == "The image is damaged or cut off; save it again as PNG or JPEG."
     assert places(whole) == ["train/ant/0.png", "train/ant/1.png", "train/bee/0.png", "train/bee/2.png"]
     assert [target for _, target in whole] == whole.targets.tolist() == [0, 0, 1, 1]
-    assert whole.notes == ("Left out: pictures that cannot be opened (2, such as train/ant/2.png).",)
+    assert whole.notes == ("Left out: images that cannot be opened (2, such as train/ant/2.png).",)
     assert whole.digest != images.digest
     assert told == [(i, 6) for i in range(1, 7)]
     assert check(whole) == ([], whole)
-    with pytest.raises(DatasetError, match="None of the 2 pictures"):
+    with pytest.raises(DatasetError, match="None of the 2 images"):
         check(images.take(np.array([2, 4])))
 
 

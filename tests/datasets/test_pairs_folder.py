@@ -29,7 +29,7 @@ def folder(tmp_path):
     (place / "deeper").mkdir(parents=True)
     for seed in range(6):
         save(place / ("deeper" if seed % 2 else ".") / f"{seed}.png", seed=seed)
-    (place / "notes.txt").write_text("no picture")
+    (place / "notes.txt").write_text("no image")
     return place
 
 
@@ -119,7 +119,7 @@ def test_a_zip_is_learned_from_like_its_folder(folder, tmp_path, monkeypatch):
 
 def test_what_does_not_fit_is_said_in_a_sentence(folder, tmp_path):
     save(folder / "small.png", rows=SQUARE - 1)
-    (folder / "broken.png").write_bytes(b"no picture")
+    (folder / "broken.png").write_bytes(b"no image")
     sentences = []
     for split in SPLITS:
         pairs = open_folder_pairs(folder, split, 800)
@@ -131,11 +131,11 @@ def test_what_does_not_fit_is_said_in_a_sentence(folder, tmp_path):
     assert "small.png has 230 × 191 pixels: give 192 × 192 at least, or take it out." in sentences
     assert any(each.startswith("broken.png cannot be used: ") for each in sentences)
     save(folder / "leaf_ref.png")
-    with pytest.raises(DatasetError, match="leaf_ref is a reference of no picture: there is no leaf beside it"):
+    with pytest.raises(DatasetError, match="leaf_ref is a reference of no image: there is no leaf beside it"):
         open_folder_pairs(folder, "train", 30)
     (tmp_path / "few").mkdir()
     save(tmp_path / "few" / "one.png")
-    with pytest.raises(DatasetError, match="'few' has 1 pictures to learn from: give three"):
+    with pytest.raises(DatasetError, match="'few' has 1 images to learn from: give three"):
         open_folder_pairs(tmp_path / "few", "train", 30)
     with pytest.raises(DatasetError, match="two or more"):
         open_folder_pairs(folder.parent / "pond" / "deeper", "train", 1)

@@ -95,7 +95,7 @@ def of(folder, annotations, image=None, categories=None):
 @pytest.mark.parametrize(
     ("annotation", "words"),
     [
-        (thing([5, 5, 9, 2]), "outside its picture of 10 × 10"),
+        (thing([5, 5, 9, 2]), "outside its image of 10 × 10"),
         (thing([-4, 0, 6, 2]), "outside"),
         (thing([1, 1, 0, 2]), "width and height are 0 and 2"),
         (thing([5, 5, -2, -2]), "width and height are -2 and -2"),
@@ -111,11 +111,11 @@ def of(folder, annotations, image=None, categories=None):
         (thing([1, 1, 2, 2], category_id=8), "class 8 is not among"),
         (thing([1, 1, 2, 2], category_id=None), "class None"),
         (thing([1, 1, 2, 2], category_id=[7]), "class [7]"),
-        (thing([1, 1, 2, 2], image_id=2), "picture is not in the file"),
-        (thing([1, 1, 2, 2], image_id={}), "picture is not in the file"),
+        (thing([1, 1, 2, 2], image_id=2), "image is not in the file"),
+        (thing([1, 1, 2, 2], image_id={}), "image is not in the file"),
         (thing([1, 1, 2, 2], iscrowd=1), "crowd"),
         (thing([10, 10, 1, 1]), "nothing of it lies"),
-        ("no dictionary", "picture is not in the file"),
+        ("no dictionary", "image is not in the file"),
     ],
 )
 def test_a_box_that_does_not_hold_is_left_out_and_said(tmp_path, annotation, words):

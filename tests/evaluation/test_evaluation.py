@@ -218,7 +218,7 @@ def test_a_plain_folder_is_judged_whole(tmp_path):
     found = open_pictures(path)
     assert (len(found), found.split) == (13, EVERY)
     assert found.notes[0] == "All images of мои жуки و پروانه: it has no test folder."
-    assert any("folders without pictures" in note for note in found.notes)
+    assert any("folders without images" in note for note in found.notes)
     assert len(open_pictures(path, "test")) < 13
     some = open_pictures(path, images=6)
     assert np.bincount(some.targets).tolist() == [2, 2, 2]

@@ -160,10 +160,10 @@ def test_what_cannot_be_a_source(files, tmp_path):
     parquet.write_table(pyarrow.table({"words": ["a"]}), tmp_path / "words.parquet")
     (tmp_path / "a.tar.gz").write_bytes(b"")
     for name, words in (
-        ("none", "no pictures"),
+        ("none", "no images"),
         ("bad.tar", "damaged or no tar"),
         ("bad.parquet", "cannot be read as Parquet"),
-        ("words.parquet", "no column of pictures .* it has words"),
+        ("words.parquet", "no column of images .* it has words"),
         ("a.tar.gz", "unpack it to .tar"),
         ("gone", "No set and no folder"),
         ("no*.tar", "No set and no folder"),

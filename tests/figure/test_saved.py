@@ -23,7 +23,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def captions(**changed) -> Captions:
     said = {
         "title": "Attention: layer 2",
-        "lines": ["Model a · picture b"],
+        "lines": ["Model a · image b"],
         "footer": ["vizkit 1", "http://x/?a=1"],
         "facts": {"Description": "Model a", "vizkit": '{"a": "<b>"}'},
     }
@@ -48,7 +48,7 @@ def words(plate: Plate) -> list[str]:
 
 def test_a_plate_says_what_it_shows_and_where_its_colours_end():
     said = words(drawn())
-    assert said[:2] == ["Attention: layer 2", "Model a · picture b"]
+    assert said[:2] == ["Attention: layer 2", "Model a · image b"]
     assert said[2:] == ["0", "50 %", "share of the attention", "vizkit 1", "http://x/?a=1"]
     signed = words(drawn(scale=Scale("linear", -2.0, 2.0, True, "", full=(-3.0, 9.0))))
     assert signed[2:6] == ["≤ −2", "0", "≥ 2", "share of the attention · all: −3 to 9"]

@@ -137,8 +137,8 @@ def test_what_has_no_page_is_a_sentence_there(shown, monkeypatch):
         ({"residual": float("nan")}, "residual is a number from 0 to 1, not nan."),
         ({"query": "dist"}, "query cannot be 'dist': there are cls, mean, patch."),
         ({"full": 1}, "full cannot be 1."),
-        ({"at": (2, 0)}, "A point is (x, y) in fractions of the picture, each from 0 to 1, not (2, 0)."),
-        ({"at": "middle"}, "A point is (x, y) in fractions of the picture, each from 0 to 1, not middle."),
+        ({"at": (2, 0)}, "A point is (x, y) in fractions of the image, each from 0 to 1, not (2, 0)."),
+        ({"at": "middle"}, "A point is (x, y) in fractions of the image, each from 0 to 1, not middle."),
     ],
 )
 def test_a_wrong_setting_is_a_sentence(digits, settings, sentence):
@@ -151,9 +151,9 @@ def test_a_wrong_setting_is_a_sentence(digits, settings, sentence):
     ("name", "model", "image", "sentence"),
     [
         ("rolout", "digits", DIGIT, "There is no view 'rolout'; the nearest is rollout."),
-        ("rollout", "digits", None, "Rollout shows something of a picture: give one."),
+        ("rollout", "digits", None, "Rollout shows something of an image: give one."),
         ("rollout", "digits", DIGIT / 255, "The image has to be 8-bit RGB, (height, width, 3), as vizkit.open_image"),
-        ("rollout", "digits", "sample:digit 33", "No picture that comes with vizkit is called 'digit 33'; the nearest"),
+        ("rollout", "digits", "sample:digit 33", "No image that comes with vizkit is called 'digit 33'; the nearest"),
         ("rollout", None, DIGIT, "Rollout shows one to 4 models, not 0."),
         ("rollout", ["digits"] * 5, DIGIT, "Rollout shows one to 4 models, not 5."),
         ("rollout", "bundled:digits_vit", DIGIT, "A model has to be what vizkit.load or vizkit.wrap gives."),

@@ -45,7 +45,7 @@ def loaded():
 
 
 def subject(name: str = "Toy") -> Subject:
-    return Subject(loaded, RGB, model=name, image="a picture")
+    return Subject(loaded, RGB, model=name, image="an image")
 
 
 def refused() -> Iterator[Block]:
@@ -71,7 +71,7 @@ class Toy(View):
         yield Map(rows, (0.9, 0.9), "Toy of", "toys", (("a share", 0.25), ("a value", "7 kg")), f"Said at {self.step}.")
         yield Tiles("Small maps", tiles, "Small.", "step", (1, 2, 3), self.step, 66)
         yield Grid(("A model",), tiles[:1], (((tiles[0], of),),), "share", "A grid.")
-        yield Columns(((Picture(RGB, "A picture", "its caption"),), (Metrics((("What", "12", "more"),)),)))
+        yield Columns(((Picture(RGB, "An image", "its caption"),), (Metrics((("What", "12", "more"),)),)))
         yield Chart(curves({"a line": (np.arange(3), np.arange(3))}, "x", "y", "A chart"), "A chart")
         yield Table(({"name": "a", "number": 1.5}, {"name": "b", "number": None}), "A table", "its words")
         yield Part(refused)

@@ -137,7 +137,7 @@ def multi_picture():
 
 
 SHOWN = (H, W)
-DAMAGED, UNREADABLE, LARGE, SMALL, NARROW = "damaged", "not a picture", "too large", "too small", "too narrow"
+DAMAGED, UNREADABLE, LARGE, SMALL, NARROW = "damaged", "not an image", "too large", "too small", "too narrow"
 
 UPLOADS = [  # name, bytes, the size (height, width) it is shown at or a piece of the refusal, a piece of the note
     ("jpeg", lambda: saved(scene(), "JPEG"), SHOWN, ""),

@@ -177,7 +177,7 @@ def test_a_choice_is_what_holds():
     assert (wrong.right, wrong.guess, wrong.answer) == (False, "Rows", "Places")
     assert wrong.sentence == "Measured on this model: Places."
     none = judge("choice", 0, parts=tuple((text, parse("1 > 2")) for text, _ in question("choice").parts))
-    assert none.sentence == "None of these holds for this model and picture."
+    assert none.sentence == "None of these holds for this model and image."
 
 
 def test_an_order_is_its_pairs():
@@ -250,7 +250,7 @@ def test_calibration_says_where_both_look():
     found += [(STEPS_BY_KIND["number"], judge("number", value)) for value in (3, 4)]
     assert calibration(found, given) == [
         "Beyond chance your places held 0 % of what the best ones hold, on average.",
-        "The model’s places lie below yours, by 50 % of the picture on average.",
+        "The model’s places lie below yours, by 50 % of the image on average.",
         "On the insect: 0 of your 2 patches, 2 of the model’s.",
         "Your numbers are too low, 2 of 2 times.",
         "Right for this model: 0 of 2 other answers.",

@@ -174,7 +174,7 @@ def test_model_args_of_a_name(photo):
 
 @pytest.mark.parametrize("channels", [2, 4])
 def test_other_channels_are_refused(tmp_path, channels):
-    with pytest.raises(ModelError, match=f"pictures of {channels} channels"):
+    with pytest.raises(ModelError, match=f"images of {channels} channels"):
         opened(tmp_path, made(VIT, depth=1, in_chans=channels).state_dict(), VIT)
 
 
@@ -351,7 +351,7 @@ def test_monai(tmp_path, photo):
     assert loaded.preprocessing.channels == 1
     same_answer(loaded, model, photo)
     volume = monai(model) | {"patch_embedding.patch_embeddings.weight": torch.ones(192, 1, 16, 16, 16)}
-    with pytest.raises(ModelError, match="volumes, not pictures"):
+    with pytest.raises(ModelError, match="volumes, not images"):
         opened(tmp_path, volume, VIT)
 
 

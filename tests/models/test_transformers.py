@@ -258,7 +258,7 @@ def test_code_that_comes_with_a_folder_is_never_run(tmp_path):
     ("entries", "words"),
     [
         ({"architectures": ["SegformerForDepthEstimation"]}, "shows classifiers"),
-        ({"architectures": ["BertModel"], "model_type": "bert"}, "does not take a picture alone"),
+        ({"architectures": ["BertModel"], "model_type": "bert"}, "does not take an image alone"),
         ({"quantization_config": {"bits": 4}}, "quantized"),
         ({"backbone_config": {"model_type": "dpt", "backbone": "a/b", "backbone_kwargs": {"x": 1}}}, "of its own"),
         ({"parts": [{"model_type": "timm_backbone", "backbone": "hf-hub:a/b"}]}, "of its own"),

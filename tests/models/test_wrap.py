@@ -345,9 +345,9 @@ def test_what_is_compiled_or_spread_is_recorded_as_the_module_itself(wrapped):
 @pytest.mark.parametrize(
     ("module", "options", "words"),
     [
-        (Channels(1), {}, "takes pictures of 1 channel: give mean and std of 1 number"),
-        (Channels(4), {}, "4 channels, with mean and std of 4 numbers; pictures here have 3, or 1"),
-        (Channels(13), {}, "13 channels, with mean and std of 13 numbers; pictures here have 3, or 1"),
+        (Channels(1), {}, "takes images of 1 channel: give mean and std of 1 number"),
+        (Channels(4), {}, "4 channels, with mean and std of 4 numbers; images here have 3, or 1"),
+        (Channels(13), {}, "13 channels, with mean and std of 13 numbers; images here have 3, or 1"),
         (Channels(3), {"mean": (0.5,), "std": (0.5,)}, "3 channels: give mean and std of 3 numbers"),
         (TenLines(), {"labels": "abc", "size_hw": SIZE_HW}, "has 7 outputs, and these are 3 names"),
         ("resnet50", {}, "takes a torch module"),

@@ -93,7 +93,7 @@ def test_the_text_is_in_the_files(saved):
         assert words in picture.text["Description"]
     assert json.loads(picture.text["vizkit"])["shows"]["layer"] == 5
     drawing = next(saved.glob("05*.svg")).read_text(encoding="utf-8")
-    for words in ("<title>Evidence for 3 against 5</title>", "digits_vit", "Picture: digit 3", vizkit.__version__):
+    for words in ("<title>Evidence for 3 against 5</title>", "digits_vit", "Image: digit 3", vizkit.__version__):
         assert words in drawing
 
 
@@ -144,7 +144,7 @@ def test_a_picture_of_ones_own_is_given_as_a_file_and_compared(tmp_path, capsys)
     assert main(command) == 2
     assert "give it as --image 'mine.png'=FILE" in capsys.readouterr().err
     assert main([*command, "--image", f"mine.png={tmp_path / 'other.png'}"]) == 2
-    assert "the picture 'mine.png' is another one" in capsys.readouterr().err
+    assert "the image 'mine.png' is another one" in capsys.readouterr().err
     assert main([*command, "--image", f"mine.png={tmp_path / 'same.png'}"]) == 0
     assert main([*command, "--image", f"strange={tmp_path / 'same.png'}"]) == 2
     assert "Nothing in this report is called 'strange'" in capsys.readouterr().err
@@ -200,7 +200,7 @@ def test_whether_a_picture_is_still_the_same():
     given = inputs_of(VIT)
     item = made(item_of(VIT, Explore(layer=1, query="cls")), given).item
     assert changed(item, given) == ""
-    assert "picture 'digit 3' is another one" in changed(item, inputs_of(VIT, "digit 5"))
+    assert "image 'digit 3' is another one" in changed(item, inputs_of(VIT, "digit 5"))
     assert "the model 'digits_vit' is another one" in changed(replace(item, weights="0" * 64), given)
     assert changed(replace(item, weights="", pixels=""), given) == ""
 
@@ -285,7 +285,7 @@ def test_several_models_are_on_one_picture_and_again_later():
     first, again = made_again(several())
     assert first.png == again.png
     assert first.plate.width == 960
-    assert {"digits_vit", "digits_swin", "Models: digits_vit · digits_swin", "Picture: digit 3"} <= {
+    assert {"digits_vit", "digits_swin", "Models: digits_vit · digits_swin", "Image: digit 3"} <= {
         mark.text for mark in first.plate.marks if isinstance(mark, Words)
     }
     alone = [made(item_of(source, Rollout(depth=2)), inputs_of(source)).numbers for source in (VIT, SWIN)]

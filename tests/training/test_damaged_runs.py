@@ -210,7 +210,7 @@ def test_too_little_memory_to_record_or_to_evaluate_is_a_sentence(digits, photo,
     try:
         with pytest.raises(TraceError, match="keep fewer layers, some rows only or the mean of the heads"):
             vizkit.trace(fresh, photo)
-        with pytest.raises(EvaluationError, match="needs more memory than the GPU has for a picture: choose"):
+        with pytest.raises(EvaluationError, match="needs more memory than the GPU has for an image: choose"):
             evaluate(fresh, open_set("digits", "test", images=8))
     finally:
         hook.remove()

@@ -102,7 +102,7 @@ def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     opened = open_sequence(run.path)
     assert (opened.task, opened.data) == (TASK_OF[model], "copy")
     assert run.read("result.json")["test_images"] == 2000
-    assert not (run.path / "samples.json").exists(), "there are no pictures to show"
+    assert not (run.path / "samples.json").exists(), "there are no images to show"
     assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in (run.path / "card.md").read_text()
 
 
@@ -129,8 +129,8 @@ def test_a_run_on_texts_in_two_parts_equals_a_run_in_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"mixup": 0.8}, "mixup is for pictures"),
-        ({"pretrained": True}, "pretrained is for pictures"),
+        ({"mixup": 0.8}, "mixup is for images"),
+        ({"pretrained": True}, "pretrained is for images"),
         ({"model_args": {"dim": 7, "heads": 2}}, "cannot be made"),
         ({"model_args": {"width": 7}}, "cannot be made"),
         ({"data": "insects"}, "dates, copy, reverse"),

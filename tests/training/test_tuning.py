@@ -154,13 +154,13 @@ def test_fine_tuning_beats_chance_and_learning_from_scratch_in_as_many_steps(tur
 @pytest.mark.parametrize(
     ("folder", "words"),
     [
-        ("detection/scenes_detr", "scenes_detr finds things in pictures"),
+        ("detection/scenes_detr", "scenes_detr finds things in images"),
         ("sequences/dates_rnn", "dates_rnn rewrites texts"),
-        ("super_resolution/insects_ttsr", "insects_ttsr enlarges pictures"),
+        ("super_resolution/insects_ttsr", "insects_ttsr enlarges images"),
     ],
 )
 def test_a_model_of_another_task_is_refused_with_what_can_be_done(folder, words):
-    with pytest.raises(RecipeError, match=rf"{words}: .* Fine-tune a model that tells pictures apart, or train"):
+    with pytest.raises(RecipeError, match=rf"{words}: .* Fine-tune a model that tells images apart, or train"):
         build(Recipe(model=str(vizkit.models.sources.loading.BUNDLED / folder)), OTHERS)
 
 

@@ -128,7 +128,7 @@ def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_
     assert f"{FEATURES} gives features, not classes: beside each image stand those" in texts(test)
     assert [each.value.partition(";")[0] for each in test.warning] == ["There is no bundled model 'nothing'"]
     test.segmented_control(key="compare_view").set_value("Robustness").run()
-    assert f"{FEATURES}: the likeness of the changed pictures to the picture itself" in texts(at_rest(test))
+    assert f"{FEATURES}: the likeness of the changed images to the image itself" in texts(at_rest(test))
 
 
 def test_the_whole_image_in_place_of_the_crop():

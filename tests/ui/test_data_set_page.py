@@ -55,7 +55,7 @@ def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_t
     assert "by chance it would be" in texts(test)
     forged(test, "vizkit_points", {"chosen": "2 4-5"})
     fine(test)
-    assert "3 pictures chosen" in texts(test)
+    assert "3 images chosen" in texts(test)
     assert test.query_params["chosen"] == "2 4-5"
     places = [tile["place"] for tile in sent_to(test, "vizkit_evaluated")[0]["tiles"]]
     assert places == [points["places"][at] for at in (1, 3, 4)]
@@ -180,8 +180,8 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
     assert len(points["places"]) == 96  # of both splits
     said = texts(test)
     assert "with a planted wrong label judged by what they show" in said
-    assert "labels are planted wrong, so a model that knows every picture would agree with" in said
-    assert f"{bundled.title(TAUGHT)} was trained on 48 of these pictures, faults included" in said
+    assert "labels are planted wrong, so a model that knows every image would agree with" in said
+    assert f"{bundled.title(TAUGHT)} was trained on 48 of these images, faults included" in said
     assert {each[0] for each in points["groups"]} == set(points["names"]) == set("0123456789")
 
 
@@ -191,8 +191,8 @@ def test_every_view_finds_what_was_planted(monkeypatch):
     of = Subject(lambda: load(VIT, device="cpu"), no_picture())
     taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
     assert taught.subjects[0].name == bundled.title(TAUGHT)
-    assert taught.said == "A picture of “3” is answered “8”: all 6 pictures that taught it most are labelled so."
-    assert any("which all 6 pictures that taught it most have too" in line for line in lines(taught))
+    assert taught.said == "An image of “3” is answered “8”: all 6 images that taught it most are labelled so."
+    assert any("which all 6 images that taught it most have too" in line for line in lines(taught))
     assert shortcuts.said.endswith(": a shortcut.")
     assert "of “8” the model looks at a place in the top left corner" in shortcuts.said
     (row,) = [line for line in lines(suspects) if line.startswith("Planted here")]
@@ -225,7 +225,7 @@ def test_the_ten_worst_are_in_the_report_with_one_click():
     assert len(chosen_of(entry.item.shows.chosen, 96)) == 10
     assert entry.item.source == TAUGHT
     again = at_rest(opened("data_set", **dict(parse_qsl(entry.item.link.partition("?")[2]))))
-    assert "10 pictures chosen" in texts(again)
+    assert "10 images chosen" in texts(again)
 
 
 def test_a_mended_copy_is_a_folder_that_training_takes(folder, tmp_path, monkeypatch):
@@ -238,7 +238,7 @@ def test_a_mended_copy_is_a_folder_that_training_takes(folder, tmp_path, monkeyp
     test.button(key="mend_write").click()
     at_rest(test.run())
     fine(test)
-    assert "1 picture with another label, 1 left out. Written: mended/birds-mended" in texts(test).replace("\\", "")
+    assert "1 image with another label, 1 left out. Written: mended/birds-mended" in texts(test).replace("\\", "")
     copy, whole = tmp_path / "runs" / "mended" / "birds-mended", tmp_path / "secret" / "birds"
     first, second = sorted((whole / "heron").iterdir(), key=lambda file: int(file.stem))[:2]
     assert first.read_bytes() in [file.read_bytes() for file in (copy / "kingfisher").iterdir()]

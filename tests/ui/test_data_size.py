@@ -189,7 +189,7 @@ def test_runs_of_other_data_and_strangers_are_kept_apart(tmp_path):
 def test_what_is_said_of_the_runs(tmp_path):
     (study,) = studies(trained(tmp_path))
     few, many, hunger = findings(study)
-    assert "With 100 images the CNN leads: 50 % of the test pictures right, 10.0 points (6.9 to 13.1)" in few
+    assert "With 100 images the CNN leads: 50 % of the test images right, 10.0 points (6.9 to 13.1)" in few
     assert "With 12,000 images the CNN (97 %) is not told apart from the MLP by one run of each" in many
     assert hunger == ("What the ViT reaches from 12,000 images (89 %) is less than what the CNN reaches from 1,000.")
     (alone,) = studies(trained(tmp_path / "alone", ("ViT",)))

@@ -206,7 +206,7 @@ def test_the_command_writes_its_table(tmp_path, capsys):
     assert main([*given, "-o", str(tmp_path / "table.md")]) == 0
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     for words in (
-        "4 pictures of insects, test",
+        "4 images of insects, test",
         "| class token | ",
         "| insects_vit | ",
         "| teacher, insects_cnn | ",

@@ -224,7 +224,7 @@ def test_refusals_are_sentences(home):
     test = evaluating(eval_data=data.FOLDER)
     assert "Choose a folder" in texts(test)
     test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
-    assert "There are no pictures in 'empty'" in test.error[0].value
+    assert "There are no images in 'empty'" in test.error[0].value
     test = evaluating(["bundled:insects_cnn"])
     test = test.button(key="eval_start").click().run()
     assert "knows no label of digits" in test.error[0].value

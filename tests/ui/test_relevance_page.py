@@ -296,7 +296,7 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     ahead = sum(gain > gains[0] - MARGIN + 0.005 for gain in gains)  # each is rounded to two digits
     even = [lane["title"].rpartition(" ")[0] for lane in lanes[:ahead]]
     assert len(even) > 1  # which one image does not tell apart
-    assert f"{few(even)} are ahead on this picture" in said(test)
+    assert f"{few(even)} are ahead on this image" in said(test)
     assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
 
 

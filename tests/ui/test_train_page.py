@@ -116,7 +116,7 @@ def test_the_form_shows_pictures_time_and_command():
     assert "96 to learn from" in texts(test)
     assert "--data digits" in test.code[0].value
     assert "--images 96" in test.code[0].value
-    assert "No picture is mirrored" in texts(test)
+    assert "No image is mirrored" in texts(test)
 
 
 def test_every_field_has_one_widget_with_its_help():
@@ -178,8 +178,8 @@ def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatc
     choose(test, train_folder=f"{tmp_path.name}/photos", train_name="../up")
     assert not test.error
     assert "2 classes" in texts(test)
-    assert "Data check** · 24 pictures opened" in texts(test)
-    assert "pictures that occur in several splits" in texts(test)  # an ant and a bee from every seed
+    assert "Data check** · 24 images opened" in texts(test)
+    assert "images that occur in several splits" in texts(test)  # an ant and a bee from every seed
     assert "The run is called up. Names have letters, digits" in texts(test)
     assert not started
     test.button(key="train_start").click().run()
@@ -349,7 +349,7 @@ def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     test = form(train_view="Watch")
     assert test.slider(key="run_epoch").value == 2
     test.slider(key="run_epoch").set_value(1).run()
-    assert "After 1 epoch 40 % of the validation pictures are right" in texts(test)
+    assert "After 1 epoch 40 % of the validation images are right" in texts(test)
     assert "Test" not in [m.label for m in test.metric]
     assert test.button(key="run_delete")  # it is one's own still
     test.button(key="run_evaluate").click().run()
@@ -390,7 +390,7 @@ def test_teachers_know_the_classes_of_the_data(runs_home):
 
 def test_five_choices_stand_open_and_the_rest_is_folded():
     folded = {"field_lr", "field_batch", "field_flip", "field_smoothing", "field_image_size"}
-    for task in ("Tell pictures apart", "Fine-tune a model", "Learn from a teacher"):
+    for task in ("Tell images apart", "Fine-tune a model", "Learn from a teacher"):
         test = form(train_task=task)
         kinds = ("selectbox", "number_input", "toggle", "segmented_control")
         inside = {w.key for box in test.expander for kind in kinds for w in getattr(box, kind)}
@@ -438,12 +438,12 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     assert test.selectbox(key="run").value == "bundled:insects_vit"
     metrics = run_watch.recorded()["bundled:insects_vit"].metrics()
     assert test.slider(key="run_epoch").value == len(metrics)
-    assert f"After {len(metrics)} epochs 99 % of the validation pictures are right" in texts(test)
-    assert "training pictures are mirrored at times, are turned and lose some of their patches" in texts(test)
+    assert f"After {len(metrics)} epochs 99 % of the validation images are right" in texts(test)
+    assert "training images are mirrored at times, are turned and lose some of their patches" in texts(test)
     assert len(test.main.get("image")) == 12
     assert [m.label for m in test.metric][-1] == "Test"
     test.slider(key="run_epoch").set_value(3).run()
-    assert "After 3 epochs 86 % of the validation pictures are right and 64 % of those in training" in texts(test)
+    assert "After 3 epochs 86 % of the validation images are right and 64 % of those in training" in texts(test)
     assert "Test" not in [m.label for m in test.metric]
     lines = json.loads(test.main.get("plotly_chart")[1].proto.spec)["data"]
     faint, seen = lines[0], lines[1]
@@ -458,7 +458,7 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     [
         ("Find insects in scenes", "detr-small", "--model detr_small"),
         ("Rewrite dates", "dates_transformer", "--model seq2seq_transformer"),
-        ("Enlarge pictures", "insects_ttsr", "--model ttsr_small"),
+        ("Enlarge images", "insects_ttsr", "--model ttsr_small"),
         ("Learn from a teacher", "quick", "--teacher bundled:insects_cnn --distillation soft"),
     ],
 )
@@ -522,7 +522,7 @@ def test_the_model_of_the_other_pages_is_fine_tuned(runs_home, monkeypatch):
 def test_what_cannot_be_fine_tuned_is_said_before_the_start(runs_home, monkeypatch):
     finished(runs_home, "boxes", Recipe(model="detr_small", data="scenes"))
     refused = {
-        "run:boxes": "finds things in pictures",
+        "run:boxes": "finds things in images",
         "torchvision:resnet18": "choose timm's model of its kind",
         "small_vit": "begins at random",
         "../etc": "is no name of a model",
@@ -554,7 +554,7 @@ def test_another_task_fills_the_form_anew():
     test = form(train_task="Rewrite dates")
     choose(test, train_recipe="dates_gpt")
     assert test.number_input(key="field_epochs").value == 3
-    choose(test, train_task="Tell pictures apart")
+    choose(test, train_task="Tell images apart")
     assert test.selectbox(key="field_model").value == "small_vit"
 
 

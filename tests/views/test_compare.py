@@ -306,7 +306,7 @@ def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):
 
 def test_features_withstand_as_far_as_they_stay_alike():
     blocks = settled(Robustness(draws=1).show([subject(FEATURES)]))
-    assert "the likeness of the changed pictures to the picture itself" in of_kind(blocks, Said)[0].text
+    assert "the likeness of the changed images to the image itself" in of_kind(blocks, Said)[0].text
     rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]
     assert ["Unchanged", "1.000"] in rows
     assert "probab" not in " ".join(text for block in blocks for text in texts(block))

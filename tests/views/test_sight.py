@@ -53,7 +53,7 @@ class Toy(View):
         yield tiles(0.5, 0.6, title="Each to its own largest")
         yield Columns(((line("a"),), (line("a"), heat())))
         yield Chart(bars(["one", "two"], [1.0, 2.0], "how many"), "Bars")
-        yield Picture(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), "A picture", "its caption")
+        yield Picture(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), "An image", "its caption")
         yield Folded("More", lambda: [Line("Few read this.")])
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 ABOUT = """\
-Share of pictures on which the first answer is the label, or the teacher's first answer; ± one standard error of a
-share. Rows of the same pictures are paired, so their differences are surer than two errors suggest.
+Share of images on which the first answer is the label, or the teacher's first answer; ± one standard error of a
+share. Rows of the same images are paired, so their differences are surer than two errors suggest.
 Such a table is in Touvron et al. 2021, § 5.2."""
 
 
@@ -51,7 +51,7 @@ def agreement(
         pictures = open_set(name, split, images=images, size_px=max(student.preprocessing.size_hw), seed=seed)
         with progress("image", name, len(pictures)) as tell:
             answered = ask(student, taught_by, pictures, others, tell=tell)
-        parts.append(f"{answered.images:,} pictures of {name}, {split}:\n\n{_tabled(answered, teacher)}")
+        parts.append(f"{answered.images:,} images of {name}, {split}:\n\n{_tabled(answered, teacher)}")
     if output is None:
         print("\n\n".join(parts))
         return

@@ -47,8 +47,8 @@ def _images_of(data: str) -> int:
 
 
 NOT_TRAINED = (
-    " –: not trained. A teacher of the same pictures is tried from 300 of them on, where it knows enough; of all "
-    "pictures both teachers are one."
+    " –: not trained. A teacher of the same images is tried from 300 of them on, where it knows enough; of all "
+    "images both teachers are one."
 )
 
 
@@ -68,7 +68,7 @@ def _markdown(study: Study) -> str:
             _table("images to learn from", study.sizes, rows),
             "",
             f"Test accuracy on {study.data}{side}, seeds {seeds}; ± are {study.intervals}. Every run was shown {shown} "
-            f"pictures in {study.epochs} epochs." + (NOT_TRAINED if any("–" in row for row in rows.values()) else ""),
+            f"images in {study.epochs} epochs." + (NOT_TRAINED if any("–" in row for row in rows.values()) else ""),
             *_teachers(study),
             *_sentences(study),
         ]

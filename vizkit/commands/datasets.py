@@ -24,7 +24,7 @@ def datasets(
     size: int = 224,
     seed: Seed = 0,
     check: bool = False,
-    output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp", help="A sheet of pictures.")] = None,
+    output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp", help="A sheet of images.")] = None,
 ) -> None:
     """What is in a set of pictures, and a sheet of some of them.
 
@@ -64,7 +64,7 @@ def _describe(opened: "dict[str, ImageSet]") -> None:
 
     summaries = {split: summary(images) for split, images in opened.items()}
     first = next(iter(opened.values()))
-    print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} pictures")
+    print(f"{first.name}: {len(first.labels)} classes, {sum(map(len, opened.values())):,} images")
     parts = summaries.values()
     rows = [(label, *(f"{part.counts[label]:,}" for part in parts)) for label in first.labels[:MOST_CLASSES]]
     print(aligned([("", *opened), *rows, ("all", *(f"{part.images:,}" for part in parts))]))
@@ -73,7 +73,7 @@ def _describe(opened: "dict[str, ImageSet]") -> None:
     for split, facts in summaries.items():
         print(f"{split} sizes: {facts.sizes}")
         if facts.unreadable:
-            print(f"{split}: some pictures cannot be opened; --check names them")
+            print(f"{split}: some images cannot be opened; --check names them")
     for note in dict.fromkeys(note for images in opened.values() for note in images.notes):
         print(note)
 
@@ -84,7 +84,7 @@ def _checked(images: "ImageSet") -> "ImageSet":
 
     with progress("image", images.split, len(images)) as tell:
         broken, whole = check(images, tell)
-    print(f"{images.split}: {len(broken):,} of {len(images):,} pictures cannot be opened")
+    print(f"{images.split}: {len(broken):,} of {len(images):,} images cannot be opened")
     for place, sentence in broken[:MOST_BROKEN]:
         print(f"  {place}: {sentence}")
     if len(broken) > MOST_BROKEN:
@@ -99,4 +99,4 @@ def _write_sheet(images: "ImageSet", output: Path, seed: int) -> None:
 
     rows = len(images.labels) if 8 <= len(images.labels) <= 16 else 8
     write_output(output, Image.fromarray(contact_sheet(images, 12, rows, 96, seed)).save)
-    print(f"{output}: pictures of {images.split}")
+    print(f"{output}: images of {images.split}")

@@ -19,7 +19,7 @@ def enlarge(
     *,
     reference: str | None = None,
     model: str = "bundled:insects_ttsr",
-    output: Annotated[Path, writes(".png", help="The enlarged picture.")],
+    output: Annotated[Path, writes(".png", help="The enlarged image.")],
     trace: Annotated[Path | None, Parameter(validator=lambda _, path: refuse_output(path, (".npz", ".png")))] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -42,12 +42,12 @@ def enlarge(
 
     enlarger = super_resolution.open_enlarger(model)
     if enlarger.uses_reference and not reference:
-        raise ValueError(f"{enlarger.name} takes its texture from a second picture: give it by --reference.")
+        raise ValueError(f"{enlarger.name} takes its texture from a second image: give it by --reference.")
     small = open_image(image)
     refuse_large(small)
     other = open_image(reference) if enlarger.uses_reference and reference else None
     if trace and other is None:
-        raise ValueError(f"{enlarger.name} looks at no second picture, so there is no trace: leave --trace out.")
+        raise ValueError(f"{enlarger.name} looks at no second image, so there is no trace: leave --trace out.")
     recorded = super_resolution.trace(enlarger, small, other) if trace and other is not None else None
     with progress("tile", quiet=quiet) as tell:
         enlarged = super_resolution.enlarge(enlarger, small, other, tell=tell)

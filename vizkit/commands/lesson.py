@@ -16,11 +16,11 @@ minutes: 4
 model: bundled:insects_vit
 picture: sample:mayfly nymph
 able:                      # what readers can say afterwards
-  - Say how many patches the model makes of a picture.
+  - Say how many patches the model makes of an image.
   - Find the patch that its class token attends to most.
 ---
 ## Patches
-The model cuts the picture into {{patches()}} patches, $N = {{=patches()}}$. A step begins with its title; below its
+The model cuts the image into {{patches()}} patches, $N = {{=patches()}}$. A step begins with its title; below its
 text stand its settings, as YAML.
 
 view: cut

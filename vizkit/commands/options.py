@@ -33,17 +33,17 @@ Device = Annotated[str | None, DEVICE]
 Processor = Annotated[Literal["", "cpu"], Parameter(help="Cpu, even where there is a GPU.")]
 Data = Annotated[str, Parameter(help="Insects, digits, a folder, a zip file.")]
 Split = Annotated[Literal["train", "val", "test"], Parameter(help="Of the data.")]
-Some = Annotated[PositiveInt, Parameter(help="At most so many pictures.")]
-Images = Annotated[Some | None, Parameter(help="At most so many pictures; all where it is left out.")]
+Some = Annotated[PositiveInt, Parameter(help="At most so many images.")]
+Images = Annotated[Some | None, Parameter(help="At most so many images; all where it is left out.")]
 Seed = Annotated[int, Parameter(help="Of drawn, divided or chosen data.")]
-Workers = Annotated[int, Parameter(help="Processes that read pictures beside the model.")]
+Workers = Annotated[int, Parameter(help="Processes that read images beside the model.")]
 Threads = Annotated[int, Parameter(help="CPU threads; 0 leaves torch's number.")]
 Quiet = Annotated[bool, Parameter(help="No progress bar.")]
 Edits = Annotated[
     list[str] | None,
     Parameter(
         name="--edit",
-        help="Change the picture (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, heads:3.5=mean, "
+        help="Change the image (pixels:14x14:erase=17,18) or the model on the way: heads:3.5=0, heads:3.5=mean, "
         "temperature:3=2, uniform:3.5, frozen:3.5=2.1, blind:3=17,18, drop:17,18, positions:zero, "
         "patch:stream.3=17,18 (layers and heads counted from 1); repeatable.",
     ),

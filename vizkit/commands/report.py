@@ -48,9 +48,9 @@ def report(
     saved = opened(content)
     inputs = inputs_for(saved, images, _pairs(model))
     sentences = [changed(entry.item, given) for entry, given in zip(saved.entries, inputs, strict=True)]
-    others = [f"Picture {number}: {sentence}" for number, sentence in enumerate(sentences, 1) if sentence]
+    others = [f"Figure {number}: {sentence}" for number, sentence in enumerate(sentences, 1) if sentence]
     if others and not go_on:
-        raise ValueError(f"{others[0]} {_more(others)}--changed makes the pictures all the same.")
+        raise ValueError(f"{others[0]} {_more(others)}--changed makes the figures all the same.")
     for sentence in others:
         print(f"vizkit: {sentence}", file=sys.stderr)
     with writing_to(output):

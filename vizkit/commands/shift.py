@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 COLUMNS = (0, 1, 2, 4, 8, 16)  # distances of the table, in pixels
 FIGURES = (
     ("Right answers, %", "right", 100, 1),
-    ("The answer of the unmoved picture, %", "same", 100, 1),
-    ("Cosine of the features with those of the unmoved picture", "cosine", 1, 3),
+    ("The answer of the unmoved image, %", "same", 100, 1),
+    ("Cosine of the features with those of the unmoved image", "cosine", 1, 3),
 )
 """Title, field, unit and decimals."""
 
@@ -54,10 +54,10 @@ def shift(
     for path in output or ():
         content = {"data": data, "split": split, "lines": [each._asdict() for each in lines]}
         about = (
-            f"{lines[0].images:,} pictures of {data}, {split}, moved to the left and to the right by pixels of the\n"
-            "model's input; what comes in repeats the border. Mean ± half of the 95 % interval over the pictures."
+            f"{lines[0].images:,} images of {data}, {split}, moved to the left and to the right by pixels of the\n"
+            "model's input; what comes in repeats the border. Mean ± half of the 95 % interval over the images."
         )
-        page = markdown_page("Pictures moved by some pixels", about, table(lines))
+        page = markdown_page("Images moved by some pixels", about, table(lines))
         write_output(path, json.dumps(content, indent=1) + "\n" if path.suffix.lower() == ".json" else page)
         print(f"{path}: {len(lines)} models")
 

@@ -1,4 +1,4 @@
-"""Any view of the app, as a picture, a page or numbers: its options are its settings, as `vizkit/views/` has them."""
+"""Any view of the app, as a figure, a page or numbers: its options are its settings, as `vizkit/views/` has them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ def show(asked: Sequence[str] = ()) -> App:
         )
     if asked and asked[0] not in VIEWS and not asked[0].startswith("-"):
         raise ValueError(f"There is no view {asked[0][:60]!r}: see --list.")
-    views = application("show", "Any view of the app, as a picture, a page or numbers.")
+    views = application("show", "Any view of the app, as a figure, a page or numbers.")
     for name, entry in VIEWS.items():
         views.command(of_view(entry) if name in asked else application(name, entry.line))
     views.default(listing)
@@ -127,7 +127,7 @@ def _wanted(entry: Entry, methods: Sequence[str]) -> dict[str, Any]:
 
 def _showing(entry: Entry) -> Callable[..., None]:
     def run(
-        image: Annotated[str, Parameter(help="A picture file, or sample:NAME for one of vizkit's own.")] = "",
+        image: Annotated[str, Parameter(help="An image file, or sample:NAME for one of vizkit's own.")] = "",
         /,
         *,
         at: Annotated[
@@ -144,7 +144,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         ],
         staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
         width_mm: Annotated[
-            float | None, Parameter(help="Of a picture, 60 to 420, with text of 7 to 9 points.")
+            float | None, Parameter(help="Of a figure, 60 to 420, with text of 7 to 9 points.")
         ] = None,
         layers: Listed = (),
         heads: Listed = (),
@@ -154,7 +154,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         ] = (),
         only: Annotated[
             tuple[str, ...],
-            Parameter(help="Of small maps those that are called so on a picture; repeatable.", show_default=False),
+            Parameter(help="Of small maps those that are called so on a figure; repeatable.", show_default=False),
         ] = (),
         model: Models | None = None,
         opening: BesideSettings = BESIDE,

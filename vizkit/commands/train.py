@@ -64,7 +64,7 @@ def _train(
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), help="The new run folder.")] = None,
     resume: Annotated[Path | None, Parameter(help="Go on with an interrupted run, recipe unchanged.")] = None,
     recipe: Annotated[str | None, Parameter(help=RECIPES)] = None,
-    changed_data: Annotated[bool, Parameter(help="Resume though the pictures have changed since.")] = False,
+    changed_data: Annotated[bool, Parameter(help="Resume though the images have changed since.")] = False,
     device: Processor = "",
     workers: Workers = 0,
     threads: Threads = 0,

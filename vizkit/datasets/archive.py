@@ -136,7 +136,7 @@ def _pictures(file: zipfile.ZipFile) -> Contents:
             raise DatasetError("The zip file is encrypted; pack it again without a password.")
         contents[parts] = entry
     if not contents:
-        raise DatasetError("The zip file holds no pictures; pack a folder that has a folder for each class.")
+        raise DatasetError("The zip file holds no images; pack a folder that has a folder for each class.")
     _refuse_size(contents)
     return contents
 
@@ -145,9 +145,9 @@ def _refuse_size(contents: Contents) -> None:
     size = sum(entry.file_size for entry in contents.values())
     packed = sum(entry.compress_size for entry in contents.values())
     if size > MAX_BYTES:
-        raise DatasetError(f"The zip file unpacks to more than {MAX_BYTES >> 30} GiB; leave some pictures out.")
+        raise DatasetError(f"The zip file unpacks to more than {MAX_BYTES >> 30} GiB; leave some images out.")
     if size > RATIO_FROM and size > MAX_RATIO * packed:
-        raise DatasetError("The zip file unpacks to far more than pictures do; pack JPEG or PNG files.")
+        raise DatasetError("The zip file unpacks to far more than images do; pack JPEG or PNG files.")
 
 
 def _name(entry: zipfile.ZipInfo) -> str:

@@ -72,7 +72,7 @@ def copies(digests: Mapping[tuple[str, str], bytes]) -> list[Finding]:
     within = [group for group in several if group not in across]
     return [
         Finding(sum(map(len, found)), words, " = ".join(place for _, place in found[0][:2]))
-        for found, words in ((across, "pictures that occur in several splits"), (within, "pictures that occur twice"))
+        for found, words in ((across, "images that occur in several splits"), (within, "images that occur twice"))
         if found
     ]
 
@@ -86,7 +86,7 @@ def class_findings(by_split: Mapping[str, Mapping[str, int]]) -> list[Finding]:
         if len(filled) == 1:
             findings.append(Finding(1, f"class only {use}: there is nothing to tell apart", filled[0]))
         elif empty := [label for label, count in classes.items() if not count]:
-            findings.append(Finding(len(empty), f"classes without a picture {use}", _some(empty)))
+            findings.append(Finding(len(empty), f"classes without an image {use}", _some(empty)))
     training = by_split.get("train", {})
     if small := imbalance(training):
         largest = max(training, key=lambda label: training[label])
@@ -96,7 +96,7 @@ def class_findings(by_split: Mapping[str, Mapping[str, int]]) -> list[Finding]:
 
 
 def _broken(places: list[str]) -> list[Finding]:
-    return [Finding(len(places), "pictures that cannot be opened", min(places))] if places else []
+    return [Finding(len(places), "images that cannot be opened", min(places))] if places else []
 
 
 def _some(labels: Iterable[str]) -> str:

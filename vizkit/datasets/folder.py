@@ -127,5 +127,5 @@ def _missing(listing: Listing, targets: Int[np.ndarray, " image"], members: Rows
     for split, rows in members.items():
         labels = [listing.labels[i] for i in sorted(set(targets.tolist()) - set(targets[rows].tolist()))]
         if labels:
-            sentences.append(f"No pictures in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
+            sentences.append(f"No images in {split}: {', '.join(labels[:8])}{', …' if len(labels) > 8 else ''}.")
     return sentences

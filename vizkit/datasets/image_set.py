@@ -83,7 +83,7 @@ class ImageSet:
 
     def __post_init__(self) -> None:
         if not len(self.targets):
-            raise DatasetError(f"{self.name} has no pictures for {self.split}; add some or use another split.")
+            raise DatasetError(f"{self.name} has no images for {self.split}; add some or use another split.")
         self.targets.setflags(write=False)
 
     def __len__(self) -> int:

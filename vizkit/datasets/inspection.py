@@ -24,7 +24,7 @@ class Summary:
     def sizes(self) -> str:
         """The sizes in words: "32×32", or "smallest 200×150, median 640×480, largest 1024×768" (width × height)."""
         if not len(self.sizes_hw):
-            return "no picture could be opened"
+            return "no image could be opened"
         by_area = self.sizes_hw[np.argsort(self.sizes_hw.prod(1), kind="stable")]
         small, median, large = (f"{w}×{h}" for h, w in by_area[[0, len(by_area) // 2, -1]].tolist())
         return small if len(np.unique(by_area, axis=0)) == 1 else f"smallest {small}, median {median}, largest {large}"
@@ -65,6 +65,6 @@ def check(
     if not broken:
         return [], image_set
     if not whole:
-        raise DatasetError(f"None of the {len(broken):,} pictures of {image_set.name} can be opened; {broken[0][1]}")
-    note = f"Left out: pictures that cannot be opened ({len(broken):,}, such as {broken[0][0]})."
+        raise DatasetError(f"None of the {len(broken):,} images of {image_set.name} can be opened; {broken[0][1]}")
+    note = f"Left out: images that cannot be opened ({len(broken):,}, such as {broken[0][0]})."
     return broken, image_set.take(np.array(whole, np.int64), note)

@@ -35,11 +35,11 @@ class File:
 
 # Notes on files and folders that are not simply pictures of a class.
 LINKED = "Left out: links that lead out of the folder, or in circles"
-OTHER = "Left out: files that are no pictures by their names"
-LOOSE = "Left out: pictures that lie beside the class folders"
-EMPTY = "Left out: folders without pictures"
+OTHER = "Left out: files that are no images by their names"
+LOOSE = "Left out: images that lie beside the class folders"
+EMPTY = "Left out: folders without images"
 BESIDE = "Left out: folders that are no split, or that have no class folders"
-NESTED = "Counted for their class: pictures in a folder inside the class folder"
+NESTED = "Counted for their class: images in a folder inside the class folder"
 
 
 @dataclass
@@ -140,11 +140,11 @@ def list_folder(path: Path) -> Listing:
             "name a folder that holds it in VIZKIT_DATA_ROOTS."
         )
     if not files and LOOSE in folder.noticed:
-        raise DatasetError(f"The pictures in {name!r} lie side by side; put them into a folder for each class.")
+        raise DatasetError(f"The images in {name!r} lie side by side; put them into a folder for each class.")
     if not files:
-        raise DatasetError(f"There are no pictures in {name!r}; give a folder that has a folder for each class.")
+        raise DatasetError(f"There are no images in {name!r}; give a folder that has a folder for each class.")
     if len(labels) == 1:
-        raise DatasetError(f"All pictures in {name!r} are of one class, {labels[0]!r}; add a folder of another class.")
+        raise DatasetError(f"All images in {name!r} are of one class, {labels[0]!r}; add a folder of another class.")
     return Listing(name, folder.root, files, labels, tuple(filter(None, splits)), tuple(folder.notes()))
 
 

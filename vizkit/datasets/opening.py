@@ -28,7 +28,7 @@ def open_set(name: str | Path, split: str, *, images: int | None = None, size_px
     if split not in SPLITS:
         raise DatasetError(f"There is no split {split!r}; choose one of {', '.join(SPLITS)}.")
     if images is not None and images < 1:
-        raise DatasetError(f"A set needs at least one picture, not {images}; ask for more, or for all.")
+        raise DatasetError(f"A set needs at least one image, not {images}; ask for more, or for all.")
     kind, detail = kind_of(name)
     if kind in BUILT_IN:
         whole = BUILT_IN[kind].open_split(detail, split, images=images, size_px=size_px, seed=seed)
@@ -37,7 +37,7 @@ def open_set(name: str | Path, split: str, *, images: int | None = None, size_px
     if images is None or images == len(whole):
         return whole
     if images > len(whole):
-        few = f"There are {len(whole):,} pictures for {split}, not the {images:,} that were asked for."
+        few = f"There are {len(whole):,} images for {split}, not the {images:,} that were asked for."
         return replace(whole, notes=(*whole.notes, few))
     return _some(images, whole, seed)
 
@@ -62,9 +62,9 @@ def kind_of(name: str | Path) -> tuple[str, str]:
     if path.is_file() and path.suffix.lower() == ".zip":
         return "archive", str(path)
     if path.is_file():
-        raise DatasetError(f"{path.name} is no set of pictures; give a folder, or a .zip of one.")
+        raise DatasetError(f"{path.name} is no set of images; give a folder, or a .zip of one.")
     if not is_regular(path):
-        raise DatasetError(f"{path.name} is no set of pictures: {NO_FILE}.")
+        raise DatasetError(f"{path.name} is no set of images: {NO_FILE}.")
     known = ", ".join(kind if kind in ABOUT else f"{kind}:…" for kind in BUILT_IN)
     raise DatasetError(f"No set and no folder is called {str(name)[:99]!r}; give {known}, a folder or a .zip.")
 

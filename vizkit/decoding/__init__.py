@@ -98,12 +98,12 @@ def decode(data: bytes, max_side: int) -> tuple[np.ndarray, str]:
     except ImageError:
         raise
     except Image.DecompressionBombError:  # Pillow's own, far higher limit, checked on opening
-        raise ImageError(f"The picture is too large: {SIZE_LIMIT}") from None
+        raise ImageError(f"The image is too large: {SIZE_LIMIT}") from None
     except UnidentifiedImageError:
         for beginning, name in _UNREAD.items():
             if re.match(beginning, data, re.DOTALL):
-                raise ImageError(f"{name} cannot be read here; save the picture as PNG or 8-bit JPEG.") from None
-        raise ImageError(f"This is not a picture that can be read here; choose one of {', '.join(_FORMATS)}.") from None
+                raise ImageError(f"{name} cannot be read here; save the image as PNG or 8-bit JPEG.") from None
+        raise ImageError(f"This is not an image that can be read here; choose one of {', '.join(_FORMATS)}.") from None
     except Exception:  # hostile bytes make decoders raise anything, from SyntaxError to MemoryError
         raise damaged() from None
 

@@ -10,15 +10,15 @@ class ImageError(ValueError):
 
 
 def damaged() -> ImageError:
-    return ImageError("The picture is damaged or cut off; save it again as PNG or JPEG.")
+    return ImageError("The image is damaged or cut off; save it again as PNG or JPEG.")
 
 
 def refuse_size(width: int, height: int) -> None:
     """Raises ImageError for a picture that no model could be shown, or that would fill the memory."""
     short, long = sorted((width, height))
     if width * height > MAX_PIXELS or long > MAX_SIDE:
-        raise ImageError(f"The picture is too large ({width}×{height}): {SIZE_LIMIT}")
+        raise ImageError(f"The image is too large ({width}×{height}): {SIZE_LIMIT}")
     if short < MIN_SIDE:
-        raise ImageError(f"The picture is too small ({width}×{height}); it needs at least {MIN_SIDE} pixels a side.")
+        raise ImageError(f"The image is too small ({width}×{height}); it needs at least {MIN_SIDE} pixels a side.")
     if long > MAX_RATIO * short:
-        raise ImageError(f"The picture is too narrow ({width}×{height}); crop it to at most {MAX_RATIO}:1.")
+        raise ImageError(f"The image is too narrow ({width}×{height}); crop it to at most {MAX_RATIO}:1.")

@@ -42,7 +42,7 @@ def read_tiff(data: bytes) -> tuple[Image.Image, str]:
     image, note = tiff.picture() if tiff.plain else (tiff.by_pillow(), "")
     if Tag.InterColorProfile in tiff.fields:
         image.info["icc_profile"] = tiff.fields[Tag.InterColorProfile].tobytes()
-    preview = "a small copy beside the picture itself" if tiff.first(Tag.NewSubfileType, 0) & 1 else ""
+    preview = "a small copy beside the image itself" if tiff.first(Tag.NewSubfileType, 0) & 1 else ""
     return image, ", ".join(filter(None, ("first frame of several" if tiff.several else "", preview, note)))
 
 
@@ -98,7 +98,7 @@ class _Tiff:
     def refuse_bytes(self, count: int) -> None:
         if count > _MOST_BYTES:
             raise ImageError(
-                f"The picture is too large: its samples take more than {_MOST_BYTES // 10**6} MB; shrink it."
+                f"The image is too large: its samples take more than {_MOST_BYTES // 10**6} MB; shrink it."
             )
 
     def by_pillow(self) -> Image.Image:

@@ -85,7 +85,7 @@ class Speed:
         bare = self.pictures * max(1, self.workers) / max(1e-9, self.read_s)
         forward = f"{self.per_s / self.forward_per_s:.2f} of the bare forward, " if self.forward_per_s else ""
         reading = f": {forward}{self.per_s / bare:.2f} of bare reading" if self.read_s else ""
-        return f"{self.per_s:,.1f} pictures/s{reading}."
+        return f"{self.per_s:,.1f} images/s{reading}."
 
 
 @runtime_checkable

@@ -109,7 +109,7 @@ class Kept:
                 raise
             elsewhere = "" if self.loaded.device.type == "cpu" else "the CPU, "
             raise RunError(
-                f"{self.loaded.name} needs more memory than {owner} has for a picture: choose {elsewhere}a smaller "
+                f"{self.loaded.name} needs more memory than {owner} has for an image: choose {elsewhere}a smaller "
                 "image size or model."
             ) from error
 

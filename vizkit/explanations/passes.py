@@ -17,7 +17,7 @@ from vizkit.explanations.table import Kind, encoded, map_fields
 from vizkit.models import Loaded
 
 ANSWER, LABEL = "answer", "label"  # what may be explained besides one class
-NO_LABEL = "The model knows no class of the picture's label."
+NO_LABEL = "The model knows no class of the image's label."
 FAILED = "The check failed: the recorded weights do not give what a layer itself gave."
 
 

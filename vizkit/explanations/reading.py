@@ -72,7 +72,7 @@ def stored_input(rgb: RGB, needs: Preprocessing) -> Shaped[np.ndarray, "channel 
     prepared = prepare(rgb, needs)[0]
     if prepared.shape[1:] != needs.size_hw:
         own, others = ("×".join(map(str, hw)) for hw in (prepared.shape[1:], needs.size_hw))
-        raise ImageError(f"The model takes this picture as {own} pixels and not as {others}; look at it alone.")
+        raise ImageError(f"The model takes this image as {own} pixels and not as {others}; look at it alone.")
     if not needs.translated:
         return prepared
     return np.ascontiguousarray(unprepare(prepared, needs).transpose(2, 0, 1)[: needs.channels])

@@ -78,7 +78,7 @@ class Listed(Source):
         listed = [*map(tuple, groups)]
         total = sum(map(len, listed))
         if not total:
-            raise DatasetError(f"There are no pictures in {name}.")
+            raise DatasetError(f"There are no images in {name}.")
         if images is not None and images < total:
             kept, numbers = {*np.linspace(0, total - 1, images).round().astype(int).tolist()}, iter(range(total))
             listed = [tuple(item for item in group if next(numbers) in kept) for group in listed]
@@ -133,7 +133,7 @@ class Parquet(Listed):
             raise DatasetError(gone) from None
         content = value.get("bytes") if isinstance(value, dict) else value
         if content is None:
-            raise ImageError("The row has no bytes of a picture.")
+            raise ImageError("The row has no bytes of an image.")
         return content
 
 
@@ -168,7 +168,7 @@ class Streamed(Source):
     def read(self, where: Any) -> bytes:
         content = where.get("bytes") if isinstance(where, dict) else where
         if content is None:
-            raise ImageError("The row has no bytes of a picture.")
+            raise ImageError("The row has no bytes of an image.")
         return content
 
 
@@ -324,7 +324,7 @@ def _columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
     """Of the pictures, and of their labels."""
     image = next((name for name in IMAGES if name in names), None)
     if image is None:
-        raise DatasetError(f"{source} has no column of pictures called {', '.join(IMAGES)}; it has {', '.join(names)}.")
+        raise DatasetError(f"{source} has no column of images called {', '.join(IMAGES)}; it has {', '.join(names)}.")
     return image, next((name for name in LABELS if name in names), None)
 
 

@@ -113,7 +113,7 @@ def opened(folder: str | Path) -> Explanations:
     except (OSError, ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict):
-        raise ValueError(f"{path} holds no explanations of many pictures.") from None
+        raise ValueError(f"{path} holds no explanations of many images.") from None
     if next(path.glob("part-*.parquet"), None) is None:
         raise ValueError(f"Nothing is written in {path} yet.")
     return Explanations(path, manifest)

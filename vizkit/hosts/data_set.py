@@ -23,15 +23,15 @@ class Whole(View):
 
     overlays: ClassVar = False
     how: ClassVar = How(
-        "The first sentences say whether the answers hang on a place that the pictures of a label share. Each point of "
-        "the map is a picture, near ones are alike to the model. Suspects are to be looked at, the worst first.",
+        "The first sentences say whether the answers hang on a place that the images of a label share. Each point of "
+        "the map is an image, near ones are alike to the model. Suspects are to be looked at, the worst first.",
         "",
-        "that a suspect label is wrong, or that a cluster is one: look at the pictures.",
+        "that a suspect label is wrong, or that a cluster is one: look at the images.",
         "Lapuschkin et al. 2019 (SpRAy); Northcutt et al. 2021 (cleanlab); Poličar et al. 2024 (openTSNE)",
     )
 
     def title(self, of: Subject) -> str:
-        return f"{len(of.find(LOOK).found):,} pictures of {of.find(LOOK).found.name}"
+        return f"{len(of.find(LOOK).found):,} images of {of.find(LOOK).found.name}"
 
     def show(self, of: Subject) -> Blocks:
         look = of.find(LOOK)

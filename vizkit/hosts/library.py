@@ -125,7 +125,7 @@ def _point(at: object) -> tuple[float, float]:
             point = min(x, 0.9999), min(y, 0.9999)  # within its last cell
             return (nextafter(0.5, 1), 0.5) if point == CENTRE else point
         case _:
-            raise ControlError(f"A point is (x, y) in fractions of the picture, each from 0 to 1, not {str(at)[:60]}.")
+            raise ControlError(f"A point is (x, y) in fractions of the image, each from 0 to 1, not {str(at)[:60]}.")
 
 
 def _models(loaded: object, entry: Entry) -> "list[Loaded]":
@@ -149,12 +149,12 @@ def opened(image: object, entry: Entry) -> tuple[RGB, str]:
     from vizkit.datasets import samples
 
     if image is None:
-        raise ControlError(f"{entry.title} shows something of a picture: give one.")
+        raise ControlError(f"{entry.title} shows something of an image: give one.")
     if isinstance(image, str | os.PathLike):
         name = str(image).removeprefix(SAMPLE) if str(image).startswith(SAMPLE) else ""
         if name and name not in samples.names():
             near = _nearest(name, dict.fromkeys(samples.names()))
-            raise ControlError(f"No picture that comes with vizkit is called {name[:60]!r}; {near}.")
+            raise ControlError(f"No image that comes with vizkit is called {name[:60]!r}; {near}.")
         return (samples.picture(name), name) if name else (open_image(image), "")
     rgb = np.asarray(image)
     if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:

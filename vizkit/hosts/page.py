@@ -33,7 +33,7 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     how = view.how
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
     images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
-    below = f"{f'Picture: {escape(images)} · ' if images else ''}vizkit {__version__}"
+    below = f"{f'Image: {escape(images)} · ' if images else ''}vizkit {__version__}"
     return around(
         f"<h1>{escape(title)}</h1><p>{escape(view.summary().replace('`', ''))}</p>{_mounted(book)}"
         f"<details open><summary>How to read this</summary>{read}</details><footer>{below}</footer>",

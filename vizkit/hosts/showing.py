@@ -112,7 +112,7 @@ class Showing:
         from vizkit.hosts.slides import slides, zipped
 
         if not (steps := slides(self.view, self.subjects)):
-            raise ValueError(f"{entry(self.view).title} has no steps that could be slides: save a picture.")
+            raise ValueError(f"{entry(self.view).title} has no steps that could be slides: save a figure.")
         return zipped(Showing(step, self.subjects)._plate() for step in steps)
 
     def _npz(self) -> bytes:
@@ -138,10 +138,10 @@ class Showing:
         from vizkit.figure.saved.single import Captions
 
         lines = [f"Model: {each['name']}{'' if each['trained'] else UNTRAINED}" for each in self.meta["models"]]
-        lines += [f"Picture: {image}"] if (image := self.subjects[0].image) else []
+        lines += [f"Image: {image}"] if (image := self.subjects[0].image) else []
         lines += [f"Changed: {', '.join(self.meta['edits'])}"] if self.meta["edits"] else []
         digest = self.meta["picture"][:12]
-        footer = [f"vizkit {__version__}{digest and f' · picture {digest}'}"]
+        footer = [f"vizkit {__version__}{digest and f' · image {digest}'}"]
         facts = {"Description": clean("\n".join([*lines, *footer])), "vizkit": json.dumps(self.meta)}
         return Captions(clean(self.title), lines, footer, facts)
 

@@ -28,7 +28,7 @@ def bundled_picture(name: str) -> RGB:
     from vizkit.datasets import samples
 
     if name not in samples.names():
-        raise PixelError(f"No bundled picture is called {name[:60]!r}.")
+        raise PixelError(f"No bundled image is called {name[:60]!r}.")
     return samples.picture(name)
 
 

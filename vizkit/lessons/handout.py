@@ -37,7 +37,7 @@ def document(lesson: Lesson, of: Subject, own: bool = True) -> str:
     facts = f"{escape(of.name)} · {escape(of.image)} · {lesson.minutes} minutes · vizkit {__version__}"
     return around(
         f"{CSS}<h1>{escape(lesson.title)}</h1><p>{facts}</p><ul>{able}</ul>{_seen(of)}{steps}"
-        f"<section class='answers'><h2>Answers, measured on this model and picture</h2><ol>{answers}</ol></section>",
+        f"<section class='answers'><h2>Answers, measured on this model and image</h2><ol>{answers}</ol></section>",
         lesson.title,
     )
 

@@ -205,7 +205,7 @@ def _choice(question: Question, of: "Subject", told: Any, words: Words | None) -
     true = [number for number, (_, holds) in enumerate(question.parts) if _holds(holds.value(of, words), question.line)]
     guess = texts[int(told)]
     if not true:
-        return Judged(guess, "none of these", "None of these holds for this model and picture.", 0.0, False)
+        return Judged(guess, "none of these", "None of these holds for this model and image.", 0.0, False)
     right = true[0] == int(told)
     sentence = f"Yes: {texts[true[0]]}" if right else f"Measured on this model: {texts[true[0]]}"
     return Judged(guess, texts[true[0]], f"{sentence.rstrip('.')}.", float(right), right)
@@ -292,7 +292,7 @@ def _side(places: Sequence[Judged]) -> list[str]:
     share, side = max(far)
     if share < NEAR:
         return []
-    return [f"The model’s places lie {side} yours, by {_share(share)} of the picture on average."]
+    return [f"The model’s places lie {side} yours, by {_share(share)} of the image on average."]
 
 
 def _middle(cells: Sequence[Cell], values: Any) -> tuple[float, float]:

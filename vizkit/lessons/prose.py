@@ -30,7 +30,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f\u200b\u2028-\u202e\u2066-\u2069\ud
 _MARKS = re.compile(r"!\[|http://|\bwww\.|javascript:", re.IGNORECASE)  # one reader of Markdown sees more than another
 _HOLE = re.compile("\ue000(\\d+)\ue001")
 REFUSED = {
-    "image": "A lesson has no pictures of its own: a view shows one.",
+    "image": "A lesson has no figures of its own: a view shows one.",
     "html_block": "HTML is not shown.",
     "html_inline": "HTML is not shown.",
     "h1": "A heading in a text begins with ###.",

@@ -93,7 +93,7 @@ def trace(
         if (given := tuple(pixels.shape[-2:])) != needs.size_hw and not memory_short(error):
             raise TraceError(
                 f"{loaded.name} does not take {given[0]}×{given[1]} pixels, which its image processor leaves: give it "
-                f"a picture of {needs.size_hw[0]}×{needs.size_hw[1]}."
+                f"an image of {needs.size_hw[0]}×{needs.size_hw[1]}."
             ) from error
         if not (owner := memory_short(error)):
             raise

@@ -53,7 +53,7 @@ def opened(data: bytes) -> Report:
     if not isinstance(record, dict) or record.get("format") != FORMAT or not isinstance(record.get("items"), list):
         raise ReportError("This is no replay.json that this version of vizkit reads; save the report again.")
     if not 0 < len(record["items"]) <= MOST_ITEMS:
-        raise ReportError(f"A report has 1 to {MOST_ITEMS} pictures; this one has {len(record['items'])}.")
+        raise ReportError(f"A report has 1 to {MOST_ITEMS} figures; this one has {len(record['items'])}.")
     entries = []
     for item in record["items"]:
         rest = dict(item) if isinstance(item, dict) else {}

@@ -22,7 +22,7 @@ EXAMPLE = Report(
         ),
         Entry(
             Item(Maps(staged=True), *VIT, IMAGE, link="relevance", at=AT),
-            "Evidence for the answer. Each picture is saved with its numbers, and replay.json makes all of them again.",
+            "Evidence for the answer. Each figure is saved with its numbers, and replay.json makes all of them again.",
         ),
     ),
 )

@@ -105,13 +105,13 @@ def from_json(record: Any) -> Item:
     elif isinstance(kind, str) and kind in FORMER:
         shows = FORMER[kind](record)
     else:
-        raise ReportError(f"This version of vizkit saves no picture of the kind {str(kind)[:40]!r}.")
+        raise ReportError(f"This version of vizkit saves no figure of the kind {str(kind)[:40]!r}.")
     record.pop("kind", None)
     item = read(Item, record | {"shows": shows}, "item")
     if not all(0 <= share <= 1 for share in item.at):
-        raise ReportError("“at” of this report is no place of the picture; use a replay.json as it was saved.")
+        raise ReportError("“at” of this report is no place of the image; use a replay.json as it was saved.")
     if len(item.others) >= MOST_MODELS:
-        raise ReportError(f"A picture shows at most {MOST_MODELS} models; this one has {1 + len(item.others)}.")
+        raise ReportError(f"A figure shows at most {MOST_MODELS} models; this one has {1 + len(item.others)}.")
     return item
 
 

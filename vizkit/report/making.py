@@ -69,14 +69,14 @@ def captions(item: Item, view: View, inputs: Subject) -> Captions:
     title = view.title([inputs, *inputs.beside][: 1 + len(item.others)] if view.together else inputs)
     lines: tuple[str, ...] = (f"Changed: {', '.join(item.edits)}",) if item.edits else ()
     if item.image:
-        lines = (f"Picture: {item.image}", *lines)
+        lines = (f"Image: {item.image}", *lines)
     if item.source:
         models = zip((item, *item.others), (inputs, *inputs.beside), strict=False)
         named = " · ".join(_model(each.model, each.source, of) for each, of in models)
         lines = (f"{'Models' if item.others else 'Model'}: {named}", *lines)
     version = f"vizkit {item.version}"
     weights = [("weights", each.weights) for each in (item, *item.others)]
-    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (*weights, ("picture", item.pixels)) if whole]
+    digests = [f"{name} {whole[:SHOWN]}" for name, whole in (*weights, ("image", item.pixels)) if whole]
     footer = [" · ".join([version, *digests])]
     facts = {
         "Description": clean("\n".join([*lines, *footer, item.link])),

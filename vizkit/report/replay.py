@@ -88,7 +88,7 @@ def _picture(name: str, images: Mapping[str, Path]) -> RGB:
     if name in images:
         return open_image(images[name])
     if name not in samples.names():
-        raise ReportError(f"{name[:60]!r} was somebody's own picture: give it as --image {name[:60]!r}=FILE.")
+        raise ReportError(f"{name[:60]!r} was somebody's own image: give it as --image {name[:60]!r}=FILE.")
     return samples.picture(name)
 
 
@@ -100,7 +100,7 @@ def changed(item: Item, inputs: Subject) -> str:
         f"the {what} {name[:60]!r} is another one than when this was saved ({new[:12]}, not {old[:12]})"
         for what, name, old, new in (
             ("model", item.model, item.weights, now.weights),
-            ("picture", item.image, item.pixels, now.pixels),
+            ("image", item.image, item.pixels, now.pixels),
             *(
                 ("model", then.model, then.weights, again.weights)
                 for then, again in zip(item.others, now.others, strict=False)

@@ -108,7 +108,7 @@ def _second_picture(trace: Trace) -> str | None:
     """Why there is no page, in a sentence, where tokens lie on a picture that the page does not have."""
     if all(tokens.image == 0 for layer in trace.attention for tokens in (layer.query, layer.key)):
         return None
-    return f"{trace.model} looks from one picture at another, and this page shows one: save the trace as NPZ."
+    return f"{trace.model} looks from one image at another, and this page shows one: save the trace as NPZ."
 
 
 def _model(card: Card, limit: int) -> dict[str, Any] | None:

@@ -116,10 +116,10 @@ class Recipe:
     # against learning by heart
     smoothing: float = _said(0.0, "label smoothing, 0 to 1")
     flip: float = _said(0.5, "chance of a left-right flip; 0 where left and right differ, as in digits")
-    crop: float = _said(1.0, "smallest share of the picture's area in a random crop; 1 does not crop")
+    crop: float = _said(1.0, "smallest share of the image's area in a random crop; 1 does not crop")
     turn_deg: float = _said(0.0, "largest random turn, degrees; comes with shifts of up to 8 % and scales of 15 %")
     square_px: int = _said(
-        1, "squares over which a turned picture is averaged again: 4 for the digits, whose own pixels are so large"
+        1, "squares over which a turned image is averaged again: 4 for the digits, whose own pixels are so large"
     )
     randaugment: str = _said("", "timm's RandAugment, rand-m9-mstd0.5-inc1 say; empty for none")
     mixup: float = _said(0.0, "α of Mixup; 0 for none")

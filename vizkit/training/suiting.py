@@ -4,7 +4,7 @@ from vizkit.training.recipe import Recipe
 
 SUITED = ("model", "images", "flip", "square_px")
 """The fields that `suited` looks at."""
-MIRRORS = ". Digits and your own pictures begin without: a mirrored digit, letter or sign is another one or none"
+MIRRORS = ". Digits and your own images begin without: a mirrored digit, letter or sign is another one or none"
 SMALL, DIGITS = "small_", "digits_"
 DIGIT_SQUARE_PX = 4  # a digit's own pixels are so large (vizkit.datasets.digits.ENLARGEMENT)
 

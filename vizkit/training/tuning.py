@@ -34,8 +34,8 @@ DOES = {
     "translate": "rewrites texts",
     "masked": "guesses hidden words",
     "causal": "continues a text",
-    "enlarge": "enlarges pictures",
-    "detect": "finds things in pictures",
+    "enlarge": "enlarges images",
+    "detect": "finds things in images",
     "masks": "says which pixels are whose",
 }
 
@@ -44,8 +44,8 @@ def refuse_other_task(title: str, architecture: str) -> None:
     """RecipeError where a model of this name learns something other than classes of pictures."""
     if task := TASK_OF.get(architecture):
         raise RecipeError(
-            f"{title} {DOES[task]}: there are no classes of pictures that its head could be changed for. Fine-tune a "
-            f"model that tells pictures apart, or train one of its kind anew with --model {architecture}."
+            f"{title} {DOES[task]}: there are no classes of images that its head could be changed for. Fine-tune a "
+            f"model that tells images apart, or train one of its kind anew with --model {architecture}."
         )
 
 

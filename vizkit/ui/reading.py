@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from vizkit.traces import Trace
 
 
-PROOF = """The proof that this picture is what the model computed.
+PROOF = """The proof that this figure is what the model computed.
 
-**For this very picture:** every row of attention sums to one; every attention layer was recorded, where their number is
-known without the recording; and in each of them, for a few queries (rows), which are others for every picture, the
+**For this very image:** every row of attention sums to one; every attention layer was recorded, where their number is
+known without the recording; and in each of them, for a few queries (rows), which are others for every image, the
 weights that meet the values are those shown and give the layer's own output. Of a changed model also that each layer
 gives, for every query, what the changes make of its own scores. Of a model with an image processor of its own, that the
 input is what that processor gives.
 
 **Once for this model at this input size:** the prediction is the same with and without recording; and where small
-squares of a picture are changed, the tokens change that are said to lie there, measured on noise; of a model that
-decides by the picture, such as which tokens it leaves out, on this very picture.
+squares of an image are changed, the tokens change that are said to lie there, measured on noise; of a model that
+decides by the image, such as which tokens it leaves out, on this very image.
 
 **The largest differences:** """
 
@@ -95,12 +95,12 @@ _SIDE: ContextVar[Any] = ContextVar("where the help stands at the side", default
 
 
 def at_side() -> bool:
-    """The switch in the page's line: whether the help stays open beside the pictures, for the whole session."""
+    """The switch in the page's line: whether the help stays open beside the figures, for the whole session."""
     return st.toggle(
         "Help at the side",
         key="help_at_side",
         persist_state="session",
-        help="“How to read this” stays open beside the pictures.",
+        help="“How to read this” stays open beside the figures.",
     )
 
 

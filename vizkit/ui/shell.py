@@ -25,7 +25,7 @@ PAGES = {
             "Explore",
             "See what a model does with an image. Click a patch: which others are alike to it, what does it attend to?",
         ),
-        ("report", "Report", "The pictures that you keep, with your comments, as one page or as a folder."),
+        ("report", "Report", "The figures that you keep, with your comments, as one page or as a folder."),
     ],
     "How does it work?": [
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
@@ -40,7 +40,7 @@ PAGES = {
         (
             "architecture",
             "Architecture",
-            "The whole network as one picture, with the map of every block.",
+            "The whole network as one figure, with the map of every block.",
         ),
     ],
     "Why this answer?": [
@@ -51,7 +51,7 @@ PAGES = {
     "How good is it?": [
         ("compare", "Compare", "The same images in several models: maps and answers, cost, robustness."),
         ("evaluate", "Evaluate", "Models on labelled images, with intervals and paired tests."),
-        ("data_set", "Data set", "Why does a model fail? All pictures at once: a map, suspects, shortcuts."),
+        ("data_set", "Data set", "Why does a model fail? All images at once: a map, suspects, shortcuts."),
     ],
     "How does it learn?": [
         ("train", "Train", "Train a model of your own, watch it learn, compare runs."),

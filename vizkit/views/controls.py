@@ -111,7 +111,7 @@ class Control:
             return f"“patch” for that at the point, {named}, or a patch as {cell}"
         few = "any of " if self.kind == "several" else ""
         if self.pictures:
-            own = ["a picture that comes with vizkit, by its name", "the path of another"]
+            own = ["an image that comes with vizkit, by its name", "the path of another"]
             return self._listed([*self.words, *own])
         return few + ("those of the model" if callable(self.options) else self._listed(self.options))
 

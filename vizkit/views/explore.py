@@ -90,7 +90,7 @@ class Explore(View):
         "softmax, the length of the feature vector at each place is drawn instead.",
         r"\text{weights} = \mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + \text{mask}\right)",
         "why the model predicts a class. A weight says how a layer mixes its tokens; the values that it mixes, and "
-        "everything after, are not in the picture (Jain & Wallace 2019).",
+        "everything after, are not in the map (Jain & Wallace 2019).",
         "Vaswani et al. 2017, eq. 1; Dosovitskiy et al. 2020; windows: Liu et al. 2021",
     )
 

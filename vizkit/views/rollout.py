@@ -70,7 +70,7 @@ class Rollout(View):
     query: str | tuple[int, int] = query(
         "Which token",
         "“Class” is the class token; in a model without one it is what the head reads instead, a pool or the mean. A "
-        "click in a picture chooses that patch.",
+        "click in an image chooses that patch.",
         default="cls",
         options=queries,
         words=WORDS,
@@ -107,7 +107,7 @@ class Rollout(View):
     scale: Literal["doublings", "linear"] = scale()
     full: bool = switch(
         "Full matrix",
-        "The rows of all tokens at once, as a picture; with the query “patch”, hovering then shows any patch's row. It "
+        "The rows of all tokens at once, as one map; with the query “patch”, hovering then shows any patch's row. It "
         "takes the work of one row for every token.",
         more=True,
     )

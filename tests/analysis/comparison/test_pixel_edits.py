@@ -15,7 +15,7 @@ OTHER = TOY + 100
 
 def other(name: str) -> np.ndarray:
     if name != "other":
-        raise PixelError("no such picture")
+        raise PixelError("no such image")
     return OTHER
 
 

@@ -101,5 +101,5 @@ def test_the_sentence_names_the_strongest_response():
     assert strongest(torch.ones(4, 5), "convolution") is None
     smoother = contrast(torch.tensor([[[0.0, 4.0]]]), torch.tensor([[1.0, 2.0]]))
     assert smoother is not None
-    assert smoother.startswith("The standard deviation falls from 2.83 in the picture to 0.707 in the output")
+    assert smoother.startswith("The standard deviation falls from 2.83 in the image to 0.707 in the output")
     assert contrast(torch.ones(1, 2, 2), torch.ones(2, 2)) is None

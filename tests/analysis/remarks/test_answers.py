@@ -70,12 +70,12 @@ def test_who_is_right():
 def test_what_answers_withstand():
     kept = {"a": {"Blur": 1.0, "Noise": 0.5}, "b": {"Blur": 0.5, "Noise": 0.25}}
     assert answers.withstood(kept) == (
-        "a keeps its answer in 75 % of the changed pictures, b in 38 %; hardest is “Noise”: b keeps its answer in 25 %."
+        "a keeps its answer in 75 % of the changed images, b in 38 %; hardest is “Noise”: b keeps its answer in 25 %."
     )
     assert answers.withstood({"a": kept["a"]}) == (
-        "a keeps its answer in 75 % of the changed pictures; hardest is “Noise”, with 50 %."
+        "a keeps its answer in 75 % of the changed images; hardest is “Noise”, with 50 %."
     )
-    assert answers.withstood({"a": {"Blur": 1.0}}) == "a keeps its answer in 100 % of the changed pictures."
+    assert answers.withstood({"a": {"Blur": 1.0}}) == "a keeps its answer in 100 % of the changed images."
 
 
 def test_a_temperature():

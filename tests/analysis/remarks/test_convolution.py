@@ -26,10 +26,10 @@ def test_contrast():
     """±1 has the standard deviation √(4 / 3) = 1.15 as a sample of four."""
     image, half = torch.tensor([[[1.0, -1.0, 1.0, -1.0]]]), torch.tensor([[0.5, -0.5, 0.5, -0.5]])
     said = rules.contrast(image, half)
-    assert said == ("The standard deviation falls from 1.15 in the picture to 0.577 in the output, which is smoother.")
+    assert said == ("The standard deviation falls from 1.15 in the image to 0.577 in the output, which is smoother.")
     assert said is not None
     assert rules.contrast(image, 4 * half) == (
-        "The standard deviation rises from 1.15 in the picture to 2.31 in the output, which is sharper."
+        "The standard deviation rises from 1.15 in the image to 2.31 in the output, which is sharper."
     )
     assert rules.contrast(torch.ones(3, 2, 2), half) is None
     assert rules.contrast(image, half[:, :1]) is None

@@ -116,7 +116,7 @@ def test_the_best_map():
     ahead = "A knows best which places the model needs: 0.40 better than a random order."
     assert maps.best_map(gains, 0.05) == f"{ahead} B and C are no better than chance."
     assert maps.best_map({"A": 0.4}, 0.05) == ahead
-    none = "Not one of the 2 maps is better than a random order on this picture."
+    none = "Not one of the 2 maps is better than a random order on this image."
     assert maps.best_map({"B": 0.05, "C": -0.2}, 0.05) == none
     assert maps.best_map({}, 0.05) is None
 
@@ -124,8 +124,8 @@ def test_the_best_map():
 def test_maps_that_one_picture_does_not_tell_apart_are_even():
     gains = {"A": 0.45, "B": 0.44, "C": 0.35}
     even = "A and B know best which places the model needs: +0.45 and +0.44 against a random order, no difference on "
-    assert maps.best_map(gains, 0.05) == maps.best_map(gains, 0.05, "B") == f"{even}one picture."
-    assert maps.best_map(gains, 0.05, "C") == f"{even}one picture; the large map, C, +0.35."
+    assert maps.best_map(gains, 0.05) == maps.best_map(gains, 0.05, "B") == f"{even}one image."
+    assert maps.best_map(gains, 0.05, "C") == f"{even}one image; the large map, C, +0.35."
     more = maps.best_map(gains | {"D": 0.43, "E": 0.41}, 0.05)
     assert more is not None
     assert more.startswith("A, B and 2 more know best which places the model needs: +0.45 to +0.41 against")
@@ -193,11 +193,11 @@ def test_several_of_them_and_the_numbers_behind_the_words():
 @pytest.mark.parametrize(
     ("train", "validation", "images", "end"),
     [
-        (0.62, 0.60, (1078, 360), "which so few pictures do not tell apart."),  # standard error 3 points
-        (0.85, 0.87, (690, 190), "which so few pictures do not tell apart."),
+        (0.62, 0.60, (1078, 360), "which so few images do not tell apart."),  # standard error 3 points
+        (0.85, 0.87, (690, 190), "which so few images do not tell apart."),
         (0.62, 0.60, (100_000, 100_000), "holds less for others."),
         (0.62, 0.40, (1078, 360), "holds less for others."),
-        (0.62, 0.90, (1078, 360), "validation pictures only after the epoch, as they are."),
+        (0.62, 0.90, (1078, 360), "validation images only after the epoch, as they are."),
         (0.62, 0.40, None, "62 % of those in training."),
     ],
 )

@@ -6,7 +6,7 @@ from vizkit.analysis.remarks.data_size import helps, hunger, lead, signed
 
 def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
     assert lead(300, "CNN", "MLP", 0.95, Estimate(0.15, 0.02, 3)) == (
-        "With 300 images the CNN leads: 95 % of the test pictures right, 15.0 points (13.0 to 17.0) more than the MLP."
+        "With 300 images the CNN leads: 95 % of the test images right, 15.0 points (13.0 to 17.0) more than the MLP."
     )
     assert lead(1_000, "CNN", "MLP", 0.95, Estimate(0.01, 0.02, 3)) == (
         "With 1,000 images the CNN (95 %) is not told apart from the MLP by 3 runs of each: +1.0 (−1.0 to +3.0) points."

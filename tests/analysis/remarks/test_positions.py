@@ -87,8 +87,8 @@ def test_several_pictures():
     said = positions.over_pictures(own, without)
     assert said
     assert said == (
-        "With its positions the answer changes on 2 of 3 pictures when the patches are shuffled, "
-        "without positions on none of 3 pictures."
+        "With its positions the answer changes on 2 of 3 images when the patches are shuffled, "
+        "without positions on none of 3 images."
     )
     assert positions.over_pictures(own[:1], without[:1]) is None
 
@@ -141,7 +141,7 @@ def test_saturation():
 def test_words_for_numbers():
     shares = {-1e-8: "0 %", 0.0: "0 %", 0.001: "less than 1 %", 0.33: "33 %", 0.996: "more than 99 %", 1.0: "100 %"}
     assert {share: percent(share) for share in shares} == shares
-    assert [counted(n, "picture") for n in (0, 1, 1200)] == ["0 pictures", "1 picture", "1,200 pictures"]
+    assert [counted(n, "image") for n in (0, 1, 1200)] == ["0 images", "1 image", "1,200 images"]
     assert [of_all(n, 3, "head") for n in (0, 1, 3)] == ["none of 3 heads", "1 of 3 heads", "all 3 heads"]
     assert [of_all(n, 2, "head") for n in (1, 2)] == ["1 of 2 heads", "both heads"]
     assert of_all(1, 1, "head") == "the only head"
@@ -195,7 +195,7 @@ def test_ends_of_a_range():
 def test_two_pictures_and_small_outputs():
     said = positions.over_pictures([answers(FLIPS)] * 2, [answers(STAYS)] * 2)
     assert said
-    assert said.startswith("With its positions the answer changes on both pictures when")
+    assert said.startswith("With its positions the answer changes on both images when")
     assert answers(([0.25, 0.0], [0.25, 0.125])).change == 0.125  # of 1, not of 0.25
 
 

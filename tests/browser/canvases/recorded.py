@@ -139,7 +139,7 @@ def guesses() -> Iterator[Message]:
             "guessed": [[0, 1]] if mode == "look" else [],
             "best": [[1, 1]] if mode == "look" else [],
             "marked": [[2, 2]] if mode == "point" else [],
-            "label": f"The picture in {grid[0]} × {grid[1]} patches.",
+            "label": f"The image in {grid[0]} × {grid[1]} patches.",
             "hint": mode,
             "words": "",
         }

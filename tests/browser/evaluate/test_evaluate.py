@@ -51,7 +51,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     expect(page).to_have_url(re.compile("eval_label=6&eval_answer=6|eval_answer=6&eval_label=6"), timeout=LONG_MS)
     ready(page)
     expect(page.get_by_text(re.compile(r"^\d+ of 80 images"))).to_be_visible()
-    expect(page.get_by_role("img", name="Picture of 6", exact=True).first).to_be_visible()
+    expect(page.get_by_role("img", name="Image of 6", exact=True).first).to_be_visible()
     expect(page.locator(f"{MAIN} img:not([alt])")).to_have_count(0)
 
     page.get_by_role("button", name="Save").click()

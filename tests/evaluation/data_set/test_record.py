@@ -72,7 +72,7 @@ def folder_with_classes(path, splits=("",)):
 
 def test_a_broken_file_is_named_and_a_stranger_is_neither_right_nor_wrong(tmp_path, digits):
     path = folder_with_classes(tmp_path / "pictures")
-    (path / "one" / "3.png").write_bytes(b"no picture")
+    (path / "one" / "3.png").write_bytes(b"no image")
     found = record(digits, open_labelled(path))
     assert [*found.broken] == ["one/3.png"]
     assert len(found) == 11
@@ -123,7 +123,7 @@ def test_the_library_and_the_command_look_over_a_set(tmp_path, digits, capsys):
     asked = ["look-over", "digits", "--model", "bundled:digits_vit", "--images", "60"]
     assert main([*asked, "-o", str(table), "-o", str(suspects)]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("60 pictures of digits, ")
+    assert said.startswith("60 images of digits, ")
     assert " folds: k-NN" in said
     from pyarrow.parquet import read_table
 

@@ -78,7 +78,7 @@ def test_a_model_that_decides_nothing_is_measured_once_and_says_where() -> None:
     for picture in (DARK, LIGHT):
         check = trace(loaded, picture).check
         assert (check.failure, check.places_found) == (None, 2)
-        assert check.places == "places measured in 2 of 2 layers on another picture"
+        assert check.places == "places measured in 2 of 2 layers on another image"
 
 
 def test_pictures_that_are_turned_have_an_infinite_error_among_many() -> None:

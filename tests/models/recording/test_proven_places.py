@@ -197,7 +197,7 @@ class Mixed(TenLines):
 class OneAtATime(TenLines):
     def forward(self, x: Tensor) -> Tensor:
         if len(x) > 1:
-            raise RuntimeError("one picture at a time")
+            raise RuntimeError("one image at a time")
         return super().forward(x)
 
 

@@ -95,7 +95,7 @@ def test_broken_files_are_refused_in_a_sentence(tmp_path):
 
 def test_a_model_of_texts_is_no_model_of_pictures(tmp_path):
     saved(tmp_path)
-    with pytest.raises(ModelError, match="reads texts, not pictures"):
+    with pytest.raises(ModelError, match="reads texts, not images"):
         vizkit.load(tmp_path)
 
 

@@ -44,7 +44,7 @@ WORST = {  # name → (kind of model, file, what is changed in it, what the sent
         "tokenizer.json of folder fails: WordLevel error",
     ),
     "a nested config": ("GPT2LMHeadModel", CONFIG, DEEP, "config.json of folder is damaged"),
-    "a nested config of pictures": ("vit", CONFIG, DEEP, "config.json of folder is damaged"),
+    "a nested config of images": ("vit", CONFIG, DEEP, "config.json of folder is damaged"),
     "a thousand layers": ("GPT2LMHeadModel", CONFIG, {"n_layer": 1000}, "more than 128 layers"),
     "a thousand layers of texts": (
         "clip",

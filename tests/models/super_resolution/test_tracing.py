@@ -120,7 +120,7 @@ def test_weights_that_are_not_the_networks_are_found_out(tiny, monkeypatch):
 
 
 def test_what_cannot_be_traced_is_said(tiny, pair, monkeypatch):
-    with pytest.raises(TraceError, match="one picture at another"):
+    with pytest.raises(TraceError, match="one image at another"):
         fragment(Card(pair[3], picture(*GRID), (0.0, 0.0, 7.0, 5.0)))
     plain = Enlarger("plain", build("sr_small", SIZES).eval(), "mit")
     with pytest.raises(ValueError, match="without a reference"):

@@ -21,7 +21,7 @@ def test_a_picture_becomes_four_times_as_large_whatever_the_reference():
     small, reference = torch.rand(2, 3, 5, 7), torch.rand(2, 3, 44, 52)
     model = network()
     assert model(small, reference).shape == (2, 3, 20, 28)
-    with pytest.raises(ValueError, match="second picture"):
+    with pytest.raises(ValueError, match="second image"):
         model(small)
 
 

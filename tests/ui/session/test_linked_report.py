@@ -90,8 +90,8 @@ def test_what_is_here_is_not_added_twice_and_keeps_its_title():
     [
         (b"nothing", "This is no replay.json"),
         (b"[" * 100_000, "This is no replay.json"),
-        (re.sub(rb'"kind": ?"[^"]*"', b'"kind": "secret"', FILE, count=1), "saves no picture of the kind"),
-        (Report("", REPORT.entries[:1] * (MOST_ITEMS + 1)).to_json().encode(), "pictures; this one has"),
+        (re.sub(rb'"kind": ?"[^"]*"', b'"kind": "secret"', FILE, count=1), "saves no figure of the kind"),
+        (Report("", REPORT.entries[:1] * (MOST_ITEMS + 1)).to_json().encode(), "figures; this one has"),
     ],
 )
 def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data: bytes, sentence: str):
@@ -137,7 +137,7 @@ def test_the_address_holds_the_report_and_its_comments():
 
 def test_what_a_link_cannot_hold_is_said(monkeypatch: pytest.MonkeyPatch):
     own = Report("", (REPORT.entries[0], Entry(replace(ITEM, image="mine.png"))))
-    assert "but for the one of a picture of your own" in texts(given("replay.json", own.to_json().encode()))
+    assert "but for the one of an image of your own" in texts(given("replay.json", own.to_json().encode()))
     monkeypatch.setattr(linked, "LONGEST_LINK", 20)
     test = given("replay.json", FILE)
     assert "report" not in test.query_params

@@ -28,7 +28,7 @@ def with_pictures() -> AppTest:
     test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3")
     for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
-    assert "Added: 2 pictures" in test.toast[0].value
+    assert "Added: 2 figures" in test.toast[0].value
     assert KEPT in test.toast[0].value
     test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value

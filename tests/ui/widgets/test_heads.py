@@ -268,5 +268,5 @@ def test_beside_a_classifier_it_is_left_out_with_a_sentence(models, pictures, tm
     several = models | {"checkpoint:softmax": str(softmax)}
     test = sound(evaluated(several, pictures, "checkpoint:softmax", "checkpoint:sigmoid"))
     assert test.dataframe[0].value["Model"].tolist() == ["softmax"]
-    assert "several may be right: a folder says only one label of a picture" in texts(test)
+    assert "several may be right: a folder says only one label of an image" in texts(test)
     assert json.loads((softmax / "config.json").read_text())["head"] == "softmax"

@@ -76,7 +76,7 @@ def test_a_grid_of_four_layers_by_three_heads_is_the_same_from_everywhere(files,
             *(f"head {head}" for head in heads),
         ]
         assert all(7 <= size <= 9 for size, _ in said)
-    image = Image.open(io.BytesIO(files["Picture (PNG)"]()))
+    image = Image.open(io.BytesIO(files["Figure (PNG)"]()))
     assert image.info["dpi"][0] >= 299
     assert image.width / image.info["dpi"][0] * 25.4 == pytest.approx(170, abs=0.2)
 

@@ -37,7 +37,7 @@ def test_a_picture_is_as_wide_as_the_dialog_says(monkeypatch: pytest.MonkeyPatch
     for width_mm in (None, 89, 183):
         test.number_input(key=f"{WIDTH}rollout0").set_value(width_mm).run()
         fine(test)
-        image = Image.open(io.BytesIO(files["Picture (PNG)"]()))
+        image = Image.open(io.BytesIO(files["Figure (PNG)"]()))
         widths.append(image.width / image.info["dpi"][0] * 25.4)
         points = float(re.findall(r"<svg[^>]* width=.([0-9.]+)", files["Drawing (SVG)"]().decode())[0])
         assert points == pytest.approx(widths[-1] / 25.4 * 72, rel=0.01)

@@ -223,7 +223,7 @@ def test_ten_slides(tmp_path):
         pictures = {archive.read(name) for name in names}
     assert len(names) == len(pictures) == 2 * COUNT
     assert names[:2] == ["slide_01.png", "slide_01.svg"]
-    with pytest.raises(ValueError, match="Statistics has no steps that could be slides: save a picture"):
+    with pytest.raises(ValueError, match="Statistics has no steps that could be slides: save a figure"):
         vizkit.show("head-statistics", model("digits_swin"), "sample:digit 3").save(tmp_path / "none.zip")
 
 

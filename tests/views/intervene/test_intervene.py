@@ -79,7 +79,7 @@ def test_a_region_opens_its_run_without_running_the_model(patched):
 
 def test_another_picture_can_be_the_corrupted_one():
     blocks = shown(Patching(how_corrupted="another picture", other="digit 7"), subject("digits_vit"))
-    assert any("Corrupted: another picture, digit 7" in block.alt for block in blocks if isinstance(block, Picture))
+    assert any("Corrupted: another image, digit 7" in block.alt for block in blocks if isinstance(block, Picture))
 
 
 # ---- steering --------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_a_model_without_classes_loses_likeness(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(later, Later)
     later.jobs[0].work(lambda *_: None)
     blocks = list(flat(later.show({})))
-    assert "without it the likeness to this picture's own embedding falls from 1 by" in said(blocks)
+    assert "without it the likeness to this image's own embedding falls from 1 by" in said(blocks)
     assert "heads can go" not in said(blocks)
     assert "nats" not in said(blocks)
     ((table,),) = [tuple(block.make()) for block in blocks if isinstance(block, Folded)]

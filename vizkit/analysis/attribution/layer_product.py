@@ -80,7 +80,7 @@ def stream(trace: Trace) -> list[Attention]:
             continue
         if layer.learned and query.grid and key.grid and query.name != key.name:
             raise NotApplicable(
-                "One text or picture looks at another here, so a single stream of tokens does not lead back."
+                "One text or image looks at another here, so a single stream of tokens does not lead back."
             )
         if (query.grid and now and query.grid != now.grid) or (layer.learned and query.grid and query.grid != key.grid):
             raise NotApplicable(

@@ -31,7 +31,7 @@ def hsic(grams: Sequence[Float[Tensor, "image image"]]) -> Float[Tensor, "layer 
     """
     n = len(grams[0])
     if n < LEAST:
-        raise NotApplicable(f"Layers are compared over batches of at least {LEAST} pictures, not {n}.")
+        raise NotApplicable(f"Layers are compared over batches of at least {LEAST} images, not {n}.")
     kernels = torch.stack([*grams])
     kernels = kernels * (1 - torch.eye(n, device=kernels.device))
     rows = kernels.sum(-1)  # K̃1

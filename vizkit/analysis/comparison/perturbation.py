@@ -140,7 +140,7 @@ def rearranged(rgb: RGB, side: int, order: Int[np.ndarray, " cell"]) -> RGB:
     lower edge, stay. ValueError where cells would be smaller than a pixel."""
     high, wide = rgb.shape[0] // side, rgb.shape[1] // side
     if not high or not wide:
-        raise ValueError(f"A picture of {rgb.shape[1]}×{rgb.shape[0]} pixels has no {side} × {side} cells.")
+        raise ValueError(f"An image of {rgb.shape[1]}×{rgb.shape[0]} pixels has no {side} × {side} cells.")
     inner = rgb[: side * high, : side * wide]
     cells: UInt8[np.ndarray, "cell high wide 3"]
     cells = inner.reshape(side, high, side, wide, 3).swapaxes(1, 2).reshape(-1, high, wide, 3)[order]

@@ -110,7 +110,7 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
     share = percent(by_kind[hardest])
     last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
     tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
-    words = f"{most} keeps its answer in {percent(means[most])} of the changed pictures"
+    words = f"{most} keeps its answer in {percent(means[most])} of the changed images"
     return f"{words}{f', {joined(others)}' if others else ''}{tail}."
 
 
@@ -122,7 +122,7 @@ def stayed_alike(kept: Mapping[str, Mapping[str, float]]) -> str:
         least = min(kinds, key=lambda kind: kinds[kind])
         mean = sum(kinds.values()) / len(kinds)
         words.append(
-            f"{model}: the likeness of the changed pictures to the picture itself is {mean:.2f} in the mean, the least "
+            f"{model}: the likeness of the changed images to the image itself is {mean:.2f} in the mean, the least "
             f"with “{least}”, {kinds[least]:.2f}"
         )
     return f"{'; '.join(words)}."

@@ -36,7 +36,7 @@ def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor,
     how = "smoother" if after < before else "sharper"
     verb = "falls" if after < before else "rises"
     return (
-        f"The standard deviation {verb} from {before:.3g} in the picture to {after:.3g} in the output, which is {how}."
+        f"The standard deviation {verb} from {before:.3g} in the image to {after:.3g} in the output, which is {how}."
     )
 
 

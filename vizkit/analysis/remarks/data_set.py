@@ -24,9 +24,9 @@ def on_the_map(
     what they show where a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its
     label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
-    begin = f"{model} is right on {of_all(right, known, 'picture')}" if known else none
+    begin = f"{model} is right on {of_all(right, known, 'image')}" if known else none
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
-    near = f"on the map, by {by}, {percent(purity)} of the pictures nearest to one have its label"
+    near = f"on the map, by {by}, {percent(purity)} of the images nearest to one have its label"
     if purity <= 1.5 * chance:
         return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."
     return f"{begin}; {near}, by chance it would be {percent(chance)}."
@@ -34,7 +34,7 @@ def on_the_map(
 
 def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
     """`mistakes`: label and answer of each of those `count` pictures that are `wrong`."""
-    begin = f"{counted(count, 'picture')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
+    begin = f"{counted(count, 'image')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
     times, (label, answer) = max(((mistakes.count(pair), pair) for pair in mistakes), default=(0, ("", "")))
     if times < 2:
         return f"{begin}."
@@ -45,20 +45,20 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     """`counts`: how often each kind was found, by its name; a picture may be suspect for several."""
     kinds = [f"{name}: {count}" for name, count in counts.items() if count]
     if not kinds:
-        return f"Nothing in {counted(pictures, 'picture')} looks wrong."
-    return f"{begun(of_all(suspect, pictures, 'picture'))} should be looked at. {begun('; '.join(kinds))}."
+        return f"Nothing in {counted(pictures, 'image')} looks wrong."
+    return f"{begun(of_all(suspect, pictures, 'image'))} should be looked at. {begun('; '.join(kinds))}."
 
 
 def mended(labels: int, left_out: int) -> str:
     """Of a mended copy: how many pictures have another label, and how many are left out."""
-    return f"{begun(counted(labels, 'picture'))} with another label, {left_out:,} left out."
+    return f"{begun(counted(labels, 'image'))} with another label, {left_out:,} left out."
 
 
 def ceiling(wrong: int, pictures: int) -> str:
     """How often a model can be right where so many labels of `pictures` were planted wrong."""
     planted = f"{counted(wrong, 'label')} {'is' if wrong == 1 else 'are'} planted wrong"
-    most = f"a model that knows every picture would agree with {percent(1 - wrong / pictures)} of them"
-    return f"This is by the labels as they are given, not by what the pictures show: {planted}, so {most}."
+    most = f"a model that knows every image would agree with {percent(1 - wrong / pictures)} of them"
+    return f"This is by the labels as they are given, not by what the images show: {planted}, so {most}."
 
 
 def probed(knn: float, linear: float, own: tuple[float, float, float] | None, chance: float, pictures: int) -> str:
@@ -66,7 +66,7 @@ def probed(knn: float, linear: float, own: tuple[float, float, float] | None, ch
     it does not know the labels."""
     frozen = max(knn, linear)
     which = "a linear probe" if linear >= knn else "their nearest neighbours"
-    begin = f"Frozen features and {which} are right on {percent(frozen)} of {counted(pictures, 'picture')}"
+    begin = f"Frozen features and {which} are right on {percent(frozen)} of {counted(pictures, 'image')}"
     if own is None:
         return f"{begin}; always the commonest label would be {percent(chance)}."
     value, low, high = own
@@ -80,17 +80,17 @@ def probed(knn: float, linear: float, own: tuple[float, float, float] | None, ch
 def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
     """Of a picture of `label` answered `answer`: the label `most` frequent among those that speak against, and how many
     of the `shown` ones are labelled like the answer (`same`)."""
-    begin = f"A picture of “{label}” is answered “{answer}”"
+    begin = f"An image of “{label}” is answered “{answer}”"
     if not shown:
-        return f"{begin}, and no other picture speaks for that."
+        return f"{begin}, and no other image speaks for that."
     if most == answer:
-        return f"{begin}: {of_all(same, shown, 'picture')} that taught it most are labelled so."
-    return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'picture')} “{answer}”."
+        return f"{begin}: {of_all(same, shown, 'image')} that taught it most are labelled so."
+    return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'image')} “{answer}”."
 
 
 def shared_mark(marked: int, shown: int) -> str:
     """Of a picture with a planted mark: how many of the `shown` ones that speak for its error have it too."""
-    return f"Planted here: a mark in its corner, which {of_all(marked, shown, 'picture')} that taught it most have too."
+    return f"Planted here: a mark in its corner, which {of_all(marked, shown, 'image')} that taught it most have too."
 
 
 def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
@@ -106,10 +106,10 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
 
 def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str:
     """Of a label with a mark in the corner of so many pictures: how many answers are `right` with it and without."""
-    begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'picture')} of “{label}”"
+    begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'image')} of “{label}”"
     without = of_label - marks
     said = f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without"
-    return f"{said}. Only a model that was trained on such pictures has a reason to look at it."
+    return f"{said}. Only a model that was trained on such images has a reason to look at it."
 
 
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def shortcut(
     are, with the place hidden, with another place hidden, None where nobody tried; `effect`: what hiding the place does
     to them beyond chance."""
     clear = score >= CLEAR
-    found = f"In {of_all(members, of_label, 'picture')} of “{label}” the model looks at a place {where} more than "
+    found = f"In {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than "
     found += "it ever does in other labels." if clear else "in other labels, though not by much."
     if accuracies is None:
         return found

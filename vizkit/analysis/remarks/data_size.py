@@ -27,7 +27,7 @@ def lead(images: int, best: str, second: str, reached: float, gain: Estimate) ->
     if gain.differs:
         only = "" if gain.seeds > 1 else f", in {runs} of each"
         return (
-            f"With {images:,} images the {best} leads: {percent(reached)} of the test pictures right, "
+            f"With {images:,} images the {best} leads: {percent(reached)} of the test images right, "
             f"{points(gain)} more than the {second}{only}."
         )
     return (

@@ -41,17 +41,17 @@ def ahead(
     `harder`: what is done to training pictures alone ("are turned"). `images`: how many there are to train on and to
     validate, None where nobody knows."""
     gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
-    begin = f"After {counted(len(train), 'epoch')} {first} of the validation pictures are right and {last} of those in "
+    begin = f"After {counted(len(train), 'epoch')} {first} of the validation images are right and {last} of those in "
     begin += "training"
     if images is None:
         return f"{begin}."
     shares = zip((train[-1], validation[-1]), images, strict=True)
     if abs(gap) <= 2 * math.sqrt(sum(share * (1 - share) / count for share, count in shares)):
-        return f"{begin}, which so few pictures do not tell apart."
+        return f"{begin}, which so few images do not tell apart."
     if gap <= 0:
-        return f"{begin}: what it has learned of its training pictures holds less for others."
+        return f"{begin}: what it has learned of its training images holds less for others."
     done = f" {joined(harder)} and" if harder else ""
-    why = f"training pictures{done} are judged while the weights still change, validation pictures only after the epoch"
+    why = f"training images{done} are judged while the weights still change, validation images only after the epoch"
     return f"{begin}. Validation is better because {why}, as they are."
 
 
@@ -62,9 +62,9 @@ def best_run(tests: Mapping[str, tuple[float, int]]) -> str | None:
         return None
     (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
-    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test pictures"
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images"
     if right - less <= half:
-        return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few pictures and one seed."
+        return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few images and one seed."
     return f"{words}; then {second} with {100 * less:.1f} %."
 
 

@@ -22,13 +22,13 @@ def best_map(gains: Mapping[str, float], margin: float, large: str = "") -> str 
     best = max(gains, key=lambda name: gains[name])
     none = [name for name, gain in gains.items() if gain <= margin]
     if len(none) == len(gains):
-        return f"Not one of the {len(gains)} maps is better than a random order on this picture."
+        return f"Not one of the {len(gains)} maps is better than a random order on this image."
     even = tied(gains, margin)
     if len(even) == 1:
         ahead = f"{best} knows best which places the model needs: {gains[best]:.2f} better than a random order"
     else:
         ahead = f"{few(even)} know best which places the model needs: {spread(gains, even)} against a random order"
-        ahead += ", no difference on one picture"
+        ahead += ", no difference on one image"
     behind = f"; the large map, {large}, {signed(gains[large])}" if large in gains and large not in even else ""
     ahead = f"{ahead}{behind}."
     if not none:

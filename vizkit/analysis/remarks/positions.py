@@ -79,7 +79,7 @@ def shuffled_value(
     return f"{first}. With its positions it goes from {own[0]} to {own[1]} when {when}."
 
 
-def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "picture") -> str | None:
+def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "image") -> str | None:
     """Several pictures, in the same order both times; None for less than two."""
     count = len(own)
     if count < 2:

@@ -36,7 +36,7 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
         more = round(100 * (steeper - 1))
         how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
         differ = f" neighbouring pixels differ {how} by bicubic interpolation;"
-    again = f"agrees with the given picture to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given picture"
+    again = f"agrees with the given image to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given image"
     return f"{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
 
 
@@ -58,4 +58,4 @@ def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) 
     if untold:
         parts.append(f"{joined(untold)} cannot be told apart from no reference")
     worthy = f"{len(helps) or 'none'} of {counted(len(gains), 'reference')} {'helps' if len(helps) < 2 else 'help'}"
-    return f"Over {pictures:,} pictures {worthy}, compared with no reference: {'; '.join(parts)}."
+    return f"Over {pictures:,} images {worthy}, compared with no reference: {'; '.join(parts)}."

@@ -106,13 +106,13 @@ def undecided(subject: Subject, fill: Fill = "blur") -> str:
     changed = "is blurred" if fill == "blur" else "has one colour"
     if not subject.head.probable:
         like = float(subject.head.values(empty)[subject.target])
-        same = f"the embedding hardly changes when the whole picture {changed} (likeness {like:.2f})"
+        same = f"the embedding hardly changes when the whole image {changed} (likeness {like:.2f})"
         return f"{same}, so hiding places cannot take it away" if like >= ALIKE else ""
     if not answers(original):
         preferred = "the model's answer" if subject.against is None else "the one of the two that the model prefers"
         return f"the class is not {preferred}, so there is no decision to take back"
     if answers(empty):
-        return f"the model answers the same when the whole picture {changed}, so hiding places cannot take that back"
+        return f"the model answers the same when the whole image {changed}, so hiding places cannot take that back"
     return ""
 
 

@@ -59,7 +59,7 @@ FIGURES: dict[str, Figure] = {
     "deletion": Figure(
         "deletion",
         False,
-        "Area under the class's probability while the hottest places are taken away; holes are strange pictures too.",
+        "Area under the class's probability while the hottest places are taken away; holes are strange images too.",
     ),
     "insertion": Figure(
         "insertion",

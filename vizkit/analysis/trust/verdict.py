@@ -39,7 +39,7 @@ class Verdict:
 
     def said(self) -> str:
         """The winner, the rule, and what it does not allow to say."""
-        where = "on this picture" if self.images == 1 else f"over {self.images} pictures"
+        where = "on this image" if self.images == 1 else f"over {self.images} images"
         if not self.best:
             return f"{where.capitalize()} no map is reliably better than a random order."
         winner, *others = self.best
@@ -50,10 +50,10 @@ class Verdict:
         if self.images == 1:
             even = tied(self.best, MARGIN)
             if len(even) > 1:
-                text = f"{few(even)} are ahead {where}: {spread(self.best, even)} {rule}, no difference on one picture"
+                text = f"{few(even)} are ahead {where}: {spread(self.best, even)} {rule}, no difference on one image"
             followed = followed[len(even) - 1 :]
             if followed:
-                text += f", then {few(followed)}{'' if len(even) > 1 else '; one picture gives no interval'}"
+                text += f", then {few(followed)}{'' if len(even) > 1 else '; one image gives no interval'}"
         elif followed:
             text += f"; not told apart from {_listed(followed)}, within two standard errors"
         failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())

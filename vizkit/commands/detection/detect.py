@@ -29,7 +29,7 @@ def detect(
         threshold: The least score that counts, 0 to 1.
     """
     if not images:
-        raise ValueError("Give a picture file, or several.")
+        raise ValueError("Give an image file, or several.")
     from vizkit.image import ImageError, open_image
     from vizkit.models.detection import detecting
     from vizkit.models.detection.opening import open_detector

@@ -22,14 +22,14 @@ def find_things(models: Sequence[str]) -> bool:
     finding = [finds(name) for name in models]
     if any(finding) and not all(finding):
         classifier, detector = models[finding.index(False)], models[finding.index(True)]
-        raise ValueError(f"{detector} finds things in pictures, {classifier} does not: evaluate them apart.")
+        raise ValueError(f"{detector} finds things in images, {classifier} does not: evaluate them apart.")
     return any(finding)
 
 
 def refuse_boxes(request: Request) -> None:
     refuse_output(request.output, (".html", ".json", ".csv", ".npz"))
     if request.pictures:
-        raise ValueError("--pictures lists one answer a picture, and these models give boxes: leave it out.")
+        raise ValueError("--pictures lists one answer an image, and these models give boxes: leave it out.")
 
 
 def opened(data: str, request: Request, device: str | None) -> "tuple[list[Detector], BoxSet, dict[str, Any]]":
@@ -80,7 +80,7 @@ def finish_boxes(request: Request, outcome: "SceneOutcome", job: Any) -> None:
     from vizkit.views.detection.detectors import Detectors, classes_of, row_of
     from vizkit.views.evaluate.recorded import SCENES, called
 
-    said = [f"{outcome.scenes:,} pictures of {outcome.name} ({outcome.part}), {len(outcome.there):,} things."]
+    said = [f"{outcome.scenes:,} images of {outcome.name} ({outcome.part}), {len(outcome.there):,} things."]
     said += [*outcome.notes, "", told(map(row_of, outcome.models))]
     for row in outcome.models:
         said += ["", row.name, told(classes_of(outcome, row))]

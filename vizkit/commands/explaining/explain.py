@@ -60,7 +60,7 @@ def explain(
     names = [name.replace("-", "_") for name in method or ["rollout"]]
     if is_many(image, output[0]):
         if edit:
-            raise ValueError("--edit is for one picture, not for many.")
+            raise ValueError("--edit is for one image, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
         how |= {"precision": precision, "cluster": cluster}
         return explain_many(image, output, opening, model, names, layer, classes, maps=maps, **how)

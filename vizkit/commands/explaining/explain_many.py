@@ -87,7 +87,7 @@ def explain_many(
                     writing_to(output),
                     alone(output),
                     interruptible() as stop,
-                    progress("picture", loaded.name) as tell,
+                    progress("image", loaded.name) as tell,
                 ):
                     run = Run.begin(output, told | {"part": most}, source.counts)
                     work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)
@@ -102,7 +102,7 @@ def explain_many(
     table = opened(output).dataset
     without = table.count_rows(filter=of.field("error").is_valid())
     reasons = f", {without:,} of them with a reason instead" if without else ""
-    print(f"{output}: {table.count_rows():,} pictures{reasons}. {speed if speed.per_s else ''}".rstrip())
+    print(f"{output}: {table.count_rows():,} images{reasons}. {speed if speed.per_s else ''}".rstrip())
 
 
 def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":

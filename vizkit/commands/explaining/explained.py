@@ -62,7 +62,7 @@ def explained(
     """
     results, other = _opened(maps), None if less is None else _opened(less)
     if output is not None and (output.suffix.lower() == ".csv") == (key is not None or other is not None):
-        raise ValueError("A table is one of all: OUT.csv without a key; a picture is one of a key: OUT.png.")
+        raise ValueError("A table is one of all: OUT.csv without a key; a figure is one of a key: OUT.png.")
     if key is None and other is not None:
         print("\n".join(line for method in _shared(results, other) for line in _alike(results, other, method)))
         return
@@ -71,7 +71,7 @@ def explained(
         print("\n".join(map(_plain, told(map(_line, rows[:LINES])).splitlines())))
         if output is not None:
             write_output(output, csv_rows(rows))
-        print(output or f"{len(rows):,} pictures; -o table.csv writes all of each.")
+        print(output or f"{len(rows):,} images; -o table.csv writes all of each.")
         return
     row = _row(results, maps, key)
     print("\n".join(_said(row, results.manifest["labels"])))
@@ -163,7 +163,7 @@ def _row(results: "Explanations", folder: Path | None, key: str) -> dict[str, An
     try:
         return results.row(key)
     except KeyError:
-        raise ValueError(f"{folder} has no picture {key[:100]!r}.") from None
+        raise ValueError(f"{folder} has no image {key[:100]!r}.") from None
 
 
 def _shared(one: "Explanations", other: "Explanations") -> list[str]:
@@ -187,11 +187,11 @@ def _alike(one: "Explanations", other: "Explanations", method: str) -> list[str]
     keys, shared = alike(one, other, method)
     known = np.flatnonzero(~np.isnan(shared))
     if not len(known):
-        return [f"{METHODS[method].title}: no picture has a map in both."]
+        return [f"{METHODS[method].title}: no image has a map in both."]
     low, middle, high = np.quantile(shared[known], (0.25, 0.5, 0.75))
     first = [f"{_plain(keys[row])} ({shared[row]:.2f})" for row in known[np.argsort(shared[known])][:SHOWN]]
     return [
-        f"{METHODS[method].title}: {len(known):,} pictures, rank correlation of their maps {middle:.2f} "
+        f"{METHODS[method].title}: {len(known):,} images, rank correlation of their maps {middle:.2f} "
         f"({low:.2f} to {high:.2f}, the middle half).",
         f"  least alike: {', '.join(first)}",
     ]
@@ -236,7 +236,7 @@ def _picture(source: str, key: str) -> "RGB":
     items = (item for part in range(len(opened.counts)) for item in opened.items(part))
     found = next((item for item in items if item.key == key), None)
     if found is None:
-        raise DatasetError(f"{source} no longer has the picture {key[:100]!r}.")
+        raise DatasetError(f"{source} no longer has the image {key[:100]!r}.")
     content = opened.read(found.where)
     return open_image(content) if isinstance(content, bytes) else content
 

@@ -58,7 +58,7 @@ def look_over(
         pictures = open_labelled(data, split, images=images, size_px=size_px, seed=seed)
         workers = workers_for(loaded.device.type, len(pictures))
         try:
-            with cluster.used(), interruptible() as stop, progress("picture", loaded.name) as tell:
+            with cluster.used(), interruptible() as stop, progress("image", loaded.name) as tell:
                 how = {"workers": workers, "tell": tell, "stopping": stop.is_set}
                 found = record(loaded, pictures, method=method.replace("-", "_"), **how)
                 look = look_over(loaded, found, seed=seed, stopping=stop.is_set)
@@ -78,7 +78,7 @@ def _said(look: "Look") -> list[str]:
     from vizkit.evaluation.data_set import KINDS
 
     found = look.found
-    lines = [f"{len(found):,} pictures of {found.name}, {found.model}, maps by {found.method}.", *look.sentences]
+    lines = [f"{len(found):,} images of {found.name}, {found.model}, maps by {found.method}.", *look.sentences]
     if look.map is not None:
         made = look.map
         shares = f"{made.purity:.0%} have the same label (of those in the features {made.purity_before:.0%}"

@@ -82,7 +82,7 @@ def score(
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
     drawn = FRESH_SEED if seed is None else seed
-    about = f"The pictures are {data}, {split}, seed {drawn}"
+    about = f"The images are {data}, {split}, seed {drawn}"
     about += ": no model that ships with vizkit has seen them." if seed is None else "."
     methods = chosen([name.replace("-", "_") for name in method or ["all"]])
     asked: dict[str, Any] = {"measures": measure or ["truth", "deletion"], "steps": steps, "fill": fill}
@@ -102,7 +102,7 @@ def score(
     if not (output and results):
         print("\n\n".join(map(_markdown, results)) or "Nothing was scored.")
     else:
-        print(f"{output}: {', '.join(f'{result.model} on {result.images} pictures' for result in results)}")
+        print(f"{output}: {', '.join(f'{result.model} on {result.images} images' for result in results)}")
     if stopped:
         raise KeyboardInterrupt
 
@@ -168,9 +168,9 @@ def page(about: str, results: list[Scored], stopped: bool) -> str:
         f"Made by `{typed()}`, with {', '.join(f'{name} {installed(name)}' for name in ('torch', 'timm', 'captum'))}.",
         about,
         "" if not stopped else "\nIt was stopped before the end.\n",
-        "Explained is the class that the model itself gives a picture, right or wrong. Each figure is the mean over",
-        "the pictures ± their standard deviation, in brackets its difference to chance: a random order of the patches,",
-        "a point put anywhere (the share of the picture at which it would count), an even map. Methods are ordered by",
+        "Explained is the class that the model itself gives an image, right or wrong. Each figure is the mean over",
+        "the images ± their standard deviation, in brackets its difference to chance: a random order of the patches,",
+        "a point put anywhere (the share of the image at which it would count), an even map. Methods are ordered by",
         "the mean of their places over the figures; the best of each column is bold where it is better than chance.",
         "",
         *("\n".join((_markdown(result), "")) for result in results),
@@ -193,7 +193,7 @@ def _markdown(result: Scored) -> str:
     names = [name for name in FIGURES if any(name in row.figures for row in result.rows)]
     arrows = {True: " ↑", False: " ↓", None: ""}
     heads = [f"{FIGURES[name].title}{arrows[FIGURES[name].larger_is_better]}" for name in names]
-    done = f"{result.images} pictures" + (f" of {result.asked}" if result.images < result.asked else "")
+    done = f"{result.images} images" + (f" of {result.asked}" if result.images < result.asked else "")
     lines = [f"## {result.model}", "", f"{done}, {result.seconds / 60:.0f} min.", ""]
     rows = [
         [

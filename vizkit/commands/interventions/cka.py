@@ -62,7 +62,7 @@ def cka(
             "cka": [[round(value, 4) for value in row] for row in result.values.tolist()],
         }
         write_output(output, json.dumps(content) + "\n")
-    print(f"{output}: {len(result.layers)} layers, {result.images} pictures")
+    print(f"{output}: {len(result.layers)} layers, {result.images} images")
 
 
 def as_csv(result: "Similarity") -> str:

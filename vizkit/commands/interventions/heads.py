@@ -56,7 +56,7 @@ def heads(
     about = {"model": model, "seed": seed, "torch": version("torch")}
     csv = output.suffix.lower() == ".csv"
     write_output(output, csv_of(columns_of(atlas)) if csv else as_json(atlas, **about))
-    print(f"{output}: {len(atlas.names)} heads, {atlas.images} pictures")
+    print(f"{output}: {len(atlas.names)} heads, {atlas.images} images")
 
 
 def measured(
@@ -108,7 +108,7 @@ def table(atlas: "HeadAtlas") -> str:
         for i in result.order[:SHOWN]
     ]
     gives = {"mean": "its mean", "zero": "nothing"}[kind]
-    about = f"{result.images} pictures, a head gives {gives}"
+    about = f"{result.images} images, a head gives {gives}"
     if not result.of_likeness:
         about += f"; rank correlation with the gradient's estimate {result.correlation:.2f}"
     columns = ["head", "likeness lost" if result.of_likeness else "nats lost", *COLUMNS]

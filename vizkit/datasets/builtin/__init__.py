@@ -11,7 +11,7 @@ ORDER = ("insects", "digits", "torchvision")
 PARTS = {
     "ABOUT": "a dictionary from each name, the file's own or with a detail after a colon, to what users read of it",
     "open_split": "a function of detail, split, images, size_px and seed that gives an ImageSet; where it gives more "
-    "pictures than `images`, some are chosen from each class",
+    "images than `images`, some are chosen from each class",
 }
 
 

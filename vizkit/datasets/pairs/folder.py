@@ -117,7 +117,7 @@ def open_folder_pairs(path: Path, split: str, most: int, seed: int = 0) -> Folde
     folder = Folder(os.path.realpath(path))
     pairs = _paired(list(folder.below("")))
     if len(pairs) < len(SPLITS):
-        raise DatasetError(f"{shown(path.name)!r} has {len(pairs)} pictures to learn from: give three at least.")
+        raise DatasetError(f"{shown(path.name)!r} has {len(pairs)} images to learn from: give three at least.")
     around = os.path.commonpath([os.path.dirname(picture.path) for picture, _ in pairs])  # in a zip: its one folder
     keys = [shown(os.path.relpath(picture.path, around or os.curdir)) for picture, _ in pairs]
     rows = divide(np.zeros(len(pairs), np.int64), keys, seed, dict(zip(SPLITS, RATIO, strict=True)))[split]
@@ -126,7 +126,7 @@ def open_folder_pairs(path: Path, split: str, most: int, seed: int = 0) -> Folde
     chosen = [pairs[row] for row in rows]
     count = min(most, MOST_SQUARES * len(chosen))
     if count < 2:
-        raise DatasetError("Pairs need another picture beside each: ask for two or more.")
+        raise DatasetError("Pairs need another image beside each: ask for two or more.")
     facts = [(file.path, file.size, file.changed_ns) for pair in chosen for file in pair if file]
     files = tuple(tuple(os.path.join(folder.root, file.path) if file else "" for file in pair) for pair in chosen)
     return FolderPairs(split, files, count, seed, digest_of("folder pairs", split, count, seed, facts))  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ def _paired(files: list[File]) -> list[tuple[File, File | None]]:
     references = {stem for stem in stems if stem.endswith("_ref")}
     if alone := sorted(stem for stem in references if stem.removesuffix("_ref") not in stems):
         name = shown(os.path.basename(alone[0]))
-        raise DatasetError(f"{name} is a reference of no picture: there is no {name.removesuffix('_ref')} beside it.")
+        raise DatasetError(f"{name} is a reference of no image: there is no {name.removesuffix('_ref')} beside it.")
     pictures = [file for file in files if os.path.splitext(file.path)[0] not in references]
     return [(file, stems.get(f"{os.path.splitext(file.path)[0]}_ref")) for file in pictures]
 

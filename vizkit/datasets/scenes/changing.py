@@ -27,7 +27,7 @@ def cropped(scene: Annotated, box_xyxy: tuple[int, int, int, int], least: float 
     left, top, right, bottom = box_xyxy
     height, width = scene.picture.shape[:2]
     if not (0 <= left < right <= width and 0 <= top < bottom <= height):
-        raise ValueError(f"The crop {box_xyxy} does not lie in a picture of {width} × {height} pixels.")
+        raise ValueError(f"The crop {box_xyxy} does not lie in an image of {width} × {height} pixels.")
     boxes = (scene.boxes_xyxy - [left, top, left, top]).clip(0, [right - left, bottom - top] * 2)
     kept = (_area(boxes) > 0) & (_area(boxes) >= least * _area(scene.boxes_xyxy))
     masks = scene.instances

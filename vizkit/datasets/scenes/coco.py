@@ -77,13 +77,13 @@ def open_coco(folder: Path, split: str, *, count: int | None = None, seed: int =
     elif (folder / FILE).is_file():
         divided = True
     else:
-        raise DatasetError(f"{folder.name or 'This'} has no {FILE}; give a folder with pictures and their boxes.")
+        raise DatasetError(f"{folder.name or 'This'} has no {FILE}; give a folder with images and their boxes.")
     labels, entries, problems = read_annotations(folder)
     if divided:
         entries = _part(entries, split, seed)
     entries = entries[:count]
     if not entries:
-        raise DatasetError(f"{folder.name} has no pictures for {split}; add some or use another split.")
+        raise DatasetError(f"{folder.name} has no images for {split}; add some or use another split.")
 
     def read(index: int) -> Annotated:
         return _read(folder, entries[index])
@@ -119,7 +119,7 @@ def read_annotations(folder: Path) -> tuple[tuple[str, ...], list[Entry], Proble
     sizes: dict[Any, tuple[str, tuple[int, int]]] = {}
     for each in images:
         if reason := _wrong_image(each, sizes):
-            problems.add(f"A picture is left out: {reason}.")
+            problems.add(f"An image is left out: {reason}.")
         else:
             sizes[each["id"]] = (each["file_name"], (each["height"], each["width"]))
     for each in annotations:
@@ -222,7 +222,7 @@ def _thing(each: dict[str, Any], sizes: dict[Any, Any], places: dict[Any, int]) 
     """The annotation, or in words why it does not hold."""
     key, category, box = each.get("image_id"), each.get("category_id"), each.get("bbox")
     if not isinstance(key, int | str) or key not in sizes:
-        return "its picture is not in the file"
+        return "its image is not in the file"
     if not isinstance(category, int | str) or category not in places:
         return f"its class {_short(category)} is not among the categories"
     if each.get("iscrowd") == 1:
@@ -235,10 +235,10 @@ def _thing(each: dict[str, Any], sizes: dict[Any, Any], places: dict[Any, int]) 
         return f"its width and height are {wide:g} and {high:g}"
     right, bottom = left + wide, top + high
     if left < -SLACK_PX or top < -SLACK_PX or right > width + SLACK_PX or bottom > height + SLACK_PX:
-        return f"it lies outside its picture of {width} × {height} pixels"
+        return f"it lies outside its image of {width} × {height} pixels"
     kept = (max(0.0, left), max(0.0, top), min(float(width), right), min(float(height), bottom))
     if kept[0] >= kept[2] or kept[1] >= kept[3]:
-        return "nothing of it lies in its picture"
+        return "nothing of it lies in its image"
     return Thing(places[category], kept, _runs(each.get("segmentation"), (height, width)))
 
 

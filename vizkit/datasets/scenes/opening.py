@@ -5,7 +5,7 @@ from pathlib import Path
 from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 
-ABOUT = {"scenes": "drawn pictures of none to five water insects of 12 kinds, with boxes and masks"}
+ABOUT = {"scenes": "drawn images of none to five water insects of 12 kinds, with boxes and masks"}
 COUNTS = {"train": 20_000, "val": 500, "test": 1_000}
 
 

@@ -46,7 +46,7 @@ def embedding(found: Recorded, of: Space = "features", how: How = "tsne", seed: 
 
     rows, points = space(found, of)
     if len(points) < FEWEST:
-        raise NotApplicable(f"A map needs at least {FEWEST} pictures; {len(points)} have what it is made of.")
+        raise NotApplicable(f"A map needs at least {FEWEST} images; {len(points)} have what it is made of.")
     plane = _tsne(points, seed) if how == "tsne" else _components(points, 2, seed)
     plane = plane - (plane.max(0) + plane.min(0)) / 2
     plane /= max(float(np.abs(plane).max()), 1e-12)

@@ -62,7 +62,7 @@ def hide(
     fillers = fillers if len(fillers) else np.flatnonzero(~inside)
     if not len(fillers):
         raise NotApplicable(
-            "No picture lies outside of the cluster, so nothing can be put in the place of what it shares."
+            "No image lies outside of the cluster, so nothing can be put in the place of what it shares."
         )
     chosen = np.random.default_rng(seed).choice(fillers, len(rows), replace=len(fillers) < len(rows))
     needs, answering = loaded.preprocessing, Answers(loaded)

@@ -38,7 +38,7 @@ def taught(found: Recorded, row: int) -> Taught:
         )
     if not found.known[row]:
         raise NotApplicable(
-            "The model does not know the label of this picture, so its answer is neither right nor wrong."
+            "The model does not know the label of this image, so its answer is neither right nor wrong."
         )
     train = found.splits == "train"
     rows = np.flatnonzero(found.known & (found.truth != UNKNOWN) & (train if train.any() else True))

@@ -63,7 +63,7 @@ def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.nda
     counts = np.bincount(target)
     rows = np.flatnonzero(counts[target] > 1)
     if len(np.unique(target[rows])) < 2:
-        raise NotApplicable("Probes need at least two labels with two pictures each.")
+        raise NotApplicable("Probes need at least two labels with two images each.")
     folds = int(min(FOLDS, counts[counts > 1].min()))
     some, own, labels = features[rows], target[rows], len(counts)
     linear, votes = (np.zeros((len(rows), labels)) for _ in range(2))

@@ -165,7 +165,7 @@ def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded
     rows = np.flatnonzero([reason is None for reason in why])
     if not len(rows):
         first = next(iter(broken.items()), ("", "there are none"))
-        raise EvaluationError(f"None of the {len(images):,} pictures of {images.name} can be read; {first[1]}")
+        raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {first[1]}")
     table = table.take(rows)
 
     def column(name: str, otherwise: float | int = np.nan) -> Any:

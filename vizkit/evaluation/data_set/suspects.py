@@ -163,7 +163,7 @@ def _outliers(found: Recorded) -> Iterator[Suspect]:
     apart = np.linalg.norm(points[:, None] - points[near], axis=2).mean(1)
     _, high = fences(apart)
     for row in np.flatnonzero(apart > high).tolist():
-        said = f"Its 10 nearest lie {apart[row] / np.median(apart):.1f} times as far as those of most pictures."
+        said = f"Its 10 nearest lie {apart[row] / np.median(apart):.1f} times as far as those of most images."
         yield Suspect(row, "outlier", float(1 - high / apart[row]), said)
 
 
@@ -179,13 +179,13 @@ def _qualities(found: Recorded) -> Iterator[Suspect]:
     words = {
         "dark": "Its brightest hundredth reaches {:.0%} of white.",
         "light": "All but its darkest twentieth is brighter than {:.0%} of white.",
-        "blurred": "Its edges are weak: {:.2f} where most pictures have {:.2f}.",
+        "blurred": "Its edges are weak: {:.2f} where most images have {:.2f}.",
     }
     edges = picture.edges(torch.tensor(found.thumbnails).permute(0, 3, 1, 2))
     usual = float(np.median(edges))
     weak = (edges < WEAK * usual) & (found.scores >= [*picture.BELOW.values()]).all(1)  # the dark have none either
     for row in np.flatnonzero(weak).tolist():
-        said = f"Its edges are weak: {edges[row]:.1f} grey levels where most pictures have {usual:.1f}."
+        said = f"Its edges are weak: {edges[row]:.1f} grey levels where most images have {usual:.1f}."
         yield Suspect(row, "blurred", float(1 - edges[row] / usual), said)
     for column, (kind, below) in enumerate(picture.BELOW.items()):
         scores = found.scores[:, column]

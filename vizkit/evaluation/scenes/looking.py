@@ -44,7 +44,7 @@ def looking(by_picture: Sequence[Float[np.ndarray, "_query 2"]], seed: int = 0) 
     """Over all pictures that have two things at least. ValueError where there are none."""
     pictures = [each for each in by_picture if len(each)]
     if not pictures:
-        raise ValueError("No picture has two things with masks, so that nothing can be compared.")
+        raise ValueError("No image has two things with masks, so that nothing can be compared.")
     sums, every = np.array([each.sum(0) for each in pictures]), np.concatenate(pictures)
     ratio = ratio_interval(sums, seed)
     single = every[:, 0] / np.maximum(every[:, 1], 1e-12)

@@ -26,7 +26,7 @@ def matches(
     """
     query, key = attention.query, attention.key
     if query.grid is None or key.grid is None or query.image == key.image:
-        raise NotApplicable("Lines between two pictures need queries on one and keys on the other.")
+        raise NotApplicable("Lines between two images need queries on one and keys on the other.")
     times = [max(1, round(SIDE_PX / max(picture.shape[:2]))) for picture in (first, second)]
     left, right = (picture.repeat(n, 0).repeat(n, 1) for picture, n in zip((first, second), times, strict=True))
     start = left.shape[1] + GAP_PX

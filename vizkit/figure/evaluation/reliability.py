@@ -35,7 +35,7 @@ def reliability(
             "line": {"color": colour, "width": 1},
         },
         customdata=[*zip(confidence, images, strict=True)],
-        hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} pictures"
+        hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} images"
         "<extra></extra>",
     )
     line = {"color": OTHERS, "width": 2, "dash": "dash"}

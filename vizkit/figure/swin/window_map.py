@@ -43,7 +43,7 @@ def window_map(
     shown = np.where(padded, np.nan, values)
     value = "z" if scale.kind == LINEAR else "customdata"
     bar = {"showscale": digits is None, "colorbar": {"thickness": 8}}
-    hover = f"row %{{y}}, column %{{x}} of the picture: %{{{value}:.3g}}<extra></extra>"
+    hover = f"row %{{y}}, column %{{x}} of the image: %{{{value}:.3g}}<extra></extra>"
     heat = go.Heatmap(hovertemplate=hover, xgap=1, ygap=1, **bar, **cells(shown, scale, digits), textfont_size=11)
     drawn = [heat, strokes(hidden & ~padded, 3, HATCH), strokes(padded, 1, CROSS)]
     if query is not None:

@@ -35,7 +35,7 @@ from vizkit.scoring import subject_of
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.subject import Subject
 
-SUBJECT = {True: "the animal", False: "the middle quarter of the picture"}
+SUBJECT = {True: "the animal", False: "the middle quarter of the image"}
 USUAL = next(name for name, method in METHODS.items() if method.needs == "target" and not method.shares)
 
 
@@ -82,7 +82,7 @@ def on_subject(of: Subject, map: Map) -> float:
 
 says("insect_known", "Whether it is known where the animal is.", lambda of: of.covered((1, 1)) is not None)
 says("subject", "What on_subject measures, in words.", lambda of: SUBJECT[of.covered((1, 1)) is not None])
-says("subject_share", "The share of the picture that it covers.", lambda of: float(_covered(of, grid_of(of)).mean()))
+says("subject_share", "The share of the image that it covers.", lambda of: float(_covered(of, grid_of(of)).mean()))
 
 
 def _covered(of: Subject, grid: tuple[int, int]) -> Map:

@@ -69,7 +69,7 @@ def cost_at(of: Subject, side: Number, patch: Number, window: int | None = None)
 def predicted(of: Subject, cls: At = "top", edits: str = "") -> str:
     """The name of its first answer, of `second` or of another rank."""
     asked, target = answering(of, cls, edits)
-    likeness = f"likeness to the embedding of the picture {rival(of)}"
+    likeness = f"likeness to the embedding of the image {rival(of)}"
     return likeness if cls == "second" and asked.loaded.own is not None else asked.loaded.label(target)
 
 
@@ -87,7 +87,7 @@ def probability(of: Subject, cls: At = "top", t: Number = 1, edits: str = "") ->
 def said(of: Subject, edits: str = "") -> str:
     """What the model does with the picture, in words that follow it: its first answer and how sure it is."""
     if of.loaded.own is not None:
-        return f"gives an embedding whose likeness to that of the picture is {100 * probability(of, edits=edits):.1f} %"
+        return f"gives an embedding whose likeness to that of the image is {100 * probability(of, edits=edits):.1f} %"
     name = predicted(of, edits=edits)
     return f"says “{name}”, with a probability of {100 * probability(of, name, edits=edits):.1f} %"
 

@@ -123,7 +123,7 @@ def _needs(config: Mapping[str, Any], title: str) -> Preprocessing:
         mean, std = (tuple(map(float, config[key])) for key in ("mean", "std"))
         return Preprocessing((height, width), mean, std, crop_pct=1.0, crop_mode="squash", interpolation="bilinear")
     except (KeyError, TypeError, ValueError, OverflowError):
-        raise ModelError(f"The config.json of {title} does not say which pictures it takes.") from None
+        raise ModelError(f"The config.json of {title} does not say which images it takes.") from None
 
 
 def _backbone(config: Mapping[str, Any], title: str) -> Backbone:

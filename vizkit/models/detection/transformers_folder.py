@@ -127,4 +127,4 @@ def _prepared(folder: Path, title: str, config: dict[str, Any]) -> tuple[Preproc
             raise ValueError
         return replace(needs, size_hw=(edges[0], edges[0]), crop_pct=1.0, crop_mode="squash"), edges
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"The image processor of {title} gives edges that no picture has.") from None
+        raise ModelError(f"The image processor of {title} gives edges that no image has.") from None

@@ -42,7 +42,7 @@ SLOTS = (
 POOLED = ("timm.models.nextvit.EfficientAttention",)
 """NextViT pools its keys along the order of the rows, not in squares: they have no cell."""
 
-MEASURED = "Where the patches lie was measured: noise over a part of the picture changes the tokens that have seen it."
+MEASURED = "Where the patches lie was measured: noise over a part of the image changes the tokens that have seen it."
 GIVEN = "Where the patches lie was said by whoever loaded the model; it was not measured."
 
 

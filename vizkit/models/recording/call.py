@@ -94,7 +94,7 @@ class Call:
 def by_image(tensor: Tensor, images: int) -> Tensor:
     """An axis of images in front of what a layer gives for all of them, (image · any, …)."""
     if tensor.shape[0] % images:
-        raise TraceError(f"A layer gives {tensor.shape[0]} matrices for {images} pictures at once.")
+        raise TraceError(f"A layer gives {tensor.shape[0]} matrices for {images} images at once.")
     return tensor.unflatten(0, (images, -1))
 
 

@@ -44,11 +44,11 @@ def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     name = f"{first if isinstance(first, str) else first[0]}.weight"
     found, own = shapes.get(name, ()), model.state_dict().get(name)
     if len(found) == 5:
-        raise ModelError(f"{title} takes volumes, not pictures: its patches have three sides.")
+        raise ModelError(f"{title} takes volumes, not images: its patches have three sides.")
     if own is None or len(found) != 4 or own.dim() != 4:
         return {}
     if found[1] not in (1, 3):
-        raise ModelError(f"{title} takes pictures of {found[1]} channels, and vizkit prepares 3, or 1 for grey.")
+        raise ModelError(f"{title} takes images of {found[1]} channels, and vizkit prepares 3, or 1 for grey.")
     args = {} if found[1] == own.shape[1] else {"in_chans": found[1]}
     if name != "patch_embed.proj.weight":
         return args

@@ -94,7 +94,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         needs = needs.of_size(own)
     about = processor(folder, title)
     if not needs.translated:
-        said += ", pictures by its own image processor"
+        said += ", images by its own image processor"
     if needs.processor is None and "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
@@ -212,7 +212,7 @@ def made_by_library(
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
     if takes and kind.main_input_name != takes:
-        raise ModelError(f"{title} is a {name[:60]}, which does not take a picture alone.")
+        raise ModelError(f"{title} is a {name[:60]}, which does not take an image alone.")
     if config.get("quantization_config") or config.get("use_timm_backbone") or names_another_model(config):
         raise ModelError(f"{title} is quantized, or made around a model of its own; vizkit opens plain ones only.")
     checkpoint.refuse_layers(title, config)

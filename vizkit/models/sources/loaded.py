@@ -248,7 +248,7 @@ def described(
     try:
         resolved = timm.data.resolve_model_data_config(model, dict(told) | ({"in_chans": channels} if channels else {}))
     except (AssertionError, TypeError, ValueError, LookupError):
-        raise ModelError(f"What {name} says of its pictures makes no sense: {str(dict(told))[:120]}.") from None
+        raise ModelError(f"What {name} says of its images makes no sense: {str(dict(told))[:120]}.") from None
     if size_hw:
         resolved["input_size"] = (resolved["input_size"][0], *size_hw)
         resolved["crop_mode"] = "squash" if size_hw[0] != size_hw[1] else resolved["crop_mode"]

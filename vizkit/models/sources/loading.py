@@ -207,7 +207,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
         return from_transformers(folder, title, source, pretrained, size_hw)
     config = checkpoint.read_config(folder / "config.json", title)
     if config["architecture"] in NETWORKS:
-        raise ModelError(f"{title} reads texts, not pictures; `vizkit.models.sequences.open_sequence` opens it.")
+        raise ModelError(f"{title} reads texts, not images; `vizkit.models.sequences.open_sequence` opens it.")
     known(config["architecture"])
     holds = checkpoint.read_header(folder / "model.safetensors").holds
     refuse_adapters(title, holds.shapes)

@@ -58,7 +58,7 @@ def preprocessing_of(folder: Path, title: str, config: Mapping[str, Any], size_h
     if own is None and not (kind in PLAIN and _plain(about)):
         raise ModelError(
             f"The image processor of {title[:60]} ({kind[:40] or 'as it is set'}) does more than vizkit alone can: "
-            "pip install -r requirements-transformers.txt lets it prepare the pictures."
+            "pip install -r requirements-transformers.txt lets it prepare the images."
         )
     try:
         needs = words if own is None else _compared(own, words, model_hw)
@@ -137,12 +137,12 @@ class OwnProcessor:
             given = _made(self)(Image.fromarray(rgb), return_tensors="pt").get("pixel_values")
         except Exception as error:  # every class has its own way to refuse
             reason = " ".join(str(error).split())[:80].rstrip(".")
-            raise ImageError(f"{self.kind} takes no single picture: {reason or type(error).__name__}.") from None
+            raise ImageError(f"{self.kind} takes no single image: {reason or type(error).__name__}.") from None
         shape = tuple(given.shape) if isinstance(given, torch.Tensor) else None
         if shape is None or len(shape) != 4 or shape[0] != 1 or shape[1] not in (1, 3):
-            raise ImageError(f"{self.kind} makes no picture of a picture: its pixel_values are {shape or 'not there'}.")
+            raise ImageError(f"{self.kind} makes no image of an image: its pixel_values are {shape or 'not there'}.")
         if not all(1 <= side <= MAX_INPUT_SIDE for side in shape[2:]):
-            raise ImageError(f"{self.kind} makes {shape[2]}×{shape[3]} pixels of a picture, more than any model sees.")
+            raise ImageError(f"{self.kind} makes {shape[2]}×{shape[3]} pixels of an image, more than any model sees.")
         return given[0].float().cpu().numpy()
 
     def box(self, picture_hw: Size) -> Box:
@@ -215,7 +215,7 @@ def _compared(own: OwnProcessor, words: Preprocessing | None, model_hw: Size) ->
     for rgb, given in zip(pictures[:2], theirs, strict=False):
         box = own.box((rgb.shape[0], rgb.shape[1]))
         if not _difference_where(rgb, given, box, tone) < ALIKE:
-            raise ImageError(f"{own.kind} cuts or changes every picture in another way, so no map can be laid over it.")
+            raise ImageError(f"{own.kind} cuts or changes every image in another way, so no map can be laid over it.")
     return needs
 
 
@@ -242,7 +242,7 @@ def _tone(own: OwnProcessor, hw: Size) -> Tone:
     black, white, tint = (own(_plain_picture(hw, *c)).astype(np.float64) for c in ((0,), (255,), (51, 102, 204)))
     inside = np.isfinite(black) & (white - black > 1e-9)
     if not inside.any((1, 2)).all():
-        raise ImageError(f"{own.kind} changes the colours of every picture in another way.")
+        raise ImageError(f"{own.kind} changes the colours of every image in another way.")
     low, high, middle = (
         [float(np.median(each[inside[c]])) for c, each in enumerate(values)] for values in (black, white, tint)
     )
@@ -252,7 +252,7 @@ def _tone(own: OwnProcessor, hw: Size) -> Tone:
     grey = max(seen) - min(seen) <= 1
     order = "BGR" if not grey and np.allclose(seen, (204, 102, 51), atol=2) else "RGB"
     if not grey and order == "RGB" and not np.allclose(seen, (51, 102, 204), atol=2):
-        raise ImageError(f"{own.kind} makes other colours of those of a picture.")
+        raise ImageError(f"{own.kind} makes other colours of those of an image.")
     return Tone(tuple(round(each, 7) for each in mean), tuple(round(each, 7) for each in std), order)
 
 
@@ -263,13 +263,13 @@ def _box(own: OwnProcessor, picture_hw: Size) -> Box:
     inside = white - black > 1e-6
     rows, columns = (np.flatnonzero(inside.any(axis)) for axis in (1, 0))
     if not rows.size:
-        raise ImageError(f"{own.kind} shows nothing of a picture of {picture_hw[0]}×{picture_hw[1]} pixels.")
+        raise ImageError(f"{own.kind} shows nothing of an image of {picture_hw[0]}×{picture_hw[1]} pixels.")
     part = np.ix_(rows, columns)
     ends = []
     for axis, places in ((1, columns), (0, rows)):
         ramp = own(_ramp(picture_hw, axis)).mean(0)
         if ramp.shape != black.shape or not inside[part].all():
-            raise ImageError(f"{own.kind} cuts a picture as no rectangle.")
+            raise ImageError(f"{own.kind} cuts an image as no rectangle.")
         shown = ((ramp - black) / np.where(inside, white - black, 1))[part]
         line = shown.mean(1 - axis)
         along = line * picture_hw[axis]
@@ -282,7 +282,7 @@ def _box(own: OwnProcessor, picture_hw: Size) -> Box:
         )
         off = np.abs(along - start - step * (places + 0.5))[middle].max()
         if step <= 0 or off > max(1.0, 2 * step, 0.01 * picture_hw[axis]) or (shown.std(1 - axis) > 8 * STEP).any():
-            raise ImageError(f"{own.kind} turns a picture or cuts it into parts, so no map can be laid over it.")
+            raise ImageError(f"{own.kind} turns an image or cuts it into parts, so no map can be laid over it.")
         ends += [(float(start), float(start + step * ramp.shape[axis]))]
     (left, right), (top, bottom) = ends
     return left, top, right, bottom

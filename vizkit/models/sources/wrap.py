@@ -159,7 +159,7 @@ def _refuse_channels(loaded: Loaded, error: Exception) -> None:
         return
     wanted = {"1": "1 channel: give mean and std of 1 number", "3": "3 channels: give mean and std of 3 numbers"}
     more = (
-        f"{words[2]} channels, with mean and std of {words[2]} numbers; pictures here have 3, or 1: wrap a module that "
+        f"{words[2]} channels, with mean and std of {words[2]} numbers; images here have 3, or 1: wrap a module that "
         f"makes {words[2]} of them"
     )
-    raise ModelError(f"{loaded.name} takes pictures of {wanted.get(words[2], more)}.")
+    raise ModelError(f"{loaded.name} takes images of {wanted.get(words[2], more)}.")

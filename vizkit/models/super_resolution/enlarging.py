@@ -59,7 +59,7 @@ def tiles(rows: int, columns: int, side: int = TILE, border: int = BORDER) -> It
 def refuse_large(rgb: RGB) -> None:
     """Raises ValueError for more than MOST_PIXELS."""
     if rgb.shape[0] * rgb.shape[1] > MOST_PIXELS:
-        raise ValueError("The picture has more than a million pixels already: give a smaller one.")
+        raise ValueError("The image has more than a million pixels already: give a smaller one.")
 
 
 def enlarge(
@@ -91,7 +91,7 @@ def enlarged_tiles(
     Raises ValueError where a network that `uses_reference` is given none.
     """
     if enlarger.uses_reference and reference is None:
-        raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second picture.")
+        raise ValueError(f"{enlarger.name} takes its texture from a reference: give a second image.")
     second = None
     if reference is not None and enlarger.uses_reference:
         second = pixels_of(fitting_reference(reference), enlarger.device)

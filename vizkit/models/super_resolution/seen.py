@@ -52,7 +52,7 @@ class Seen:
 def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
     """Raises ValueError for a picture with a side above LARGEST_SEEN or a network without a reference."""
     if max(small.shape[:2]) > LARGEST_SEEN:
-        raise ValueError(f"Attention is looked at in pictures of up to {LARGEST_SEEN} pixels.")
+        raise ValueError(f"Attention is looked at in images of up to {LARGEST_SEEN} pixels.")
     if not enlarger.uses_reference:
         raise ValueError(f"{enlarger.name} has no attention: it was trained without a reference.")
     model, given = enlarger.model, fitting_reference(reference)

@@ -36,7 +36,7 @@ def trace(enlarger: Enlarger, small: RGB, reference: RGB, *, sharpness: float = 
         raise ValueError(f"{enlarger.name} has no attention: it was trained without a reference.")
     model, given = enlarger.model, fitting_reference(reference)
     if small.shape[0] * small.shape[1] * (given.shape[0] // TIMES) * (given.shape[1] // TIMES) > LARGEST_WEIGHTS:
-        raise ValueError("These pictures are too large for a trace: give a smaller picture, or a smaller reference.")
+        raise ValueError("These images are too large for a trace: give a smaller image, or a smaller reference.")
     pixels, second = (pixels_of(each, enlarger.device) for each in (small, given))
     search = model.search(pixels, second)
     read = tree_map(Tensor.cpu, search)  # where analyses and pages read it

@@ -26,7 +26,7 @@ CARD = """\
 AP as COCO defines it, by torchmetrics. The test scenes had no part in training or in the choice of the epoch.
 metrics.jsonl holds the curves. {origin}
 """
-DRAWN = "Pictures: drawn by vizkit. They are not photographs: expect nothing on real animals."
+DRAWN = "Images: drawn by vizkit. They are not photographs: expect nothing on real animals."
 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:

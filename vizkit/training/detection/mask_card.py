@@ -25,7 +25,7 @@ The mask head of {of}, {parameters:,} parameters, trained on {data}; the network
 | Licence of the model | {licence} |
 
 Panoptic quality as Kirillov et al. (2019) define it, of things alone. The test scenes had no part in training or in the
-choice of the epoch. Pictures: drawn by vizkit. They are not photographs: expect nothing on real animals.
+choice of the epoch. Images: drawn by vizkit. They are not photographs: expect nothing on real animals.
 """
 
 

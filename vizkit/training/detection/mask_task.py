@@ -156,13 +156,13 @@ def mask_task(recipe: Recipe) -> MaskTask:
     """`model_args["of"]` is the network that finds: "bundled:NAME" or a run folder; the others are the head's sizes.
     Raises RecipeError, DatasetError or ModelError with one sentence where something is not to be had."""
     if recipe.data not in ABOUT:
-        raise RecipeError(f"Masks are learned from {', '.join(ABOUT)}: other pictures come with boxes alone.")
+        raise RecipeError(f"Masks are learned from {', '.join(ABOUT)}: other images come with boxes alone.")
     sizes = dict(recipe.model_args)
     source = str(sizes.pop("of", OF))
     detector = open_detector(source)
     height, width = detector.preprocessing.size_hw
     if height != width or recipe.image_size not in (0, height) or height % FINEST:
-        raise RecipeError(f"{detector.name} takes pictures of {height} × {width} pixels: set image_size to 0.")
+        raise RecipeError(f"{detector.name} takes images of {height} × {width} pixels: set image_size to 0.")
     torch.manual_seed(recipe.seed)
     try:
         head = MaskHead(detector.model.sizes["dim"], finer_channels(detector.model, (height, width)), **sizes)

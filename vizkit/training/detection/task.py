@@ -157,7 +157,7 @@ def detecting_task(recipe: Recipe) -> DetectingTask:
     """
     usual = Recipe()
     if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
-        raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} finds things in them.")
+        raise RecipeError(f"The recipe's {idle[0]} is for telling images apart; {recipe.model} finds things in them.")
     sizes = dict(recipe.model_args)
     source = str(sizes.pop("backbone", BACKBONE))
     torch.manual_seed(recipe.seed)
@@ -179,7 +179,7 @@ def _opened(recipe: Recipe, split: str, side: int) -> BoxSet:
     scenes = open_boxes(recipe.data, split, count=count, size_px=side, seed=recipe.data_seed)
     if len(scenes) * side * side * 3 > MEMORY_BYTES:
         most = MEMORY_BYTES // (side * side * 3)
-        raise RecipeError(f"{len(scenes):,} pictures of {side} pixels do not fit into memory: set images to {most:,}.")
+        raise RecipeError(f"{len(scenes):,} images of {side} pixels do not fit into memory: set images to {most:,}.")
     return scenes
 
 

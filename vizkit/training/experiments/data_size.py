@@ -60,7 +60,7 @@ def plan(folder: str, seed: int = 0, data: str = DATA, images: int = IMAGES) -> 
     """
     whole = min(images, IMAGES)
     if whole < PARTS[0]:
-        raise RecipeError(f"There are {images:,} pictures to learn from; the experiment needs {PARTS[0]} at least.")
+        raise RecipeError(f"There are {images:,} images to learn from; the experiment needs {PARTS[0]} at least.")
     epochs = max(EPOCHS, round(EPOCHS * IMAGES / whole))
     runs = {}
     for method, about in METHODS.items():

@@ -35,7 +35,7 @@ The test images had no part in training or in the choice of the epoch. metrics.j
 CREDITS = {
     "digits": """
 All thirteen writers occur in training, validation and test images: expect less from a new hand, and nothing from
-pictures that are not digits.
+images that are not digits.
 
 Images: Optical Recognition of Handwritten Digits, E. Alpaydin and C. Kaynak (1998), UCI Machine Learning Repository,
 doi:10.24432/C50P49, CC BY 4.0.

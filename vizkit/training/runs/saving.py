@@ -58,7 +58,7 @@ def save_opened(folder: Path, loaded: Loaded) -> None:
     needs = loaded.preprocessing
     if needs.crop_mode == "own" or needs.channel_order != "RGB":
         raise RecipeError(
-            f"{loaded.name} sees pictures as only its own image processor makes them, which no run folder can hold; it "
+            f"{loaded.name} sees images as only its own image processor makes them, which no run folder can hold; it "
             "can be looked at, not trained."
         )
     data = {key: getattr(needs, key) for key in ("mean", "std", "crop_pct", "crop_mode", "interpolation")}
@@ -121,7 +121,7 @@ def load_state(run: RunFolder, parts: Mapping[str, Any], data: Mapping[str, str]
         known = dict(state.get("data", {}))
     if changed := [split for split in data if known.get(split, data[split]) != data[split]]:
         raise WorkError(
-            f"The pictures of {run.recipe.data} ({', '.join(changed)}) have changed since {run.name} began: put them "
+            f"The images of {run.recipe.data} ({', '.join(changed)}) have changed since {run.name} began: put them "
             "back, or resume it on the command line with --changed-data."
         )
     with _readable(run, "last.pt"):

@@ -93,7 +93,7 @@ def sequence_task(recipe: Recipe) -> SequenceTask:
     """Raises RecipeError or DatasetError with one sentence where something is not to be had."""
     usual = Recipe()
     if idle := [name for name in OF_PICTURES if getattr(recipe, name) != getattr(usual, name)]:
-        raise RecipeError(f"The recipe's {idle[0]} is for pictures; {recipe.model} learns from texts.")
+        raise RecipeError(f"The recipe's {idle[0]} is for images; {recipe.model} learns from texts.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
     sets = {
         split: Lines(

@@ -9,7 +9,7 @@ from vizkit.training.runs.folder import RunFolder
 CARD = """\
 # {name}
 
-{architecture} ({sizes}), {parameters:,} parameters, trained from scratch on {data}: pictures of 24 × 24 to 96 × 96.
+{architecture} ({sizes}), {parameters:,} parameters, trained from scratch on {data}: images of 24 × 24 to 96 × 96.
 
 | | |
 |---|---|
@@ -29,8 +29,8 @@ of the epoch. metrics.jsonl holds the curves.
 
 {pictures}
 """
-DRAWN = "Pictures: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs."
-FOLDER = "Pictures: squares of 192 × 192 pixels of those in a folder, halved. Expect less of other pictures."
+DRAWN = "Images: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs."
+FOLDER = "Images: squares of 192 × 192 pixels of those in a folder, halved. Expect less of other images."
 
 
 def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:

@@ -171,7 +171,7 @@ def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> Enlarg
     something is not to be had."""
     usual = Recipe()
     if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
-        raise RecipeError(f"The recipe's {idle[0]} is for telling pictures apart; {recipe.model} enlarges them.")
+        raise RecipeError(f"The recipe's {idle[0]} is for telling images apart; {recipe.model} enlarges them.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
     sets = {split: opened(recipe, split, counts[split]) for split in SPLITS}
     torch.manual_seed(recipe.seed)
@@ -197,6 +197,6 @@ def opened(recipe: Recipe, split: str, count: int) -> Pairs:
         return DrawnPairs(split, count, recipe.data_seed)
     kind, detail = kind_of(recipe.data)
     if kind not in ("folder", "archive"):
-        raise RecipeError(f"{recipe.model} learns from drawn insects, or from a folder or zip file of pictures.")
+        raise RecipeError(f"{recipe.model} learns from drawn insects, or from a folder or zip file of images.")
     path = unpacked(Path(detail)) if kind == "archive" else Path(detail)
     return open_folder_pairs(path, split, count, recipe.data_seed)

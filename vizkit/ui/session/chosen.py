@@ -21,6 +21,11 @@ MOST_CLASSES, LONGEST_CLASS = 100, 200  # as vizkit.models.sources.zero_shot, wh
 FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insect\na photo of a cat\na photo of a dog"
 MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
+RENAMED = {
+    "det_of": {"picture of the sidebar": "image of the sidebar"},
+    "train_task": {"Tell pictures apart": "Tell images apart", "Enlarge pictures": "Enlarge images"},
+}
+"""By their names in the address options of earlier versions, and what they are called now."""
 INPUTS = ("cropped", "whole image")
 OFFERED, SHOWN, FOLLOWED = "_sidebar_offers", "_sidebar_shows", "_models_followed"
 KEPT, KEPT_KEYS = "kept_", ("models", "image", "input")
@@ -158,7 +163,7 @@ def keep_in_address(reads: str) -> None:
 
 def renew_address() -> None:
     """An address holds the names that pickers show. In those of older links bundled models have the names of their
-    folders: put today's in their place, once, before any picker reads them."""
+    folders, and some options other words: put today's in their place, once, before any picker reads them."""
     if st.session_state.setdefault("_address_renewed", False):
         return
     st.session_state["_address_renewed"] = True
@@ -167,9 +172,10 @@ def renew_address() -> None:
         for source in model_names.bundled()
         for name in (source, source.removeprefix("bundled:"))
     }
-    older = {key: names for key in PICKERS if today.keys() & set(names := st.query_params.get_all(key))}
+    renamed = dict.fromkeys(PICKERS, today) | RENAMED
+    older = {key: names for key, of in renamed.items() if of.keys() & set(names := st.query_params.get_all(key))}
     for key, names in older.items():
-        st.query_params[key] = [today.get(name, name) for name in names]
+        st.query_params[key] = [renamed[key].get(name, name) for name in names]
     if older:
         st.rerun()  # a widget takes its value from the address at the beginning of a run
 

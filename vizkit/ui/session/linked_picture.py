@@ -36,7 +36,7 @@ def linked() -> Linked | None:
     """The upload that the address named when this session began."""
     if "_linked" not in st.session_state:
         digest = st.query_params.get(PARAMETER, "")
-        name = " ".join(st.query_params.get("image", "").split())[:LONGEST_NAME] or "an uploaded picture"
+        name = " ".join(st.query_params.get("image", "").split())[:LONGEST_NAME] or "an uploaded image"
         st.session_state["_linked"] = Linked(name, digest) if re.fullmatch("[0-9a-f]{64}", digest) else None
         if st.session_state["_linked"]:
             st.session_state["image"] = name
@@ -76,7 +76,7 @@ def awaited() -> bool:
     name = st.session_state.get("_awaited", "")
     if name:
         st.info(
-            f"This link shows {plain(name)}, which is not here: upload it in the sidebar, or choose another picture.",
+            f"This link shows {plain(name)}, which is not here: upload it in the sidebar, or choose another image.",
             icon=":material/upload:",
         )
     return bool(name)
@@ -135,5 +135,5 @@ def stored(digest: str) -> Picture | None:
 def _kept(digest: str, _place: Path) -> Picture:
     picture = read_picture(_place.read_bytes())
     if picture.digest != digest:
-        raise ImageError("Another picture lies there.")
+        raise ImageError("Another image lies there.")
     return picture

@@ -104,12 +104,12 @@ def keep(item: "Item", inputs: Subject) -> None:
 
     kept, whole = entries(), complete(item, inputs)
     if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
-        said = "This picture is in the report already."
+        said = "This figure is in the report already."
     elif len(kept) >= MOST_ITEMS:
-        said = f"A report has at most {MOST_ITEMS} pictures: remove some first."
+        said = f"A report has at most {MOST_ITEMS} figures: remove some first."
     else:
         kept[max(kept, default=0) + 1] = Entry(whole)
-        said = f"Added: {len(kept)} picture{'s' if len(kept) > 1 else ''} on the page Report. {KEPT}"
+        said = f"Added: {len(kept)} figure{'s' if len(kept) > 1 else ''} on the page Report. {KEPT}"
     st.session_state[SAID] = said
 
 

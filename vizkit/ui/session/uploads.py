@@ -119,7 +119,7 @@ def arrived(key: str) -> tuple[list[UploadedFile], int]:
 def choose_zip(key: str) -> str:
     """The picker of a zip file: its path, "" while there is none. The file stays chosen when the page is left."""
     files = uploader(
-        "Zip file", ["zip"], key, "A zip of a folder with one folder of pictures for each class.", several=False
+        "Zip file", ["zip"], key, "A zip of a folder with one folder of images for each class.", several=False
     )
     chosen = f"_{key}"
     for file in files:

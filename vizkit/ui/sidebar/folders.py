@@ -43,7 +43,7 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
     return _choose(
         key,
         offered,
-        "Folders with a folder of pictures for each class, and zip files of such",
+        "Folders with a folder of images for each class, and zip files of such",
         "a folder of class folders nor a zip",
         width,
         disabled,

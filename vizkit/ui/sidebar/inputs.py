@@ -72,7 +72,7 @@ def _image_picker() -> None:
         )
         camera = st.popover("Camera", icon=":material/photo_camera:", on_change="rerun", key="camera_open")
     if camera.open:
-        camera.camera_input("Take a picture", key="camera", on_change=_keep_photo)
+        camera.camera_input("Take a photograph", key="camera", on_change=_keep_photo)
     uploads, refused = read_uploads()
     for name, sentence in refused:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")

@@ -20,7 +20,7 @@ SIDE_PX = 64
 # The samples beside one another, as `inputs.samples` lists them: to draw them takes longer than the sidebar may.
 # A test compares it, and `python -m tests.ui.sidebar.test_strip` makes it anew.
 SAMPLES = HERE / "samples.webp"
-STRIP = Canvas("vizkit_strip", "<div role='group' aria-label='Pictures'></div>", HERE / "strip.css", HERE / "strip.js")
+STRIP = Canvas("vizkit_strip", "<div role='group' aria-label='Images'></div>", HERE / "strip.css", HERE / "strip.js")
 
 
 def strip(

@@ -42,7 +42,7 @@ def choose(on_change: Callable[[], None] | None = None) -> str:
         persist_state="session",
         on_change=on_change,
         help="What the model learns from. Insects are drawn here, digits come with the program, torchvision's sets "
-        "are downloaded. Your own pictures: a folder (or a zip of one) with a folder of pictures for each class.",
+        "are downloaded. Your own images: a folder (or a zip of one) with a folder of images for each class.",
     )
     if chosen == FOLDER:
         return folders.choose("train_folder")
@@ -68,10 +68,10 @@ def show(data: str, images: int, seed: int) -> Preview | None:
     if not data:
         st.caption("Choose a folder, or give a file, to see what is in it.")
         return None
-    if not may_open(data, "Show pictures", "look_inside_set"):
+    if not may_open(data, "Show images", "look_inside_set"):
         return None
     try:
-        with st.spinner("Opening the pictures …"):
+        with st.spinner("Opening the images …"):
             contents = preview(data, images, seed, changed(data))
     except DatasetError as error:
         st.error(plain(error), icon=":material/broken_image:")
@@ -87,7 +87,7 @@ def row(pictures: list[np.ndarray], captions: list[str], width_px: int) -> None:
     """Small pictures side by side, as many as there is room for, each with its words below."""
     with st.container(horizontal=True, gap="small"):
         for picture, caption in zip(pictures, captions, strict=True):
-            st.image(picture, caption=plain(caption), width=width_px, alt=f"Picture: {caption}", output_format="PNG")
+            st.image(picture, caption=plain(caption), width=width_px, alt=f"Image: {caption}", output_format="PNG")
 
 
 USES = ("to learn from", "to validate", "to test")

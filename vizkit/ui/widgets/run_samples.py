@@ -22,13 +22,13 @@ def show(run: RunFolder, whose: str = "of the last epoch") -> None:
     shown = run.read("samples.json")
     if not shown:
         return
-    st.markdown(f"**Answers {whose}** to pictures that it does not learn from")
+    st.markdown(f"**Answers {whose}** to images that it does not learn from")
     try:
         recipe = run.recipe
-        with st.spinner("Opening validation pictures …"):
+        with st.spinner("Opening validation images …"):
             opened = pictures(recipe.data, recipe.data_seed, tuple(int(sample["index"]) for sample in shown))
     except (DatasetError, RecipeError) as error:
-        st.caption(f"The pictures cannot be shown: {plain(error)}")
+        st.caption(f"The images cannot be shown: {plain(error)}")
         return
     images, labels = opened
     words = [answer(sample, labels) for sample in shown]

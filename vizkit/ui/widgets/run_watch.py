@@ -222,7 +222,7 @@ def numbers(
     elif metrics:
         boxes.append(("Time taken", in_words(sum(line["seconds"] for line in metrics)), "All epochs, with validation."))
     if speed:
-        boxes.append(("Images a second", f"{speed:,.0f}", "Training pictures that it learns from in a second."))
+        boxes.append(("Images a second", f"{speed:,.0f}", "Training images that it learns from in a second."))
     if metrics:
         title = measure_of(metrics).title
         boxes.append(
@@ -312,12 +312,12 @@ def resume(run: RunFolder) -> None:
 def look_buttons(source: str, run: RunFolder) -> None:
     """What is done with a finished model: on its own pictures, beside the others, on other pictures."""
     st.button(
-        "Look inside on its own pictures",
+        "Look inside on its own images",
         icon=":material/visibility:",
         key="run_look",
         on_click=_look_inside,
         args=(source, run),
-        help="Opens it in Explore, on a picture of the kind that it has learned.",
+        help="Opens it in Explore, on an image of the kind that it has learned.",
     )
     st.button(
         "Evaluate beside the others",
@@ -325,7 +325,7 @@ def look_buttons(source: str, run: RunFolder) -> None:
         key="run_evaluate",
         on_click=_evaluate,
         args=(source, run),
-        help="Opens Evaluate with this model, where others were judged on the same pictures; beside it the one that it "
+        help="Opens Evaluate with this model, where others were judged on the same images; beside it the one that it "
         "went on from.",
     )
     st.button(
@@ -334,7 +334,7 @@ def look_buttons(source: str, run: RunFolder) -> None:
         key="run_tune",
         on_click=tune,
         args=(source,),
-        help="Opens the form of a new run that goes on from its weights, on other pictures.",
+        help="Opens the form of a new run that goes on from its weights, on other images.",
     )
 
 
@@ -384,10 +384,10 @@ def delete(run: RunFolder) -> None:
 def how() -> None:
     reading.how(
         "The loss should fall and the accuracy rise. When validation stays behind while training goes on improving, "
-        "the model overfits its training pictures; when both stand still early, try a larger or smaller learning rate.",
+        "the model overfits its training images; when both stand still early, try a larger or smaller learning rate.",
         r"\text{accuracy} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i], \quad "
         r"\text{loss} = -\tfrac1N \sum_i \log p(y_i \mid x_i)",
-        "a fair comparison of the two curves: training pictures are augmented and judged while the weights still "
-        "change, validation pictures are neither. Validation has chosen the best epoch, so only the test is unbiased.",
+        "a fair comparison of the two curves: training images are augmented and judged while the weights still "
+        "change, validation images are neither. Validation has chosen the best epoch, so only the test is unbiased.",
         "Goodfellow et al. 2016, § 5.2–5.3 and 7.8",
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 More = dict[str, Callable[[], bytes]]
 KINDS = (  # label, suffix, type
-    ("Picture (PNG)", "png", "image/png"),
+    ("Figure (PNG)", "png", "image/png"),
     ("Drawing (SVG)", "svg", "image/svg+xml"),
     ("Page (HTML)", "html", "text/html"),
     ("Numbers (NPZ)", "npz", "application/zip"),
@@ -44,7 +44,7 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
             type="primary",
             on_click=report.keep,
             args=(item, inputs),
-            help="The page Report orders pictures, takes your comments and saves them as one page or as a folder.",
+            help="The page Report orders figures, takes your comments and saves them as one page or as a folder.",
         )
         stem = stem_of(item, inputs)
         kinds = KINDS if item.shows.slides else KINDS[:-1]
@@ -67,7 +67,7 @@ def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tu
         state = f"saved_{label}_{key}"
         if state in st.session_state:  # another model may have fewer
             st.session_state[state] = [name for name in st.session_state[state] if name in names]
-        help = "The picture is then a figure of these alone, for a paper."
+        help = "The figure then has these alone, for a paper."
         only += st.multiselect(label, names, key=state, placeholder="the whole view", help=help)
     width_mm = st.number_input(
         "Width (mm)",
@@ -76,7 +76,7 @@ def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tu
         None,
         key=f"{WIDTH}{key}",
         placeholder="as wide as it needs",
-        help=f"Of the picture and the drawing, {LEAST_MM} to {MOST_MM}; text has {LEAST_PT:g} to {MOST_PT:g} points.",
+        help=f"Of the figure and the drawing, {LEAST_MM} to {MOST_MM}; text has {LEAST_PT:g} to {MOST_PT:g} points.",
     )
     return replace(item, only=tuple(only)), width_mm
 

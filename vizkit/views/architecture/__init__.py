@@ -7,7 +7,7 @@ __all__ = ["VIEWS"]
 VIEWS = (
     Entry(
         "Network",
-        "The whole network as one picture, with what every block makes of this image: click a block to open it.",
+        "The whole network as one figure, with what every block makes of this image: click a block to open it.",
         "architecture.network:Network",
         answers=True,
         formerly=(

@@ -50,7 +50,7 @@ class Network(View):
         1,
         lambda of: max((len(boxes_of(each, "attention")) for each in of), default=1) or 1,
         None,
-        "Which box of the picture is opened, counted from the image.",
+        "Which box of the figure is opened, counted from the image.",
         key="network_block",
         inside=True,
         runs=True,

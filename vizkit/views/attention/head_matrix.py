@@ -35,7 +35,7 @@ def head_matrix(of: Subject, row: Row, rows: Rows) -> Iterator[Block]:
     """In the colours of the map; an equal share is that among all keys."""
     queries, keys = rows.values.shape
     if max(queries, keys) > MOST_ON_AXES:
-        yield Line(f"{queries:,} × {keys:,} weights are too many for a picture of the whole matrix.")
+        yield Line(f"{queries:,} × {keys:,} weights are too many for a figure of the whole matrix.")
         return
     what = "weights × lengths of the values" if rows.kind == "length" else "weights"
     yield Line(f"{what} of this head, all queries, in times an equal share; the framed row is the map")

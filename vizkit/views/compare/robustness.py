@@ -71,9 +71,9 @@ class Robustness(View):
     overlays = False
     how = How(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
-        "image is changed more and more? Move the strength: pictures and marks follow. Noise, occlusion and shuffle "
+        "image is changed more and more? Move the strength: images and marks follow. Noise, occlusion and shuffle "
         "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them, and "
-        "the picture is the first.",
+        "the image is the first.",
         r"\frac1R \sum_{r=1}^{R} p_m\!\left(\arg\max_c p_m(c \mid x) \;\middle|\; T_{s,r}(x)\right), \qquad T_0(x) = x",
         "robustness in general: it is one image. A model that is wrong and keeps its prediction looks robust here. All "
         "changes are made before a model's own resizing and crop, so the same change may reach two models differently.",
@@ -104,7 +104,7 @@ class Robustness(View):
             for name, kind in BY_TIME
             for each in able
         }
-        pictures = of[0].kept("changed pictures", partial(changed_pictures, of[0].rgb))
+        pictures = of[0].kept("changed images", partial(changed_pictures, of[0].rgb))
 
         def show(found: Mapping[Hashable, Any]) -> Blocks:
             logits = {
@@ -257,7 +257,7 @@ def quantities(of: Sequence[Subject]) -> str:
 def below(there: Sequence[Withstood], draws: int) -> Blocks:
     """The mean of every curve, and the numbers."""
     if draws > 1:
-        yield Line(f"Band: from the lowest to the highest of {draws} draws; the picture is the first of them.")
+        yield Line(f"Band: from the lowest to the highest of {draws} draws; the image is the first of them.")
     columns = {
         each.of.name: {
             "Answer": each.of.loaded.label(each.target),

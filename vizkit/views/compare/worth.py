@@ -106,7 +106,7 @@ def by_epoch(rows: Sequence[Worth]) -> Chart:
         wrong = {epoch: [1 - each for each in every] for epoch, every in row.validation().items()}
         means, lows, highs = ([end(each) for each in wrong.values()] for end in (fmean, min, max))
         lines.append(Curve(row.words, [*wrong], means, lows, highs, place=len(FAMILIES) + len(lines)))
-    figure = learning_curves(lines, "validation pictures wrong", percent=True, log=True, height=400)
+    figure = learning_curves(lines, "validation images wrong", percent=True, log=True, height=400)
     return Chart(figure, "Validation errors of every model by epoch", "Validation errors by epoch")
 
 

@@ -40,8 +40,8 @@ WIDTHS = (2, 3)  # of the image, and of the chart beside it
 DISTANCES_PX = tuple(range(-MOST_PX, MOST_PX + 1))
 RECORD = "shift/digits.json"
 WHY = (
-    "Measured before, on networks of five kinds trained on the same digits: one picture says how your models change "
-    "with it, only many pictures say how often an answer stays right."
+    "Measured before, on networks of five kinds trained on the same digits: one image says how your models change "
+    "with it, only many images say how often an answer stays right."
 )
 
 
@@ -65,13 +65,13 @@ class Shift(View):
         "the same numbers one pixel further when the image moves by one pixel; strides and patches break that, the "
         "pooling over all places at the end mends most of it. What comes in at the side repeats the border.",
         r"f(T_\delta x) = T_\delta f(x) \ \text{(equivariance)}, \qquad g(T_\delta x) = g(x) \ \text{(invariance)}",
-        "what an architecture can learn: with pictures moved in training, as these models were trained, all of them "
+        "what an architecture can learn: with images moved in training, as these models were trained, all of them "
         "learn some of it.",
         "LeCun et al. 1998, § II; Zhang 2019",
     )
 
     def title(self, of: Sequence[Subject]) -> str:
-        return f"A picture that moves: {abs(self.distance)} pixels to the {'left' if self.distance < 0 else 'right'}"
+        return f"An image that moves: {abs(self.distance)} pixels to the {'left' if self.distance < 0 else 'right'}"
 
     def show(self, of: Sequence[Subject]) -> Blocks:
         same = (each for each in of_kind(of, "cnn") if each.loaded.labels == of[0].loaded.labels)
@@ -113,7 +113,7 @@ def many(shown: Sequence[str]) -> Blocks:
     the chart above."""
     refuse_others(RECORD)
     table = measured()
-    yield Heading(f"Many pictures: {table['lines'][0]['images']} test pictures of {table['data']}")
+    yield Heading(f"Many images: {table['lines'][0]['images']} test images of {table['data']}")
     yield Line(WHY)
     right = {
         bundled.title(line["model"]): (line["distance_px"], line["right"], line["right_half"])

@@ -66,7 +66,7 @@ def looks_at_pixels(of: Subject) -> bool:
 class Slide(View):
     """A kernel walks over the image: pixels times weights, summed."""
 
-    kernel: str = choice("Kernel", kernels, "What walks over the picture.", default=OWN, key="slide_kernel")
+    kernel: str = choice("Kernel", kernels, "What walks over the image.", default=OWN, key="slide_kernel")
     filter: int = number(
         "Filter",
         1,
@@ -87,7 +87,7 @@ class Slide(View):
         0,
         MOST_PADDING,
         0,
-        "Zeros around the picture; of a pool at most half its side.",
+        "Zeros around the image; of a pool at most half its side.",
         key="slide_padding",
         inside=True,
     )
@@ -115,7 +115,7 @@ class Slide(View):
     together = True
     overlays = False
     how = How(
-        "The orange window stands on the picture: each of its pixels is multiplied by the weight at the same place, "
+        "The orange window stands on the image: each of its pixels is multiplied by the weight at the same place, "
         "and their sum is one number of the output. The same few weights are used everywhere; type another one.",
         r"S(i, j) = \sum_{m, n} I(i s - p + m d,\; j s - p + n d)\, K(m, n)",
         "how a kernel is learned: training changes these weights, and nothing else.",
@@ -267,7 +267,7 @@ def on_paper(walk: Walk, made: Walked) -> Blocks:
     """Input, kernel and output beside one another."""
     output, white, steps = made.output.numpy(), walk.white, walk.steps
     grey = None if white is None else np.repeat((output / white).clip(0, 1)[..., None] * 255, 3, 2).astype(np.uint8)
-    parts = [(Heading("Input"), Picture(large(made.shades), "The picture in few pixels"))]
+    parts = [(Heading("Input"), Picture(large(made.shades), "The image in few pixels"))]
     if walk.weights is not None:
         planes = np.concatenate([signed(plane) for plane in walk.weights.numpy()])
         parts.append((Heading("Kernel"), Picture(large(planes), "The weights, blue below 0, red above")))

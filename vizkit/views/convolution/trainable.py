@@ -134,7 +134,7 @@ class Trainable(View):
         "Going back, every layer multiplies the gradient by the derivative of its activation, at most ¼ for the "
         "sigmoid: a line that falls to the left loses its gradient, and the first layers hardly learn. A residual "
         "connection or a norm brings it back. With post-norm the last layers’ gradient stays large however deep the "
-        "network is, so it needs a learning rate that warms up; pre-norm, as in ViT, does not. In the pictures of "
+        "network is, so it needs a learning rate that warms up; pre-norm, as in ViT, does not. In the figures of "
         "norms a frame holds the numbers that share a mean and a standard deviation with the small one: only "
         "BatchNorm’s reaches into other images.",
         r"\frac{\partial L}{\partial x_l} = \frac{\partial L}{\partial x_n} \prod_{k=l+1}^{n} "

@@ -17,19 +17,19 @@ VIEWS = (
     ),
     _entry(
         "Suspects",
-        "Wrong labels, near copies, strangers, dark and blurred pictures: keep or mend.",
+        "Wrong labels, near copies, strangers, dark and blurred images: keep or mend.",
         "data_set.suspects:Suspects",
         name="data-suspects",
     ),
     _entry(
         "Shortcuts",
-        "Pictures of one label in which the model looks at the same odd place, and its answers without it.",
+        "Images of one label in which the model looks at the same odd place, and its answers without it.",
         "data_set.shortcuts:Shortcuts",
         name="data-shortcuts",
     ),
     _entry(
         "Who taught this?",
-        "The training pictures that speak most for and against an error.",
+        "The training images that speak most for and against an error.",
         "data_set.taught:Taught",
         name="data-taught",
     ),

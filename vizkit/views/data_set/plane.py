@@ -71,14 +71,14 @@ class Plane(OfData):
         more=True,
     )
     page: int = number(
-        "Page of pictures", 1, pages, 1, follows=True, key="data_page", when=lambda view: bool(view.chosen)
+        "Page of images", 1, pages, 1, follows=True, key="data_page", when=lambda view: bool(view.chosen)
     )
     chosen: str = text(
-        "Chosen", "", "Pictures by their numbers from 1, such as 3 7 12-15.", longest=LONGEST, key="chosen", inside=True
+        "Chosen", "", "Images by their numbers from 1, such as 3 7 12-15.", longest=LONGEST, key="chosen", inside=True
     )
 
     how = How(
-        "Each point is a picture; near ones are alike to the model. Draw around some, or click one, and they stand "
+        "Each point is an image; near ones are alike to the model. Draw around some, or click one, and they stand "
         "beside the map with where the model looked. Trustworthiness is 1 where no neighbour on the map is a stranger "
         "in the space that it is made of, and about ½ of a map drawn at random. t-SNE draws clusters of noise too: "
         "only what also differs in the numbers below the map is to be believed.",
@@ -89,7 +89,7 @@ class Plane(OfData):
     )
 
     def title(self, of: Subject) -> str:
-        return f"{of.name}: pictures near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
+        return f"{of.name}: images near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:
         planes = [
@@ -133,7 +133,7 @@ class Plane(OfData):
         yield Numbers(
             lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}
         )
-        yield Download("All pictures (CSV)", partial(table, found, plane))
+        yield Download("All images (CSV)", partial(table, found, plane))
 
     def points(self, found: Recorded, plane: Embedding, rows: Sequence[int]) -> Blocks:
         coloured, groups = colouring(found, self.colour), middles(plane.xy, found.target, found.labels)
@@ -141,12 +141,12 @@ class Plane(OfData):
         yield Canvas(
             "vizkit_points",
             packed(plane.xy, found.thumbnails, coloured, found.keys, said, self.chosen, groups),
-            f"{len(found):,} pictures, coloured by {COLOURS[self.colour]}",
+            f"{len(found):,} images, coloured by {COLOURS[self.colour]}",
             {"chosen": (words(LONGEST), "chosen")},
             still=(
                 Chart(
                     scatter(plane.xy, coloured, LAYOUTS[self.layout], rows, groups),
-                    f"{len(found):,} pictures as points",
+                    f"{len(found):,} images as points",
                 ),
             ),
         )
@@ -170,7 +170,7 @@ class Plane(OfData):
         elif len(wrong):
             what, first = "Surest errors", order[::-1][np.isin(order[::-1], wrong)]
         yield Heading(what)
-        yield from grid(of, found, first.tolist(), f"{what}: pictures, and where the model looked")
+        yield from grid(of, found, first.tolist(), f"{what}: images, and where the model looked")
         if not rows:
             worst = " ".join(str(row + 1) for row in first[:WORST].tolist())
             yield ToReport("The ten worst to the report", replace(self, chosen=worst))

@@ -56,11 +56,11 @@ class OfData(View):
     """What one model makes of a set of labelled pictures."""
 
     data: str = choice(
-        "Pictures of",
+        "Images of",
         offered,
         "Digits whose faults are known, shown by the model that learned from them: of those to train on a tenth has a "
         "wrong label, 20 are copies, half of the eights have a mark in the corner; of those to test some threes have "
-        "it. Test pictures that come with vizkit. Or all of a folder with a folder of pictures for each class.",
+        "it. Test images that come with vizkit. Or all of a folder with a folder of images for each class.",
         default=PLANTED,
         words=NAMES,
         key="data_set",
@@ -69,7 +69,7 @@ class OfData(View):
     )
     folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True)
     images: Literal["300", "1000", "2000", "10000"] = choice(
-        "Pictures",
+        "Images",
         COUNTS,
         "At most so many.",
         key="data_images",
@@ -101,13 +101,13 @@ class OfData(View):
         """What the pictures are, and what could not be read of them."""
         if self.data == PLANTED:
             train = sum(found.splits == "train")
-            learned = f"{found.model} was trained on {train:,} of these pictures, faults included"
-            yield Line(f"{learned}; the models of the sidebar are asked about all other pictures.")
+            learned = f"{found.model} was trained on {train:,} of these images, faults included"
+            yield Line(f"{learned}; the models of the sidebar are asked about all other images.")
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
             yield Line(note)
         if broken:
-            yield Line(f"Not read: {counted(len(found.broken), 'picture')}, {broken[0]} the first: {broken[1]}")
+            yield Line(f"Not read: {counted(len(found.broken), 'image')}, {broken[0]} the first: {broken[1]}")
 
     def made(self, of: Subject, *step: str | int) -> Any:
         """What has been recorded already, or made of it in a step."""
@@ -119,20 +119,20 @@ class OfData(View):
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
         key, count = self.key(of), None if self.data == PLANTED else int(self.images)
-        words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} pictures"
+        words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} images"
         opened = partial(images_of, of, self.source(of), self.split, count)
         first = Job(OfModel(key), words, partial(recorded, of, opened))
         rest = [
             Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work), step.rough)
             for step in steps
         ]
-        sheet = Job(OfModel((*key, "sheet")), "Opening the pictures", partial(some, of, first, opened), rough=True)
+        sheet = Job(OfModel((*key, "sheet")), "Opening the images", partial(some, of, first, opened), rough=True)
 
         def shown(results: Mapping[Any, Any]) -> Blocks:
             if first.key in results:
                 yield from show(*(results.get(job.key) for job in (first, *rest)))
             elif sheet.key in results:
-                words = f"Some of the pictures that {of.name} looks at now"
+                words = f"Some of the images that {of.name} looks at now"
                 yield Picture(results[sheet.key], words, f"{words}; what it makes of them follows.")
 
         yield Later(of, (sheet, first, *rest), shown)

@@ -36,12 +36,12 @@ class Shortcuts(OfData):
     cluster: int = number("Place", 1, last, 1, "The one that stands out most first.", follows=True, key="data_cluster")
 
     how = How(
-        "The relevance maps of each label are clustered; a cluster whose pictures share a place where the model looks "
+        "The relevance maps of each label are clustered; a cluster whose images share a place where the model looks "
         "far more than in other labels may be a shortcut. Then that place is covered in all of them with the same "
-        "place of other pictures of the label: answers that depend on it change, and those of the control, an equally "
+        "place of other images of the label: answers that depend on it change, and those of the control, an equally "
         "large place elsewhere, do not.",
         r"L = I - D^{-1/2} A\, D^{-1/2}, \quad k = \arg\max_i\,(\lambda_{i+1} - \lambda_i)",
-        "shortcuts that lie anywhere in the picture, or in all pictures of a label; objects that often lie in the same "
+        "shortcuts that lie anywhere in the image, or in all images of a label; objects that often lie in the same "
         "place make clusters too, and only the covering tells them from a mark.",
         "Lapuschkin et al. 2019 (SpRAy); number of clusters: von Luxburg 2007",
     )
@@ -70,7 +70,7 @@ class Shortcuts(OfData):
         if clusters is None:
             return
         if not clusters:
-            raise NotApplicable("No label has ten pictures whose maps could be compared; take more pictures.")
+            raise NotApplicable("No label has ten images whose maps could be compared; take more images.")
         at = min(self.cluster, len(clusters), TRIED) - 1
         cluster, tried = clusters[at], hidden[at] if hidden else None
         yield Said(verdict(found, cluster, tried))
@@ -83,12 +83,12 @@ class Shortcuts(OfData):
         ]
         where = place_in_words(cluster.place)
         words = (
-            f"Mean of the {len(cluster.rows)} pictures with where the model looks; of the others of this label; and "
+            f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
         )
-        both = Picture(beside(three), f"{label}: three mean pictures", f"{words}the place that is covered, {where}.")
+        both = Picture(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
         yield side_by_side(both, self.numbers(tried, hidden is None), widths=(3, 2))
-        yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} pictures")
-        yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Pictures of {label} in this cluster")
+        yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
+        yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
         if tried is not None:
             covered = zip(tried.rows.tolist(), tried.answers.tolist(), tried.pictures[:EXAMPLES], strict=False)
             shown = [
@@ -126,7 +126,7 @@ class Shortcuts(OfData):
         yield Table(
             tuple(
                 {
-                    "Pictures": name,
+                    "Images": name,
                     "Right, %": round(100 * value),
                     "95 % interval": f"{in_percent(low)} to {in_percent(high)}",
                 }
@@ -134,7 +134,7 @@ class Shortcuts(OfData):
                 for value, low, high in (ends(each),)
             ),
             "Right answers with the place and without it",
-            f"{len(tried.rows)} pictures.",
+            f"{len(tried.rows)} images.",
         )
 
 

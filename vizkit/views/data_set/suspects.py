@@ -56,23 +56,23 @@ class Suspects(OfData):
     """Pictures with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
 
     kind: str = choice("Suspect", tuple(NAMES), words=NAMES, key="data_suspect", listed=True)
-    page: int = number("Page of pictures", 1, pages, 1, follows=True, key="data_page")
+    page: int = number("Page of images", 1, pages, 1, follows=True, key="data_page")
     decided: str = text(
         "Decided",
         "",
-        "The picture's number, what is suspect, and keep, drop or the number of its new label: 12:label:4.",
+        "The image's number, what is suspect, and keep, drop or the number of its new label: 12:label:4.",
         longest=LONGEST,
         key="decided",
         inside=True,
     )
 
     how = How(
-        "A label is suspect where probes that have not seen the picture are surer of another one than is usual of that "
+        "A label is suspect where probes that have not seen the image are surer of another one than is usual of that "
         "one. Copies are alike pixel by pixel, perhaps mirrored; a stranger lies farther from its nearest than three "
         "quartile ranges beyond most. Whatever is decided goes into a table, and no file is changed.",
         r"\hat C_{\tilde y, y^*} = \{x : \tilde y,\ \hat p(y^* \mid x) \ge t_{y^*}\}, \quad t_j = \mathbb{E}_{\tilde y "
         r"= j}\,\hat p(j \mid x)",
-        "that a label is wrong: a rare but right picture is suspect too, and errors that many pictures share are not.",
+        "that a label is wrong: a rare but right image is suspect too, and errors that many images share are not.",
         "Northcutt, Jiang & Chuang 2021 (cleanlab); cleanvision; outliers: Tukey 1977",
     )
 
@@ -101,11 +101,11 @@ class Suspects(OfData):
             yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
             which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
-            yield Line(f"{which}, by kind, the worst of each first; the others: Page of pictures.")
+            yield Line(f"{which}, by kind, the worst of each first; the others: Page of images.")
         if own:
             yield from self.shown(of, found, own[at : at + AT_ONCE])
         elif every:
-            yield Line(f"No picture is suspect for this: {NAMES[self.kind]}.")
+            yield Line(f"No image is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
             facts = self.source(of), self.split, side_of(of), found.name, of.source
             yield Process("processes.mended", Mend(*facts, decided))
@@ -137,7 +137,7 @@ class Suspects(OfData):
         yield Canvas(
             "vizkit_suspects",
             {"rows": rows, "decided": self.decided, "longest": LONGEST},
-            f"Suspect pictures, {NAMES[self.kind]}",
+            f"Suspect images, {NAMES[self.kind]}",
             {"decided": (words(LONGEST), "decided")},
             still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
         )

@@ -38,12 +38,12 @@ class Taught(OfData):
     error: int = number("Error", 1, errors, 1, "Of the wrong answers the surest first.", follows=True, key="data_error")
 
     how = How(
-        "A training picture that pulls the last layer towards what this picture's label needs speaks for it, one that "
+        "A training image that pulls the last layer towards what this image's label needs speaks for it, one that "
         "pulls the other way speaks for the error. They stand in the order of the cosine of two gradients of the "
         "loss: how alike both answers are wrong, times how alike their features are. The per cent on a card are not "
-        "this cosine but the probability of what the model answers to that picture.",
+        "this cosine but the probability of what the model answers to that image.",
         r"I(z, z') = \cos(p - y,\, p' - y')\;\cos(h, h')",
-        "what the layers below learned, or when: only the last layer, as it is now, is asked. A folder's pictures are "
+        "what the layers below learned, or when: only the last layer, as it is now, is asked. A folder's images are "
         "those that were used for training only if you say so by a folder train in it.",
         "Hanawa et al. 2021 (gradient cosine); last layer, one checkpoint, as Pruthi et al. 2020 (TracIn), § 4",
     )
@@ -63,10 +63,10 @@ class Taught(OfData):
         rows = wrong(found)
         if not found.classifies:
             raise NotApplicable(
-                f"{of.name} gives {of.loaded.head.gives}, so it makes no error that pictures taught it."
+                f"{of.name} gives {of.loaded.head.gives}, so it makes no error that images taught it."
             )
         if not len(rows):
-            raise NotApplicable(f"{of.name} answers every picture that it knows the label of right; choose others.")
+            raise NotApplicable(f"{of.name} answers every image that it knows the label of right; choose others.")
         row = int(rows[min(self.error, len(rows)) - 1])
         result = taught(found, row)
         against, speaks = result.against(SHOWN).tolist(), result.for_(SHOWN).tolist()
@@ -78,8 +78,8 @@ class Taught(OfData):
         both = [
             block
             for title, rows, alt in (
-                ("Speak for the error", against, "Pictures that speak for the error"),
-                ("Speak against the error", speaks, "Pictures that speak for the label"),
+                ("Speak for the error", against, "Images that speak for the error"),
+                ("Speak against the error", speaks, "Images that speak for the label"),
             )
             if len(rows)
             for block in (Heading(title), *grid(of, found, rows, alt))
@@ -88,6 +88,6 @@ class Taught(OfData):
         if found.faults[row].marked:
             yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())
-        yield Line(f"Of {train or len(found) - 1:,} {'training pictures' if train else 'other pictures of the set'}.")
+        yield Line(f"Of {train or len(found) - 1:,} {'training images' if train else 'other images of the set'}.")
         yield from self.notes(found)
         yield Numbers(lambda: {"error": [row], "row": result.rows, "influence": result.influence})

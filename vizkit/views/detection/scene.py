@@ -41,7 +41,7 @@ look at each other, and the cheapest pair first costs more (docs/detection.md); 
 none."""
 SURE, WHITE = 0.5, "#ffffff"
 RIGHT, WRONG = MARKS["best"], MARKS["fails"]
-DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other pictures."
+DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other images."
 T = TypeVar("T")
 
 

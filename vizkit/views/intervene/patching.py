@@ -113,7 +113,7 @@ class Patching(Decision):
         return f"Patching: what restores {of.loaded.label(self.asked(of)[0])}, corrupted by {self.named(of)}"
 
     def named(self, of: Subject) -> str:
-        return f"{OTHER}, {self.name(of)}" if self.how_corrupted == OTHER else self.how_corrupted
+        return f"another image, {self.name(of)}" if self.how_corrupted == OTHER else self.how_corrupted
 
     def name(self, of: Subject) -> str:
         return self.other or others([of])[0]

@@ -61,7 +61,7 @@ class Explained(Decision):
     slow: tuple[str, ...] = several(
         "More maps",
         SLOW,
-        "They run the model on changed pictures, some dozen times each; Stop keeps what is ready.",
+        "They run the model on changed images, some dozen times each; Stop keeps what is ready.",
         words=TITLES,
         key="slow_maps",
         more=True,

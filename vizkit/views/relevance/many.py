@@ -83,7 +83,7 @@ class Many:
         named = tuple(map(digest_of_picture, self.named.values()))
         key = ("many", self.data, self.images, named, self.methods, self.measures)
         return tuple(
-            Job(OfModel((*key, index)), f"Picture {index + 1} of {self.count}", partial(self._scored, index))
+            Job(OfModel((*key, index)), f"Image {index + 1} of {self.count}", partial(self._scored, index))
             for index in range(self.count)
         )
 
@@ -116,7 +116,7 @@ class Many:
             yield Line("You have uploaded no images that the maps could be scored over.")
             return
         what = "of your images" if self.data == "uploads" else self.data
-        yield Line("One picture proves little. Over many the winner has an interval.")
+        yield Line("One image proves little. Over many the winner has an interval.")
         yield Later(self.of, self.jobs, self.show, f"Score {self.count} {what}", only_asked=True)
 
     def said(self) -> str:
@@ -134,7 +134,7 @@ class Many:
         yield Said(verdict_of([*results.values()]))
         yield scores_table(rows, self.scores, len(results))
         over = (WORDS | NAMED)[self.data]
-        yield Line(f"{len(results)} of {self.count} pictures, each for its predicted class: {over}")
+        yield Line(f"{len(results)} of {self.count} images, each for its predicted class: {over}")
         yield Folded("What each score tells", lambda: caveats(rows))
 
 

@@ -54,9 +54,9 @@ class Maps(Coloured):
         "than a random order it knows which places the model needs on this image: the probability of the class when "
         "they are taken away and put back in the order of the map, as a difference to chance.",
         r"y_A \ \text{ or } \ y_A - y_B \ \text{ is explained, } y \text{ being the logits or values; "
-        r"of an embedding } y \cdot y_0 / |y_0|, \ y_0 \text{ being that of the picture}",
+        r"of an embedding } y \cdot y_0 / |y_0|, \ y_0 \text{ being that of the image}",
         "proof that the model used what is marked. Of the attention maps only those with a gradient depend on the "
-        "class; colours of two methods cannot be compared, because their units differ; one picture says little of a "
+        "class; colours of two methods cannot be compared, because their units differ; one image says little of a "
         "method, so open Trust for many.",
         "the paper below each large map; the order: Petsiuk et al. 2018, § 4",
     )

@@ -130,7 +130,7 @@ class OfOne:
         even = (nearly_even(maps[name].heat, TITLES[name], METHODS[name].even) for name in order)
         yield from (Line(sentence) for sentence in even if sentence)
         if ranked:
-            yield Line("Below a name: by how much the order of the map is better than a random one, on this picture.")
+            yield Line("Below a name: by how much the order of the map is better than a random one, on this image.")
         if reason:
             yield Line(f"No map is ranked here: {reason}.")
         yield from (Line(each) for each in late.values() if isinstance(each, str))

@@ -48,7 +48,7 @@ class Racing(Explained):
         "Places are",
         (AWAY, BACK),
         "Taken away, the most important first: a good map makes the probability fall early (deletion). Or put back "
-        "into the blurred picture: a good map makes it rise early (insertion).",
+        "into the blurred image: a good map makes it rise early (insertion).",
     )
     removed: int = number(
         "Places (%)", 0, 100, 10, "How many, in the order of each map.", step=100 // STEPS, plays=True
@@ -66,7 +66,7 @@ class Racing(Explained):
     lit: str = choice(
         "Curve",
         ("", *METHODS, CHANCE),
-        "The map whose curve stands out; a click on a picture.",
+        "The map whose curve stands out; a click on an image.",
         default="",
         words={"": "that of the best", **TITLES},
         inside=True,
@@ -207,14 +207,14 @@ class Race:
 
     def canvas(self, curves: Curves, *, ranked: bool) -> Canvas:
         of, view, share, orders = self.of, self.view, self.share, self.orders([*curves])
-        urls = of.kept(("race pictures",), lambda: [data_url(each, SIDE_PX) for each in self.pictures()])
+        urls = of.kept(("race images",), lambda: [data_url(each, SIDE_PX) for each in self.pictures()])
         lanes = [
             {
                 "name": name,
                 "title": self.titled(name, score if ranked else None),
                 "more": METHODS[name].asks
                 if name in METHODS
-                else f"The mean of {RANDOM_ORDERS} random orders; the picture shows the first of them.",
+                else f"The mean of {RANDOM_ORDERS} random orders; the image shows the first of them.",
                 "colour": colour_of(name),
                 "random": name == CHANCE,
                 "dotted": colour_of(name) in map(colour_of, [*curves][:place]),

@@ -49,7 +49,7 @@ def scores_table(rows: Sequence[Row], asked: Sequence[str], pictures: int) -> Ta
     helps = {
         BEYOND: "Mean difference to chance over deletion, insertion and ROAD, as far as measured. The rows are in "
         "this order.",
-        NOTHING: "Pictures on which the method gives no map.",
+        NOTHING: "Images on which the method gives no map.",
     }
     helps |= {_column(name): f"{FIGURES[name].title.capitalize()}. {FIGURES[name].caveat}" for name in there}
     within = f"{ERRORS:.0f} standard errors" if pictures > 1 else f"{MARGIN}"

@@ -20,9 +20,9 @@ class Trust(Racing):
     """How far each map can be believed: the model is run on pictures of which the places that it marks are erased."""
 
     over: Literal["its kind", "insects", "digits", "uploads"] = choice(
-        "Many pictures",
+        "Many images",
         ("its kind", "insects", "digits", "uploads"),
-        "Over which pictures the maps are scored together: those that the model knows, or a set. Insects are newly "
+        "Over which images the maps are scored together: those that the model knows, or a set. Insects are newly "
         "drawn: no bundled model has seen them, and where they are is known to the pixel.",
         words={"uploads": "your images"},
         key="trust_over",
@@ -42,15 +42,15 @@ class Trust(Racing):
     alone = True
     overlays = False
     how = How(
-        "Every picture is what the model sees when the places that a map marks are erased, the most important first; "
+        "Every image is what the model sees when the places that a map marks are erased, the most important first; "
         "the bar below it and its curve are the probability of the class. The best map stands first: beside a name, by "
         "how much it is better than a random order, on the mean of taking away and putting back. A map is credible if "
-        "it is clearly better than chance and changes when the weights are shuffled, over many pictures. Where the "
-        "class is not the prediction, or is also that of the blurred picture, nothing is ranked.",
+        "it is clearly better than chance and changes when the weights are shuffled, over many images. Where the "
+        "class is not the prediction, or is also that of the blurred image, nothing is ranked.",
         r"\mathrm{AUC} = \tfrac1n \Big( \sum_k s_k - \tfrac{s_0 + s_n}{2} \Big), \quad \mathrm{ROAD} = "
         r"\overline{s}_{\text{least first}} - \overline{s}_{\text{most first}}, \quad \rho = "
         r"\text{rank correlation with shuffled weights}",
-        "that the best map is right. Pictures with places removed are unlike those of training; pointing and mass "
+        "that the best map is right. Images with places removed are unlike those of training; pointing and mass "
         "measure whether a map lies on the insect, which a model may rightly not use; noise passes the check with "
         "random weights.",
         "Petsiuk et al. 2018; Rong et al. 2022; Adebayo et al. 2018; Zhang et al. 2016; Yeh et al. 2019",

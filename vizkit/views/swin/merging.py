@@ -53,7 +53,7 @@ class Merging(View):
     overlays = False
     how = How(
         "Four tokens stand side by side as one long vector, are normalised, and a linear map halves it: a quarter "
-        "of the tokens, each twice as wide and standing for four times the pixels. Within a picture places of one "
+        "of the tokens, each twice as wide and standing for four times the pixels. Within an image places of one "
         "colour have similar vectors; the colours of the second are turned to match the first as well as they can, but "
         "an equal colour in both is no equal token.",
         r"\begin{gathered} y = W\,\mathrm{LN}\big([x_{00};\, x_{10};\, x_{01};\, x_{11}]\big), \quad "
@@ -80,7 +80,7 @@ class Merging(View):
         yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], CORNERS))
         colours, words = self.coloured(made)
         pictures = {
-            "The picture": part_seen(of),
+            "The image": part_seen(of),
             "What leaves the stage": colours[0],
             "What the next stage gets": colours[1],
         }

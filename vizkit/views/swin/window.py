@@ -66,12 +66,12 @@ class Window(View):
     how = How(
         "The cyan outline is the window, the only tokens that the chosen one can see in this block; hatched ones stand "
         "in it only because the grid was rolled round its edge, and the mask takes them out. Content is the product "
-        "of query and key, the bias depends only on how far up, down, left or right a key lies; the pictures show both "
+        "of query and key, the bias depends only on how far up, down, left or right a key lies; the maps show both "
         "together and each alone. Of the table of the bias the query reads the outlined part: pairs of one offset have "
         "one entry, which stands where its key lies from the query.",
         r"\begin{gathered} \mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d}} + B + M\right), \; "
         r"M_{ij} \in \{0, -100\} \\ \text{v2: } \cos(q_i, k_j)\,/\,\tau + B_{ij} + M_{ij} \end{gathered}",
-        "shares that add up: softmax mixes content and bias, so the right two pictures do not sum to the left one.",
+        "shares that add up: softmax mixes content and bias, so the right two maps do not sum to the left one.",
         "Liu et al. 2021, eq. 4 and § 3.2; Liu et al. 2022, eq. 2 and 3",
     )
 
@@ -190,7 +190,7 @@ def proof(parts: WindowParts) -> str:
         f"weights give {within(parts.branch_error)} what it hands on"
     )
     ok = parts.score_error <= EXACT and parts.branch_error <= REBUILT
-    return f"Checked: {words}." if ok else f"Not right, so do not trust these pictures: {words}."
+    return f"Checked: {words}." if ok else f"Not right, so do not trust these maps: {words}."
 
 
 def step_by_step(row: Row) -> Blocks:

@@ -22,7 +22,7 @@ METHOD = Method(
     signed=True,
     logit=True,
     slow=True,
-    asks="How is the change of the logit from several empty pictures to noisy copies of this one shared out?",
+    asks="How is the change of the logit from several empty images to noisy copies of this one shared out?",
     caveat="Points are drawn at random, so the shares add up only roughly.",
     source="Lundberg & Lee 2017 (arXiv 1705.07874), as Captum draws it",
 )

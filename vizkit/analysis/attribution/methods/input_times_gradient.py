@@ -24,6 +24,6 @@ METHOD = Method(
     signed=True,
     logit=True,
     asks="How much of the logit would each pixel give, were the model linear with the slope that it has here?",
-    caveat="The model is not linear; the map is grainy, and zero where the picture has the model's own mean colour.",
+    caveat="The model is not linear; the map is grainy, and zero where the image has the model's own mean colour.",
     source="Shrikumar et al. 2016 (arXiv 1605.01713); 2017 (arXiv 1704.02685), § 2.2",
 )

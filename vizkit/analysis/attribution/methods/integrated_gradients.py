@@ -29,7 +29,7 @@ METHOD = Method(
     signed=True,
     logit=True,
     slow=True,
-    asks="How is the change of the logit from an empty picture to this one shared out among the pixels?",
-    caveat="It depends on what counts as empty, is zero where the picture has that very colour, and is grainy.",
+    asks="How is the change of the logit from an empty image to this one shared out among the pixels?",
+    caveat="It depends on what counts as empty, is zero where the image has that very colour, and is grainy.",
     source="Sundararajan et al. 2017 (arXiv 1703.01365), eq. 1",
 )

@@ -8,7 +8,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     image.src = tile.picture
     image.style.aspectRatio = tile.wide ?? 1             // a picture with its map beside it
     image.onload = () => { image.style.imageRendering = image.naturalWidth < 60 ? 'pixelated' : '' } // handwritten digits
-    image.alt = `Picture of ${tile.label}`
+    image.alt = `Image of ${tile.label}`
     image.title = tile.place
     caption.append(make('b', tile.label))
     for (const { model, answer, sure, right } of tile.answers) {

@@ -154,8 +154,8 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const tell = shown => {
     tip.hidden = shown === undefined
-    const few = state.chosen.size, how = data.alone ? 'Point at one for its name.' : 'Draw around pictures, or click one, to see them with their maps.'
-    said.textContent = shown === undefined ? (few ? `${few.toLocaleString('en')} of ${count.toLocaleString('en')} pictures chosen.` : how) : `${places[shown]}: ${data.words[shown]}`
+    const few = state.chosen.size, how = data.alone ? 'Point at one for its name.' : 'Draw around images, or click one, to see them with their maps.'
+    said.textContent = shown === undefined ? (few ? `${few.toLocaleString('en')} of ${count.toLocaleString('en')} images chosen.` : how) : `${places[shown]}: ${data.words[shown]}`
     clear.hidden = !few
     if (shown === undefined) return
     const [photo, words] = tip.children, wide = canvas.clientWidth, x = left(shown), y = top(shown)
@@ -274,7 +274,7 @@ export default function ({ data, parentElement, setStateValue }) {
 
   // ---- what stands around it ----------------------------------------------------------------------------------------------
   const button = (words, act, title) => Object.assign(document.createElement('button'), { type: 'button', textContent: words, title, onclick: act })
-  const modes = [['lasso', 'Lasso', 'Drag around pictures to choose them; with shift, further ones'], ['move', 'Move', 'Drag the plane; two fingers zoom']].map(([mode, words, title]) => {
+  const modes = [['lasso', 'Lasso', 'Drag around images to choose them; with shift, further ones'], ['move', 'Move', 'Drag the plane; two fingers zoom']].map(([mode, words, title]) => {
     const made = button(words, () => { state.mode = state.mode === mode ? '' : mode; pressed() }, title)
     made.dataset.mode = mode
     return made
@@ -301,7 +301,7 @@ export default function ({ data, parentElement, setStateValue }) {
     legend.replaceChildren(data.ends[0], ramp, data.ends[1])
   }
   legend.dataset.quantity = data.quantity
-  canvas.setAttribute('aria-label', `${data.label}. Arrow keys go from picture to picture, Enter chooses.`)
+  canvas.setAttribute('aria-label', `${data.label}. Arrow keys go from image to image, Enter chooses.`)
   state.observer?.disconnect()
   state.observer = new ResizeObserver(() => soon())
   state.observer.observe(canvas)

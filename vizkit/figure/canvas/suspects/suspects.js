@@ -25,7 +25,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const mendAll = () => take(new Map([...all(), ...open().map(row => [keyOf(row), String(row.label_number)])]))
   const take = now => {
     const text = [...now].map(each => each.join(':')).join(' ')
-    if (text.length > data.longest) { said.textContent = 'The list is full: save it, and go on with the next pictures.'; return }
+    if (text.length > data.longest) { said.textContent = 'The list is full: save it, and go on with the next images.'; return }
     state.decided = text
     expectEcho(state, 'decided', text)
     setStateValue('decided', text)
@@ -45,7 +45,7 @@ export default function ({ data, parentElement, setStateValue }) {
         button.setAttribute('aria-label', `${words}: ${row.place}`)
         return button
       })
-      const figures = row.pictures.map(src => make('img', { src, alt: `Picture of ${row.label}`, title: row.place }))
+      const figures = row.pictures.map(src => make('img', { src, alt: `Image of ${row.label}`, title: row.place }))
       return make('article', { className: done ? 'done' : '' }, make('div', { className: 'pictures' }, ...figures),
         make('div', { className: 'words' }, make('b', { textContent: row.label }), make('p', { textContent: row.said }), make('small', { textContent: row.place }),
           ...(data.alone ? [] : [make('nav', {}, ...buttons)])))

@@ -3,7 +3,7 @@
 
 const STORE = new WeakMap()
 const INK = '#f59e0b', NONE = 'none'
-const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase: 'Paint over patches to erase them in the image', Exchange: 'Choose two patches that change places', Paste: 'Paint where the other picture shows' }
+const WORDS = { Hide: 'Paint over patches to hide them from every token', Erase: 'Paint over patches to erase them in the image', Exchange: 'Choose two patches that change places', Paste: 'Paint where the other image shows' }
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.switches'), find = name => root.querySelector(name)

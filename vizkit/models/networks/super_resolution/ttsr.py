@@ -89,7 +89,7 @@ class TTSR(nn.Module):
         if not self.sizes["reference"]:
             return self.enlarged(small, None)
         if reference is None:
-            raise ValueError("This network takes its texture from a reference: give a second picture.")
+            raise ValueError("This network takes its texture from a reference: give a second image.")
         search = self.search(small, reference)
         return self.enlarged(small, (self.textures(search, sharpness), search.matched.relevance))
 

@@ -38,7 +38,7 @@ def class_directions(
             counts[label] = counts.get(label, 0) + int((labels == label).sum())
         done(sum(counts.values()))
     if len(counts) < 2:
-        raise NotApplicable("A direction leads from other classes to one: pictures of two classes are needed.")
+        raise NotApplicable("A direction leads from other classes to one: images of two classes are needed.")
     every, total = [sum(parts) for parts in zip(*sums.values(), strict=True)], sum(counts.values())
     return {
         (block, label): (own / counts[label] - (every[block] - own) / (total - counts[label])).float()

@@ -20,7 +20,7 @@ def welcome() -> None:
         first, lessons = next(iter(shelf.files())), page_of("lessons", "Lessons")
         with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall"):
             st.page_link(lessons, label="New here? **Lesson 1**", query_params={"lesson": first})
-            st.caption("· or move over the picture, and click a patch", width="content")
+            st.caption("· or move over the image, and click a patch", width="content")
 
 
 def opening() -> None:

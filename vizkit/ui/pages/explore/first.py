@@ -70,7 +70,7 @@ def show() -> Callable[[], object] | None:
     names = " and ".join(map(model_names.title, differing))
     st.caption(
         f":red[:material/error: What was shown while {plain(names)} was being loaded was not what the model "
-        "computes here: the picture below is.]"
+        "computes here: the figure below is.]"
     )
     return None
 

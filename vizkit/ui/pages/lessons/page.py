@@ -33,8 +33,8 @@ from vizkit.views.blocks import Table
 
 CARD_PX = 515
 HOW = (
-    "Every step asks before it shows: predict, then see what the model in front of you answers on your picture, and "
-    "how much of it your guess holds. Exchange model or picture at the left, and the answers change with them.",
+    "Every step asks before it shows: predict, then see what the model in front of you answers on your image, and "
+    "how much of it your guess holds. Exchange model or image at the left, and the answers change with them.",
     None,
     "what a model ought to look at. An answer is what this model does; attention is no explanation by itself.",
     "Kim, Reinecke & Hullman, CHI 2017, on predicting before seeing",
@@ -64,8 +64,8 @@ def view(page: Page) -> None:
     try:
         _step(lesson, number, step, of, own) if step else _end(lesson, of, own)
     except (LessonError, NotApplicable, ReportError) as sentence:
-        st.info(plain(f"With {of.name} on this picture this step has no answer: {sentence}"), icon=":material/block:")
-        st.button("Take the lesson’s own model and picture", on_click=kept.take, args=(name, "models", "image"))
+        st.info(plain(f"With {of.name} on this image this step has no answer: {sentence}"), icon=":material/block:")
+        st.button("Take the lesson’s own model and image", on_click=kept.take, args=(name, "models", "image"))
 
 
 # ---- the shelf -------------------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def picture(step: Step, found: Judged | None, of: NamedSubject, key: str, words:
         "guessed": found.guessed if found else (),
         "best": found.best if found else (),
         "marked": tuple(filter(None, [marked(step, of, grid)])),
-        "label": f"The picture as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
+        "label": f"The image as {of.name} sees it, in {grid[0]} × {grid[1]} patches. {HINTS.get(mode, words)}",
         "hint": HINTS.get(mode, ""),
         "words": f"{words} Bright: large {question.unit}." if len(shown) and question and question.unit else words,
     }

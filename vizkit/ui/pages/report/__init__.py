@@ -2,4 +2,4 @@
 
 from vizkit.ui.views import View
 
-VIEWS = (View("Report", "The pictures that you keep, in your order.", "pictures", needs="", reads="nothing"),)
+VIEWS = (View("Report", "The figures that you keep, in your order.", "pictures", needs="", reads="nothing"),)

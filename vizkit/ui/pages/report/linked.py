@@ -79,7 +79,7 @@ def offer() -> None:
             if settings().keep_pictures:
                 st.button("Keep for a link", icon=":material/link:", on_click=keep)
             st.caption(_handed_on())
-    words = "A replay.json, as the folder of a report has one, and pictures of one's own that it shows. They are added."
+    words = "A replay.json, as the folder of a report has one, and images of one's own that it shows. They are added."
     uploader("Open a report", ["json", *TYPES], "report_files", words, most_mib=MAX_BYTES >> 20, on_change=receive)
 
 
@@ -92,7 +92,7 @@ def _handed_on() -> str:
     own = sum(entry.item.image not in ("", *samples()) for entry in session_report.entries().values())
     if not own:
         return "Copy link hands this report on, with its comments: the address holds it."
-    which = "the one of a picture" if own == 1 else f"the {own} of pictures"
+    which = "the one of an image" if own == 1 else f"the {own} of images"
     return f"Copy link hands this report on, but for {which} of your own: hand on its folder for those."
 
 
@@ -113,7 +113,7 @@ def take(data: bytes) -> None:
         report = opened(data)
         new = [entry for entry in report.entries if entry not in here.values()]
         if len(here) + len(new) > MOST_ITEMS:
-            raise ReportError(f"A report has at most {MOST_ITEMS} pictures: remove some first.")
+            raise ReportError(f"A report has at most {MOST_ITEMS} figures: remove some first.")
     except ReportError as error:
         st.session_state[REFUSED] = str(error)
         return

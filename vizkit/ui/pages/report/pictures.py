@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vizkit.image import Picture
 
 EMPTY = (
-    "Nothing of yours is here yet: open “Save” below a picture on any page and choose “Add to report”. "
+    "Nothing of yours is here yet: open “Save” below a figure on any page and choose “Add to report”. "
     f"{session_report.KEPT} This is what a report looks like:"
 )
 SHORT, WHOLE = "Short", "Whole"
@@ -84,8 +84,8 @@ def _picture(entry: Entry) -> Subject | None:
         whose = " on ".join(name for name in (entry.item.model, entry.item.image) if name)
         st.warning(plain(f"{whose}: {sentence}".removeprefix(": ")), icon=":material/warning:")
     except Exception as error:
-        logging.getLogger("vizkit").exception("a picture of the report")
-        st.warning(f"This picture could not be made again ({type(error).__name__}); remove it.")
+        logging.getLogger("vizkit").exception("a figure of the report")
+        st.warning(f"This figure could not be made again ({type(error).__name__}); remove it.")
     return None
 
 
@@ -156,7 +156,7 @@ def picture_of(item: Item) -> "Picture | None":
         return pictures.sample(item.image)
     if picture := linked_picture.stored(item.pixels):
         return picture
-    raise ReportError("this picture is no longer among your images: upload it again.")
+    raise ReportError("this image is no longer among your images: upload it again.")
 
 
 @remembered
@@ -199,7 +199,7 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
         icon=":material/slideshow:",
         disabled=not entries,
         on_click="ignore",
-        help="16:9, a slide for each picture; its comment is beside it, where it came from is in the notes.",
+        help="16:9, a slide for each figure; its comment is beside it, where it came from is in the notes.",
     )
     st.download_button(
         "Folder with numbers (ZIP)",
@@ -210,8 +210,8 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
         icon=":material/folder_zip:",
         disabled=not entries,
         on_click="ignore",
-        help="Pictures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
-        "makes the same pictures again.",
+        help="Figures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
+        "makes the same figures again.",
     )
 
 

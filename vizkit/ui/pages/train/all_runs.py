@@ -37,7 +37,7 @@ def view(page: Page) -> None:
                 key="runs_data",
                 bind="query-params",
                 width=200,
-                help="Runs are compared on the same pictures.",
+                help="Runs are compared on the same images.",
             )
         )
         axes = run_curves.choose_axes()

@@ -19,7 +19,7 @@ def show(data: str, seed: int) -> None:
         return
     whole = f"_check_{data}"
     try:
-        with st.spinner("Checking the pictures …"):
+        with st.spinner("Checking the images …"):
             report = checked(data, seed, data_choice.changed(data), bool(st.session_state.get(whole)))
     except DatasetError:
         return  # the sentence stands under the data
@@ -32,7 +32,7 @@ def show(data: str, seed: int) -> None:
 
 def _sentences(report: Report) -> None:
     part = "" if report.opened == report.images else f" of {report.images:,}"
-    st.markdown(f"**Data check** · {report.opened:,}{part} pictures opened")
+    st.markdown(f"**Data check** · {report.opened:,}{part} images opened")
     for finding in report.findings:
         st.markdown(
             f":orange[:material/warning:] **{finding.count:,}** {plain(finding.what)}: {plain(finding.example)}"

@@ -174,7 +174,7 @@ def what_learns(on_change: Callable[[], None] | None = None) -> str | None:
         persist_state="session",
         on_change=on_change,
         help="All of it; or only the new head (a linear probe), or the last blocks with it: quicker, and better with "
-        "few pictures. The rest stays as it is.",
+        "few images. The rest stays as it is.",
     )
     if part == PARTS[2]:
         st.number_input(

@@ -33,7 +33,7 @@ ELSEWHERE = ("data", "model", "epochs", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
-CLASSES, TUNED, TEACH = "Tell pictures apart", "Fine-tune a model", "Learn from a teacher"
+CLASSES, TUNED, TEACH = "Tell images apart", "Fine-tune a model", "Learn from a teacher"
 PICTURES = {**NAMED, OWN: ("every field at its default", Recipe())}
 TASKS = {  # what is learned → its recipes: what each is, and its fields
     CLASSES: PICTURES,
@@ -41,7 +41,7 @@ TASKS = {  # what is learned → its recipes: what each is, and its fields
     TEACH: PICTURES,
     "Find insects in scenes": DETECTING,
     "Rewrite dates": TEXTS,
-    "Enlarge pictures": ENLARGE,
+    "Enlarge images": ENLARGE,
 }
 
 
@@ -175,7 +175,7 @@ def _pictures(contents: data_choice.Preview, recipe: Recipe) -> None:
             st.caption("Changed at random in every step, by the settings of Augmentation under More.")
 
 
-@st.cache_data(max_entries=16, show_spinner="Changing the pictures …")
+@st.cache_data(max_entries=16, show_spinner="Changing the images …")
 def augmented(pictures: list[Any], recipe: Recipe, side_px: int, draw: int) -> list[Any]:
     from vizkit.image import Preprocessing
     from vizkit.training.pictures.preview import learned_from
@@ -192,9 +192,9 @@ def _mirror_hint(data: str) -> None:
     if not data or data.startswith(("insects", "torchvision:")):
         return
     if st.session_state.get(f"{fields.KEY}flip"):
-        st.caption(":material/info: Some pictures are mirrored: right only where left and right mean nothing.")
+        st.caption(":material/info: Some images are mirrored: right only where left and right mean nothing.")
     else:
-        st.caption(":material/info: No picture is mirrored: a mirrored digit or letter is another one, or none.")
+        st.caption(":material/info: No image is mirrored: a mirrored digit or letter is another one, or none.")
 
 
 def _more(task: str, labels: tuple[str, ...]) -> None:
@@ -224,7 +224,7 @@ def _drafted(data: str, task: str) -> Recipe:
     values |= {"data": data, "model": model.folder_of(values.get("model") or ""), "teacher": teacher}
     if not teacher:
         if task == TEACH:
-            raise RecipeError("Choose a teacher that knows the classes of these pictures.")
+            raise RecipeError("Choose a teacher that knows the classes of these images.")
         values["distillation"] = "none"
     if not values["model"]:
         raise RecipeError("Choose a model.")
@@ -321,10 +321,10 @@ def start(name: str, recipe: Recipe, typed: str = "") -> None:
 
 def how() -> None:
     reading.how(
-        "In an epoch the model sees every training picture once and changes its weights after each batch, against the "
-        "gradient of the loss, in steps of the learning rate. Validation pictures, which it never learns from, choose "
-        "the best epoch; test pictures are looked at once, at the end.",
+        "In an epoch the model sees every training image once and changes its weights after each batch, against the "
+        "gradient of the loss, in steps of the learning rate. Validation images, which it never learns from, choose "
+        "the best epoch; test images are looked at once, at the end.",
         r"\theta \leftarrow \theta + \eta\,\nabla_\theta\, \tfrac1B \sum_{i=1}^{B} \log p_\theta(y_i \mid x_i)",
-        "how the model will do on pictures of another kind than these.",
+        "how the model will do on images of another kind than these.",
         "Goodfellow et al. 2016, § 5.3 and 8.1; recipes: Touvron et al. 2021; Liu et al. 2021",
     )

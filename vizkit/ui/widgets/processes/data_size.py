@@ -70,7 +70,7 @@ def draw() -> None:
     asked = working() or st.session_state.get("_size_asked", "size_seed" in st.query_params)
     st.session_state["_size_asked"] = asked  # the address forgets a usual seed
     line = st.expander(
-        "Train it yourself, on these pictures or your own",
+        "Train it yourself, on these images or your own",
         expanded=asked,
         icon=":material/model_training:",
         key="size_line",
@@ -151,8 +151,8 @@ def data_picker(busy: bool) -> str:
         key="size_data",
         width=240,
         disabled=busy,
-        help="Drawn insects as shipped; handwritten digits; or your own pictures: "
-        "a folder with one folder of pictures for each class.",
+        help="Drawn insects as shipped; handwritten digits; or your own images: "
+        "a folder with one folder of images for each class.",
     )
     if chosen != FOLDER:
         return str(chosen)
@@ -162,13 +162,13 @@ def data_picker(busy: bool) -> str:
 def _planned_runs(data: str, seed: int) -> Planned | None:
     """What the pickers ask for; None with a sentence where that cannot be."""
     if not data:
-        st.caption("Choose a folder with one folder of pictures for each class.")
+        st.caption("Choose a folder with one folder of images for each class.")
         return None
-    with st.spinner("Opening the pictures …"):
+    with st.spinner("Opening the images …"):
         known = facts(data)
     if known is None:
         st.error(
-            "These pictures cannot be opened for training; the Train page says why.", icon=":material/broken_image:"
+            "These images cannot be opened for training; the Train page says why.", icon=":material/broken_image:"
         )
         return None
     folder = runs_root() / folder_of(data)

@@ -32,7 +32,7 @@ def draw(mend: Mend) -> None:
             disabled=bool(name),
             on_click=_write,
             args=(mend,),
-            help="A new folder beside the runs: all pictures, with the labels that you decided.",
+            help="A new folder beside the runs: all images, with the labels that you decided.",
         )
         if name:
             st.caption(f"{plain(mend.said)} Written: {plain(name)}.", width="content")
