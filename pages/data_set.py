@@ -1,4 +1,4 @@
-"""A set of labelled pictures as one model sees it: a map of it, suspects, shortcuts."""
+"""A set of labelled images as one model sees it: a map of it, suspects, shortcuts."""
 
 from vizkit.ui.shell import ensure_shell
 

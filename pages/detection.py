@@ -1,4 +1,4 @@
-"""Detection: things in a picture as answers to learned questions."""
+"""Detection: things in an image as answers to learned questions."""
 
 from vizkit.ui.shell import ensure_shell
 

@@ -1,4 +1,4 @@
-"""How good are models on a set of pictures, what papers report, and how much that owes to the number of pictures."""
+"""How good are models on a set of images, what papers report, and how much that owes to the number of images."""
 
 from vizkit.ui.shell import ensure_shell
 

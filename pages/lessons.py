@@ -1,4 +1,4 @@
-"""Courses: predict on a picture, then see what the model in front of you does."""
+"""Courses: predict on an image, then see what the model in front of you does."""
 
 from vizkit.ui.shell import ensure_shell
 

@@ -1,4 +1,4 @@
-"""The pictures that were added to the report, in an order of one's own, with comments, as one page or as a folder."""
+"""The figures that were added to the report, in an order of one's own, with comments, as one page or as a folder."""
 
 from vizkit.ui.shell import ensure_shell
 

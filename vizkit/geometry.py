@@ -53,7 +53,7 @@ def middle_of(tokens: Tokens, token_id: int) -> tuple[float, float]:
 
 
 def in_shares(box_xyxy: Box, size_hw: tuple[int, ...]) -> Box:
-    """A part of a picture, in shares of its width and height."""
+    """A part of an image, in shares of its width and height."""
     (x0, y0, x1, y1), (height, width) = box_xyxy, size_hw
     return x0 / width, y0 / height, x1 / width, y1 / height
 
@@ -71,14 +71,14 @@ def along(covered: Float[Tensor, "row column"], steps: int) -> list[tuple[float,
 
 
 def into_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
-    """A point in fractions of a picture of `size_hw` pixels, in fractions of `box_xyxy` (pixels) on that picture."""
+    """A point in fractions of an image of `size_hw` pixels, in fractions of `box_xyxy` (pixels) on that image."""
     x, y = point_xy[0] * size_hw[1], point_xy[1] * size_hw[0]
     x0, y0, x1, y1 = box_xyxy
     return (x - x0) / (x1 - x0), (y - y0) / (y1 - y0)
 
 
 def out_of_box(point_xy: tuple[float, float], box_xyxy: Box, size_hw: tuple[int, int]) -> tuple[float, float]:
-    """The other way: fractions of `box_xyxy` (pixels) in fractions of the picture of `size_hw` pixels."""
+    """The other way: fractions of `box_xyxy` (pixels) in fractions of the image of `size_hw` pixels."""
     x0, y0, x1, y1 = box_xyxy
     return (x0 + point_xy[0] * (x1 - x0)) / size_hw[1], (y0 + point_xy[1] * (y1 - y0)) / size_hw[0]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ITSELF = -1
-"""In place of the number of an output, as the target of an explanation: the whole embedding of this very picture."""
+"""In place of the number of an output, as the target of an explanation: the whole embedding of this very image."""
 ITSELF_IN_WORDS = "this image's own embedding"
 LIKENESS_IN_WORDS = f"likeness to {ITSELF_IN_WORDS}"
 DIRECTION_IN_WORDS = "the direction of this image's own embedding"
@@ -109,12 +109,12 @@ class Head:
 
 
 def scorer(logits: "Tensor", target: "int | Sequence[int]") -> "Callable[[Outputs], Tensor]":
-    """The number that is explained, as a function of outputs, (…, output) → (…). `target`: of several pictures,
+    """The number that is explained, as a function of outputs, (…, output) → (…). `target`: of several images,
     (image, output), that of each.
 
-    `logits`: of the picture itself, read for `ITSELF` only. For an output that output; for `ITSELF` the length of the
-    embedding along its own direction, e(x) · e₀ / |e₀|. At the picture that is its length |e₀|, and its gradient that
-    of the length; of a changed picture it is what is left of the embedding.
+    `logits`: of the image itself, read for `ITSELF` only. For an output that output; for `ITSELF` the length of the
+    embedding along its own direction, e(x) · e₀ / |e₀|. At the image that is its length |e₀|, and its gradient that
+    of the length; of a changed image it is what is left of the embedding.
     """
     if not isinstance(target, int) and ITSELF not in target:
         places = range(len(target)), [*target]
@@ -193,7 +193,7 @@ LIKENESS = Head(
     quantity="likeness",
     bounded=True,
 )
-"""What a model without classes answers where it is known of which picture (`Loaded.likened`): the cosine of an
-embedding with that picture's own. Its "logits" are `parts_along`, of which the first is explained."""
+"""What a model without classes answers where it is known of which image (`Loaded.likened`): the cosine of an
+embedding with that image's own. Its "logits" are `parts_along`, of which the first is explained."""
 
 HEADS = {head.name: head for head in (SOFTMAX, SIGMOID, REGRESSION, EMBEDDING)}

@@ -55,14 +55,14 @@ def read_picture(data: bytes, *, max_side: int = 2048) -> Picture:
 
 
 def digest_of(rgb: RGB) -> str:
-    """SHA-256 of shape and pixels: what tells a picture from every other one, whatever it is called."""
+    """SHA-256 of shape and pixels: what tells an image from every other one, whatever it is called."""
     return hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).hexdigest()
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:
     """The pixels of a file, or of its bytes: 8-bit RGB, (height, width, 3), upright by its EXIF, 0 is black.
 
-    No side is above 2,048 pixels: larger pictures are made smaller. Raises `ImageError` with one sentence.
+    No side is above 2,048 pixels: larger images are made smaller. Raises `ImageError` with one sentence.
     """
     if isinstance(source, bytes):
         return read_picture(source).rgb
@@ -78,24 +78,24 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
 
 @runtime_checkable
 class Processor(Protocol):
-    """What another library does to a picture before a model. It can be hashed, and sent to another process."""
+    """What another library does to an image before a model. It can be hashed, and sent to another process."""
 
     def __call__(self, rgb: RGB) -> Float32[np.ndarray, "channel rows columns"]:
-        """The model's input. Raises ImageError for a picture that it does not take."""
+        """The model's input. Raises ImageError for an image that it does not take."""
         ...
 
     def box(self, picture_hw: tuple[int, int]) -> Box:
-        """The part of a picture of this size that the input shows."""
+        """The part of an image of this size that the input shows."""
         ...
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a model wants done to a picture, in timm's words (`timm.data.resolve_model_data_config`).
+    """What a model wants done to an image, in timm's words (`timm.data.resolve_model_data_config`).
 
     `mean` and `std` per channel of the input on the scale 0–1; `crop_pct` = input size / size resized to; `crop_mode`:
     "center" cuts the longer side, "squash" changes the aspect ratio, "border" pads with the mean, "own" is known to
-    `processor` alone, and `size_hw` is then that of a square picture. A model with one channel is given the luminance;
+    `processor` alone, and `size_hw` is then that of a square image. A model with one channel is given the luminance;
     `channel_order`: "RGB" or "BGR". `processor`: the model's own, where it has one; unless `translated`, these words do
     not give the same numbers, and it makes the input. Raises `ValueError` on values that make no sense.
     """
@@ -155,11 +155,11 @@ class Preprocessing:
 
 
 def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray, "channel rows columns"], Box]:
-    """The input of a model, (rgb / 255 − mean) / std, and the part of the picture that it shows.
+    """The input of a model, (rgb / 255 − mean) / std, and the part of the image that it shows.
 
-    Equals timm 1.0's `create_transform(**config, is_training=False)` on the same picture. The box is in the picture's
+    Equals timm 1.0's `create_transform(**config, is_training=False)` on the same image. The box is in the image's
     pixels and reaches beyond its edges where the transform pads. Raises ImageError where the model's own processor does
-    not take the picture.
+    not take the image.
     """
     box = seen_box((rgb.shape[0], rgb.shape[1]), preprocessing)
     if preprocessing.processor is not None and not preprocessing.translated:
@@ -179,7 +179,7 @@ def prepare(rgb: RGB, preprocessing: Preprocessing) -> tuple[Float32[np.ndarray,
 
 
 def prepare_all(pictures: Sequence[RGB], preprocessing: Preprocessing) -> Float32[np.ndarray, "image channel row col"]:
-    """The inputs of several pictures at once. Raises ImageError where the model takes each in a size of its own."""
+    """The inputs of several images at once. Raises ImageError where the model takes each in a size of its own."""
     prepared = [prepare(rgb, preprocessing)[0] for rgb in pictures]
     if len({each.shape for each in prepared}) > 1:
         raise ImageError("This model takes every image in a size of its own: give it images of one size.")
@@ -192,7 +192,7 @@ def mean_difference(one: Float32[np.ndarray, "_ _ _"], other: Float32[np.ndarray
 
 
 def seen_box(picture_hw: tuple[int, int], preprocessing: Preprocessing) -> Box:
-    """The part of a picture of this size that the model's input shows, see `prepare`."""
+    """The part of an image of this size that the model's input shows, see `prepare`."""
     if preprocessing.processor is not None and preprocessing.crop_mode == "own":
         return preprocessing.processor.box(picture_hw)
     resized_h, resized_w = _resized_hw(*picture_hw, preprocessing)
@@ -203,14 +203,14 @@ def seen_box(picture_hw: tuple[int, int], preprocessing: Preprocessing) -> Box:
 
 
 def _corner(resized_h: int, resized_w: int, preprocessing: Preprocessing) -> tuple[int, int]:
-    """(top, left) of the crop in the resized picture; negative where it is padded."""
+    """(top, left) of the crop in the resized image; negative where it is padded."""
     height, width = preprocessing.size_hw
     top, left = (round(cut / 2) if cut > 0 else int(cut / 2) for cut in (resized_h - height, resized_w - width))
     return top, left
 
 
 def data_url(rgb: RGB, side_px: int = 1024, exact_px: int = 256) -> str:
-    """The picture as a page loads it, at most `side_px` long and wide; up to `exact_px` every pixel stays as it is."""
+    """The image as a page loads it, at most `side_px` long and wide; up to `exact_px` every pixel stays as it is."""
     image = Image.fromarray(rgb)
     small = max(image.size) <= exact_px
     image.thumbnail((side_px, side_px))
@@ -228,7 +228,7 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
 
 
 def seen(rgb: RGB, preprocessing: Preprocessing) -> UInt8[np.ndarray, "rows columns 3"]:
-    """A picture as the model sees it, resized and cut; with `preprocessing.of_seen` the input is the same, exactly."""
+    """An image as the model sees it, resized and cut; with `preprocessing.of_seen` the input is the same, exactly."""
     return unprepare(prepare(rgb, preprocessing)[0], preprocessing)
 
 

@@ -1,4 +1,4 @@
-"""Explaining one picture, scoring many: where models, pictures and analyses meet, for the page and the terminal.
+"""Explaining one image, scoring many: where models, images and analyses meet, for the page and the terminal.
 
 opened = pictures(loaded, "insects", 200)
 scores = score_case(case_of(loaded, opened, 0), ["rollout", "grad_cam"])
@@ -34,7 +34,7 @@ FRESH_SEED = 5
 def subject_of(
     loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']", target: int, against: int | None = None
 ) -> "Subject":
-    """A model that can be run again on a picture, prepared as the model wants it."""
+    """A model that can be run again on an image, prepared as the model wants it."""
     from vizkit.analysis.attribution.subject import Subject
     from vizkit.models import pixels_of
     from vizkit.models.probes.model_functions import batch_within, logits_of_batch
@@ -45,7 +45,7 @@ def subject_of(
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Why does this model see `target` in this picture, or rather than `against`? Its traces, made once.
+    """Why does this model see `target` in this image, or rather than `against`? Its traces, made once.
 
     `without_gradients`: where the weights are too many for gradients, the sentence that methods with a target get.
     `changed`: whether the model is changed on the way.
@@ -67,7 +67,7 @@ class Question:
         layer: str = "",
         edits: Sequence[str] = (),
     ) -> "Question":
-        """`layer`: where class activation maps are made, see `grad_cam.at_layer`. `edits`: changes of the picture and
+        """`layer`: where class activation maps are made, see `grad_cam.at_layer`. `edits`: changes of the image and
         of the model (`interventions.Changes`), ValueError for one that cannot be made.
 
         `target`, `against`: by number or name (`Loaded.number_of`); without a target the most probable class, or what
@@ -152,7 +152,7 @@ def explain(
 
 
 def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":
-    """At most `images` pictures of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
+    """At most `images` images of a set (`datasets.open_set`); insects are drawn at the size of the model's input."""
     from vizkit.datasets.insects import SIZES_PX
     from vizkit.datasets.opening import open_set
 
@@ -161,7 +161,7 @@ def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed
 
 
 def truth_of(loaded: "Loaded", sample: "Sample | None") -> "Truth | None":
-    """Where a drawn insect and its deciding parts are in the model's input; None for other pictures."""
+    """Where a drawn insect and its deciding parts are in the model's input; None for other images."""
     from vizkit.analysis.trust.truth_score import Truth, seen_mask
     from vizkit.datasets.insects import DECIDING, LABELS
 
@@ -181,7 +181,7 @@ def scorable(loaded: "Loaded") -> None:
 
 
 def answering(loaded: "Loaded", picture: "UInt8[np.ndarray, 'height width 3']") -> "Loaded":
-    """The same model; without classes its answer is how like an embedding is that of this very picture."""
+    """The same model; without classes its answer is how like an embedding is that of this very image."""
     from vizkit.models import pixels_of
     from vizkit.models.probes.model_functions import embedding_of
     from vizkit.models.sources.loaded import likened
@@ -199,7 +199,7 @@ def case_of(
     again: bool = False,
     layer: str = "",
 ) -> "Case":
-    """One picture of a set with its trace and truth; the target is the class that the model gives it, without classes
+    """One image of a set with its trace and truth; the target is the class that the model gives it, without classes
     the likeness to its own embedding. `shuffled`: the model with random weights, traced for the same target. `again`:
     allow sensitivity. `layer`: where class activation maps are made."""
     from vizkit.analysis.attribution.grad_cam import at_layer

@@ -61,7 +61,7 @@ def refuse(wrong: Bool[Tensor, ""], sentence: str) -> None:
 
 @contextmanager
 def refusals() -> Iterator[list[Refusal]]:
-    """What `refuse` would say, in order and without an end: of many pictures at once (`torch.vmap`) no single one can
+    """What `refuse` would say, in order and without an end: of many images at once (`torch.vmap`) no single one can
     stop the work for the others."""
     kept: list[Refusal] = []
     token = _REFUSALS.set(kept)
@@ -72,7 +72,7 @@ def refusals() -> Iterator[list[Refusal]]:
 
 
 class TraceError(ValueError):
-    """A recording is empty or contradicts itself; no picture may be drawn from it."""
+    """A recording is empty or contradicts itself; no figure may be drawn from it."""
 
 
 class OneLine:
@@ -101,8 +101,8 @@ class Tokens:
     """One set of tokens in the order of their ids: `special` by name, then the `grid` row by row, then `free` slots.
 
     `stride` is the distance between neighbours in a row of the grid in input pixels, 0 when the tokens have no place;
-    rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle. `image`: which picture they lie
-    on: 0 is the model's input, 1 the second picture of a network that is given a reference.
+    rows lie `aspect` times as far apart: 1 but where a token stands for a rectangle. `image`: which image they lie
+    on: 0 is the model's input, 1 the second image of a network that is given a reference.
 
     `boxes_cxcywh`: of free slots that lie nowhere but say where something is, as DETR's queries do: the middle, width
     and height that each predicts, as shares of the image. One for each slot, or none at all.
@@ -182,7 +182,7 @@ class Attention(OneLine):
 
     @property
     def in_one_image(self) -> bool:
-        """Whether queries and keys lie in the same picture: only then is there a distance between them."""
+        """Whether queries and keys lie in the same image: only then is there a distance between them."""
         return self.query.grid is not None and self.key.grid is not None and self.query.image == self.key.image
 
 
@@ -207,7 +207,7 @@ class Features(OneLine):
 class Trace(OneLine):
     """One image through one model. `image_size` is (height, width) of the model's input in pixels.
 
-    Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own. Or two pictures,
+    Or one text: a line of n tokens is an image of 1 × n, and every token of it has logits of its own. Or two images,
     one of which is enlarged with the texture of the other: the "logits" are red, green and blue of every pixel, row by
     row, and tokens say by `image` which of the two they lie on.
 

@@ -1,6 +1,7 @@
 """What people read is textbook English: words and turns that only we used are not in any sentence of the program.
 
-Read are all texts of code (docstrings aside), of the canvases too, the course of lessons, the guides and the notebooks.
+Read are all texts of code (of docstrings those of commands), of the canvases too, the course of lessons, the guides and
+the notebooks.
 """
 
 import ast
@@ -40,9 +41,10 @@ sentences."""
 
 
 def texts_of_python(path: Path) -> Iterator[tuple[int, str]]:
-    """Without docstrings, types, axes of arrays, and texts without a space, which are names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    """Without docstrings but those of commands, which are their help, without types, axes of arrays, and texts without
+    a space, which are names."""
+    tree, told = ast.parse(path.read_text(encoding="utf-8")), "commands" in path.parts
+    aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and not told}
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             aside |= {id(each) for each in ast.iter_child_nodes(node.slice)}
@@ -50,7 +52,8 @@ def texts_of_python(path: Path) -> Iterator[tuple[int, str]]:
             aside.add(id(node.returns))
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in aside:
-            yield from [(node.lineno, node.value)] if " " in node.value and node.value not in NAMES else []
+            text = re.sub(r"^ {8}\w+: ", "", node.value, flags=re.MULTILINE)  # of an option
+            yield from [(node.lineno, text)] if " " in text and text not in NAMES else []
 
 
 def texts_of_canvas(path: Path) -> Iterator[tuple[int, str]]:

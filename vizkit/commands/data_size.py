@@ -1,4 +1,4 @@
-"""Accuracy against the number of training pictures, run after run, then the table.
+"""Accuracy against the number of training images, run after run, then the table.
 
 What is done stays: killed at any moment, the same command goes on after the last finished epoch.
 """
@@ -38,7 +38,7 @@ def data_size(*, data: Data = DATA, asked: Runs) -> None:
 
 
 def _images_of(data: str) -> int:
-    """How many pictures there are to learn from. Insects are drawn without end; the experiment has its own number."""
+    """How many images there are to learn from. Insects are drawn without end; the experiment has its own number."""
     if data.split(":")[0] == "insects":
         return IMAGES
     from vizkit.datasets.opening import open_set

@@ -1,4 +1,4 @@
-"""What is in a set of pictures, and a sheet of some of them."""
+"""What is in a set of images, and a sheet of some of them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +26,7 @@ def datasets(
     check: bool = False,
     output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp", help="A sheet of images.")] = None,
 ) -> None:
-    """What is in a set of pictures, and a sheet of some of them.
+    """What is in a set of images, and a sheet of some of them.
 
     vizkit datasets insects -o sheet.png
 
@@ -35,8 +35,8 @@ def datasets(
     Args:
         name: A built-in set, a folder or a .zip file; where it is left out, the names of all built-in sets.
         split: For the sheet.
-        size: Side of drawn pictures in pixels.
-        check: Open every picture and name the broken ones.
+        size: Side of drawn images in pixels.
+        check: Open every image and name the broken ones.
     """
     if name is None:
         _list_built_in()
@@ -79,7 +79,7 @@ def _describe(opened: "dict[str, ImageSet]") -> None:
 
 
 def _checked(images: "ImageSet") -> "ImageSet":
-    """The set without its broken pictures, which are named."""
+    """The set without its broken images, which are named."""
     from vizkit.datasets.inspection import check
 
     with progress("image", images.split, len(images)) as tell:

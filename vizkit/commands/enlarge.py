@@ -1,4 +1,4 @@
-"""A picture four times as large, with the texture of a second one."""
+"""An image four times as large, with the texture of a second one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,16 +23,16 @@ def enlarge(
     trace: Annotated[Path | None, Parameter(validator=lambda _, path: refuse_output(path, (".npz", ".png")))] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Enlarge a picture four times, with the texture of a second one.
+    """Enlarge an image four times, with the texture of a second one.
 
     vizkit enlarge small.png --reference large.jpg -o enlarged.png --trace taken.png
 
     Args:
-        image: A picture file, of at most a million pixels.
-        reference: A picture with the texture that is missing, of any size and shape.
+        image: An image file, of at most a million pixels.
+        reference: An image with the texture that is missing, of any size and shape.
         model: Bundled:NAME or a run folder; bundled:insects_sr takes no reference.
-        trace: OUT.npz or OUT.png: which place of the reference each place took, as a trace or as lines in a picture;
-            for pictures of some 64 × 64 pixels.
+        trace: OUT.npz or OUT.png: which place of the reference each place took, as a trace or as lines in a figure;
+            for images of some 64 × 64 pixels.
     """
     from PIL import Image
 
@@ -59,7 +59,7 @@ def enlarge(
 
 
 def _save_trace(recorded: "Trace", small: "RGB", reference: "RGB", path: Path) -> None:
-    """As numbers, or as a picture of the two pictures with lines, the lighter the more alike the places are."""
+    """As numbers, or as a figure of the two images with lines, the lighter the more alike the places are."""
     from PIL import Image
 
     from vizkit.figure.attention.matches import matches

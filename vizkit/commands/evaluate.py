@@ -1,4 +1,4 @@
-"""Several models on the same labelled pictures, with intervals and paired tests.
+"""Several models on the same labelled images, with intervals and paired tests.
 
 Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
 """
@@ -33,7 +33,7 @@ SAY_EVERY_S = 0.4
 
 
 def evaluate(data: str, /, *, request: Request, cluster: Cluster = HERE, opening: Opening = AS_IT_IS) -> None:
-    """Judge models on labelled pictures: accuracy, calibration, tests.
+    """Judge models on labelled images: accuracy, calibration, tests.
 
     vizkit evaluate photos/ --model runs/mine --model bundled:insects_vit -o report.html
 
@@ -134,7 +134,7 @@ def _stoppable(tell: "Teller") -> "Iterator[Callable[[], bool]]":
 
 
 def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":
-    """Drawn pictures are as large as the largest input among the models, so that all see the very same ones."""
+    """Drawn images are as large as the largest input among the models, so that all see the very same ones."""
     from vizkit.evaluation.pictures import open_pictures
 
     size_px = max(side for each in models for side in each.preprocessing.size_hw)

@@ -56,7 +56,7 @@ def lesson(
         action: check, new, words or answers.
         files: Lessons to check, the lesson to begin, or the files of answers.
         model: Check on this model, not on the lesson's own.
-        picture: Check on this picture that comes with vizkit, by its name.
+        picture: Check on this image that comes with vizkit, by its name.
         output: The table of answers (CSV).
     """
     {"check": _check, "new": _new, "words": _words, "answers": _answers}[action](files or [], model, picture, output)

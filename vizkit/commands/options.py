@@ -155,7 +155,7 @@ BESIDE = BesideSettings()
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Where many pictures are computed."""
+    """Where many images are computed."""
 
     on: str = ""
     """Elsewhere than in this process, by Ray: ray (all of this machine), auto (the cluster that runs here),
@@ -191,16 +191,16 @@ class Request:
 
     model: Models
     split: Literal["", "train", "val", "test"] = ""
-    """Only this part; all pictures of a plain folder, else test."""
+    """Only this part; all images of a plain folder, else test."""
     images: Images = None
     seed: Seed = 0
     workers: int | None = None
-    """Processes that read pictures beside the model."""
+    """Processes that read images beside the model."""
     threads: Threads = 0
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None
     """A .html page, or a .csv with a line a model; of boxes .json or .csv."""
     pictures: Path | None = None
-    """TABLE.csv, a line a picture, with every answer."""
+    """TABLE.csv, a line an image, with every answer."""
     quiet: Quiet = False
     folder: Annotated[Path | None, Parameter(show=False)] = None  # of a page, for status and outcome
     end_with: Annotated[int, Parameter(show=False)] = 0

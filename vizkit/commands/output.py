@@ -50,7 +50,7 @@ def write_output(output: Path, content: bytes | str | Callable[[Path], object]) 
 
 
 def write_view(output: Path, view: "View") -> None:
-    """What a view shows that opens no model and no picture, as a page or a picture of its own."""
+    """What a view shows that opens no model and no image, as a page or a figure of its own."""
     from vizkit.hosts.showing import Showing
     from vizkit.views.subject import Subject, no_model, no_picture
 

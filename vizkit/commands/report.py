@@ -1,4 +1,4 @@
-"""The pictures of a saved report made again, with their numbers."""
+"""The figures of a saved report made again, with their numbers."""
 
 import sys
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ def report(
     model: list[str] | None = None,
     go_on: Annotated[bool, Parameter(name="--changed")] = False,
 ) -> None:
-    """Make the pictures of a saved report again, from its replay.json.
+    """Make the figures of a saved report again, from its replay.json.
 
     vizkit report replay.json --image rocket.jpg=photos/rocket.jpg --model "run:first"=runs/first -o again
 
     Args:
         replay: The replay.json of a report saved as a folder.
-        output: A folder: where pictures, numbers and a page go.
-        image: NAME=FILE, the file of a picture that did not come with vizkit; repeatable.
+        output: A folder: where figures, numbers and a page go.
+        image: NAME=FILE, the file of an image that did not come with vizkit; repeatable.
         model: NAME=SOURCE, what to load for a model, by its name in the report; repeatable.
-        go_on: Go on where a model or a picture is another one.
+        go_on: Go on where a model or an image is another one.
     """
     content = read_bytes(replay)
     from vizkit.report.document import files, opened

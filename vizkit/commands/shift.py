@@ -1,4 +1,4 @@
-"""What moving the pictures of a set by some pixels does to the answers of models."""
+"""What moving the images of a set by some pixels does to the answers of models."""
 
 import json
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def shift(
     device: Device = None,
     output: Annotated[list[Path] | None, writes(".md", ".json", help="A table, or all numbers; repeatable.")] = None,
 ) -> None:
-    """Answers and features of models when pictures move by some pixels.
+    """Answers and features of models when images move by some pixels.
 
     vizkit shift --model bundled:digits_mlp --model bundled:digits_lenet -o shift.md -o shift.json
 

@@ -143,9 +143,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
             ),
         ],
         staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
-        width_mm: Annotated[
-            float | None, Parameter(help="Of a figure, 60 to 420, with text of 7 to 9 points.")
-        ] = None,
+        width_mm: Annotated[float | None, Parameter(help="Of a figure, 60 to 420, with text of 7 to 9 points.")] = None,
         layers: Listed = (),
         heads: Listed = (),
         methods: Annotated[

@@ -53,12 +53,12 @@ def trace(
     vizkit trace photo.jpg --model bundled:digits_vit -o photo.npz
 
     Args:
-        image: A picture file.
+        image: An image file.
         layers: Only these layers, counted from 0, as in 0,4-6.
         rows: Only these query tokens, as in 0,17, for large images.
         mean_heads: Only the mean over the heads of a layer.
         target: Record gradients of the logit of this class too, a name or a number.
-        reference: A picture from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; repeatable.
+        reference: An image from which heads:3.5=mean, frozen:3.5 and patch:stream.3 take theirs; repeatable.
     """
     import vizkit
     from vizkit.image import seen_box
@@ -100,7 +100,7 @@ def _refuse_beyond(kind: str, indices: tuple[int, ...] | None, count: int) -> No
 
 
 def facts(loaded: "Loaded", recorded: "Trace", picture_hw: tuple[int, int], box: "Box") -> dict[str, Any]:
-    """What the file says about the model and the picture, besides the trace itself."""
+    """What the file says about the model and the image, besides the trace itself."""
     from vizkit.models import family_of
 
     return {

@@ -24,7 +24,7 @@ from vizkit.training.tuning import TUNING
 from vizkit.work_folder import speaks
 
 OTHERS = TUNING | TEXTS | ENLARGING | DETECTING
-"""Recipes that begin with a trained model, or of tasks other than telling pictures apart."""
+"""Recipes that begin with a trained model, or of tasks other than telling images apart."""
 
 
 RECIPES = "; ".join(f"{name}: {what}" for name, (what, _) in (NAMED | OTHERS).items())
@@ -73,7 +73,7 @@ def _train(
     ends_with: Annotated[int, Parameter(name="--end-with", show=False)] = 0,
     **given: Any,
 ) -> None:
-    """Train or fine-tune a model on built-in data, texts or a folder of pictures.
+    """Train or fine-tune a model on built-in data, texts or a folder of images.
 
     vizkit train --recipe quick -o runs/first
 

@@ -1,4 +1,4 @@
-"""The bytes of a picture to upright 8-bit RGB: what is refused, and which files are quick to decode for sure."""
+"""The bytes of an image to upright 8-bit RGB: what is refused, and which files are quick to decode for sure."""
 
 import contextlib
 import io
@@ -47,7 +47,7 @@ class Work(NamedTuple):
     header: int
     """Bytes before the first scan."""
     frames: frozenset[int]
-    """Codes of the frames: how the picture is coded."""
+    """Codes of the frames: how the image is coded."""
 
 
 def jpeg_work(data: bytes) -> Work:
@@ -137,7 +137,7 @@ def _upright(data: bytes, max_side: int) -> tuple[Image.Image, str]:
 
 
 def _if_readable(question: Callable[[], Any]) -> Any:
-    """The answer, or None: missing or corrupt metadata are no reason to refuse a picture."""
+    """The answer, or None: missing or corrupt metadata are no reason to refuse an image."""
     with contextlib.suppress(Exception):
         return question()
 

@@ -1,4 +1,4 @@
-"""What is said of a picture that is not shown."""
+"""What is said of an image that is not shown."""
 
 MAX_PIXELS = 50_000_000  # width × height, checked before a pixel is decoded; a 48-megapixel telephone passes
 MAX_SIDE, MIN_SIDE, MAX_RATIO = 16_384, 8, 20  # of the picture: pixels, pixels, longer side / shorter side
@@ -6,7 +6,7 @@ SIZE_LIMIT = f"the limits are {MAX_PIXELS // 10**6} megapixels and {MAX_SIDE} pi
 
 
 class ImageError(ValueError):
-    """A picture was refused. The message is one plain sentence for the user that says what to do."""
+    """An image was refused. The message is one plain sentence for the user that says what to do."""
 
 
 def damaged() -> ImageError:
@@ -14,7 +14,7 @@ def damaged() -> ImageError:
 
 
 def refuse_size(width: int, height: int) -> None:
-    """Raises ImageError for a picture that no model could be shown, or that would fill the memory."""
+    """Raises ImageError for an image that no model could be shown, or that would fill the memory."""
     short, long = sorted((width, height))
     if width * height > MAX_PIXELS or long > MAX_SIDE:
         raise ImageError(f"The image is too large ({width}×{height}): {SIZE_LIMIT}")

@@ -34,7 +34,7 @@ _ASSOCIATED, _UNASSOCIATED = 1, 2  # kinds of extra samples: what colours are mu
 
 
 def read_tiff(data: bytes) -> tuple[Image.Image, str]:
-    """The first picture of a file, upright, as L, RGB, RGBA, CMYK or LAB, and in words what was done to it."""
+    """The first image of a file, upright, as L, RGB, RGBA, CMYK or LAB, and in words what was done to it."""
     tiff = _Tiff(data)
     refuse_size(tiff.width, tiff.height)
     if not tiff.legible:
@@ -186,7 +186,7 @@ class _Tiff:
             yield np.concatenate(parts, axis=2) if apart else parts[0][..., bands]
 
     def unpacked(self, block_bytes: int, rows: int, across: int, blocks: int, plane: int, tiled: bool) -> Image.Image:
-        """The bytes of one plane, a row of the image for one of the picture: the file, with another directory."""
+        """The bytes of one plane, a row of the image for one of the image: the file, with another directory."""
         offsets, counts = (Tag.TileOffsets, Tag.TileByteCounts) if tiled else (Tag.StripOffsets, Tag.StripByteCounts)
         own = slice(plane * blocks, (plane + 1) * blocks)
         fields = {tag: self.fields[tag][own] for tag in (offsets, counts) if tag in self.fields}

@@ -47,9 +47,9 @@ def show(
     """What a view of the app shows: in a notebook it shows itself, `save` writes it, `numbers` are its arrays.
 
     `name`: of a view, such as "rollout"; `python -m vizkit show --list` has them all, `help(vizkit.views.Rollout)` the
-    settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of a
-    picture that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the picture, as a click
-    there; else its middle. `edits`: changes of picture and model, such as "heads:3.5=0". `staged`: its figure and its
+    settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of an
+    image that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the image, as a click
+    there; else its middle. `edits`: changes of image and model, such as "heads:3.5=0". `staged`: its figure and its
     sentence alone.
 
     Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
@@ -98,7 +98,7 @@ def _folders(view: View) -> dict[str, str]:
 
 
 def _pictures(view: View) -> dict[str, RGB]:
-    """Other pictures that were named by their paths."""
+    """Other images that were named by their paths."""
     chosen = [str(getattr(view, name)) for name, control in controls(view).items() if control.pictures]
     return {path: open_image(path) for path in chosen if Path(path).is_file()}
 

@@ -96,9 +96,9 @@ class Showing:
         methods: Sequence[str] = (),
         only: Sequence[str] = (),
     ) -> None:
-        """As a picture (.png, .svg), a page that needs no server (.html), numbers with what they are of in `meta`, as
-        JSON (.npz), or a picture of every step (.zip). A picture is `width_mm` wide, with text of 7 to 9 points. It is
-        a figure of chosen small maps alone where `layers`, `heads`, `methods`, or with `only` others as they are called
+        """As a figure (.png, .svg), a page that needs no server (.html), numbers with what they are of in `meta`, as
+        JSON (.npz), or a figure of every step (.zip). A figure is `width_mm` wide, with text of 7 to 9 points. It has
+        chosen small maps alone where `layers`, `heads`, `methods`, or with `only` others as they are called
         on it, are named: layers=(1, 4, 8, 12), heads=(1, 3, 5). Raises ValueError for other endings, widths and names
         and for a view without steps, OSError where the file cannot be written."""
         layout = Layout(width_mm, named(layers, heads, methods, only))

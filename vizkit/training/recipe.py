@@ -29,7 +29,7 @@ TASK_OF = {
     "detr_masks": "masks",
 }
 """Models that learn something other than classes: to translate, to guess hidden words (BERT), to continue a line (GPT),
-to enlarge pictures, to find things in them, to say which pixels are theirs."""
+to enlarge images, to find things in them, to say which pixels are theirs."""
 _LICENCE = re.compile(r"[\w .+-]{0,60}")
 _RANDAUGMENT = re.compile(r"rand(-((m|n|mmax|inc)\d{1,2}|(p|mstd)\d{1,3}(\.\d{1,3})?))*|")
 MOST = {
@@ -193,12 +193,12 @@ class Recipe:
 
     @property
     def task(self) -> str:
-        """What is learned, which the model decides: to "classify" pictures, or one of `TASK_OF`."""
+        """What is learned, which the model decides: to "classify" images, or one of `TASK_OF`."""
         return TASK_OF.get(self.model, "classify")
 
     @property
     def mixes(self) -> bool:
-        """Whether pictures are mixed with one another."""
+        """Whether images are mixed with one another."""
         return bool(self.mixup or self.cutmix)
 
     def to_json(self) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def blocks_of(of: Subject) -> tuple[str, tuple[Features, ...]]:
-    """As `after_blocks`, of a picture once."""
+    """As `after_blocks`, of an image once."""
     return of.kept("after blocks", lambda: after_blocks(of.loaded, of.seen, of.pixels))
 
 

@@ -51,7 +51,7 @@ class Line(Block, eq=True):
 
 
 class Said(Block, eq=True):
-    """What is to be seen, computed for this very picture; "" where nothing stands out, and its place is kept."""
+    """What is to be seen, computed for this very image; "" where nothing stands out, and its place is kept."""
 
     text: str
 
@@ -82,17 +82,17 @@ def first_said(*remarks: str | None) -> str:
 
 # ---- over the picture ------------------------------------------------------------------------------------------------
 class Map(Block):
-    """Rows of a matrix over the picture, of which that of one query is drawn: the patch under the cursor, or the token
+    """Rows of a matrix over the image, of which that of one query is drawn: the patch under the cursor, or the token
     named `query`. A click sets the field `picks` to "patch", and the cursor.
     `said_by`: that sentence for each query that can be asked here, by the id of its token, so that hovering changes it
     too. `guide`: first steps are explained once in a browser, and these words say what to do next.
-    `tour`: then the query goes once along these points of the picture, in shares, by itself. `elsewhere`: grids of
+    `tour`: then the query goes once along these points of the image, in shares, by itself. `elsewhere`: grids of
     other models under the same cursor, to compare a coarser one with: (model, grid, what it sees, in shares).
 
     `label`: of what, before the model's name. `quantity`: what the numbers are, beside the colour bar. `bars`: shares
     or values listed below it, by name. `said`: the sentence below it, for which `room` keeps the place where
-    nothing is said. `of`: the subject on whose picture it lies, where the view shows several at once. `instead`:
-    drawn in the place of the picture: what the model saw of it, in another form. `ringed`: places (row, column) that
+    nothing is said. `of`: the subject on whose image it lies, where the view shows several at once. `instead`:
+    drawn in the place of the image: what the model saw of it, in another form. `ringed`: places (row, column) that
     the sentence is about.
     """
 
@@ -114,7 +114,7 @@ class Map(Block):
 
 
 class Tiles(Block):
-    """Small maps beside one another, over the picture. A click on number i sets the field `picks` to `values[i]`, or
+    """Small maps beside one another, over the image. A click on number i sets the field `picks` to `values[i]`, or
     several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a map. `columns`,
     `rows`: on paper they stand row by row under and behind these names, as a canvas has them."""
 
@@ -131,10 +131,10 @@ class Tiles(Block):
 
 
 class Grid(Block):
-    """Maps in rows, under the names of `columns`, all on one scale, of `quantity`; each over the picture of
+    """Maps in rows, under the names of `columns`, all on one scale, of `quantity`; each over the image of
     its own subject. `rows`: what stands before each, a Tile without a map. A click on a map of row i sets the field
-    `picks` to `values[i]`, "image" being the name of the picture itself. `pictured`: so many of the first rows have
-    their picture before them, without a map."""
+    `picks` to `values[i]`, "image" being the name of the image itself. `pictured`: so many of the first rows have
+    their image before them, without a map."""
 
     columns: tuple[str, ...]
     rows: tuple[Tile, ...]
@@ -169,8 +169,8 @@ class Picture(Block):
 
 class Chart(Block):
     """`figure`: of plotly, made by a function of `vizkit.figure`. A click on a point sets the field `picks` to its
-    `customdata`, or several fields to the parts of it. `still`: what is on paper in its place, of cells that lie over a
-    picture. `hint`: what is said below it where it answers, as what a click does."""
+    `customdata`, or several fields to the parts of it. `still`: what is on paper in its place, of cells that lie over
+    an image. `hint`: what is said below it where it answers, as what a click does."""
 
     figure: Any
     alt: str
@@ -216,7 +216,7 @@ class Canvas(Block):
     """An element with a script of its own (`vizkit.figure.canvas.scripts`). `tells`: by the name of a value that it
     sends the rule that the value has to keep, and the field that is set to it, or several for the parts of a tuple, ""
     for a part that is left. `still`: what is on paper in its place.
-    `of`: the subject on whose picture it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
+    `of`: the subject on whose image it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
     answers. A click that tells `point` sets the field `picks` to "patch", and the cursor, as that on a map.
     `picture`: of number i of its `tiles` the name and the pixels, where a page offers to open one in another view.
@@ -316,7 +316,7 @@ class Process(Block, eq=True):
 
 
 class Proof(Block):
-    """Why the pictures are true: the check of a trace; or, `trace` may be None, what else was computed again."""
+    """Why the figures are true: the check of a trace; or, `trace` may be None, what else was computed again."""
 
     trace: "Trace | None"
     words: str = ""

@@ -52,13 +52,13 @@ def names(pictures: str = "") -> list[str]:
 
 
 def usual(picture: str) -> list[str]:
-    """Those that are shown of a picture where nobody has chosen: they were trained on its kind."""
+    """Those that are shown of an image where nobody has chosen: they were trained on its kind."""
     kind = samples.kind_of(picture)
     return names(kind)[: FIRST[kind]]
 
 
 def beside(source: str, picture: str) -> str:
-    """One to compare with this model on a picture: trained on its kind, or on drawings of things."""
+    """One to compare with this model on an image: trained on its kind, or on drawings of things."""
     return next(name for name in (*names(samples.kind_of(picture)), *names("insects")) if name != source)
 
 

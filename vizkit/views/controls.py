@@ -51,7 +51,7 @@ class Control:
     they are not evenly apart. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
     `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
     `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
-    model again; all others are answered by what has been computed. `inside`: the picture itself sets it, so that a page
+    model again; all others are answered by what has been computed. `inside`: the figure itself sets it, so that a page
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.

@@ -260,7 +260,7 @@ def asked_of(of: Subject, query: str | tuple[int, int]) -> "Query":
 
 
 def tour(of: Subject) -> Iterator[tuple[float, float]]:
-    """Along a drawn insect, in shares of the picture."""
+    """Along a drawn insect, in shares of the image."""
     covered, (x0, y0, x1, y1) = of.covered(TOUR_GRID), in_shares(of.box_xyxy, of.rgb.shape[:2])
     for x, y in [] if covered is None else along(covered, TOUR_STEPS):
         yield round(x0 + x * (x1 - x0), 4), round(y0 + y * (y1 - y0), 4)

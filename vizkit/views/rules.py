@@ -99,4 +99,4 @@ def maybe(rule: Rule[T]) -> Rule[T | None]:
 
 
 POINT = tuple_of(number(0.0, 0.9999), number(0.0, 0.9999))
-"""A place on a picture, in shares of its width and height. The scripts round to four digits, below 1."""
+"""A place on an image, in shares of its width and height. The scripts round to four digits, below 1."""

@@ -1,4 +1,4 @@
-"""A model and a picture: what a view shows something of, on a page, in a notebook and in a saved report."""
+"""A model and an image: what a view shows something of, on a page, in a notebook and in a saved report."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,11 +32,11 @@ MEAN_TRACE_BYTES = 1200 * 2**20  # of one head
 
 
 class Subject:
-    """`open` gives the model, `original` are the pixels of a picture before any preprocessing. It holds no weights.
+    """`open` gives the model, `original` are the pixels of an image before any preprocessing. It holds no weights.
     `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
-    `picture_of`: other pictures that they name. `rgb` is drawn: the original, or the changed image that the model sees.
-    `image`: the name of the picture, and `model` what people call the model; "" of one without. `point`: where the
-    cursor stands, in fractions (x, y) of the picture.
+    `picture_of`: other images that they name. `rgb` is drawn: the original, or the changed image that the model sees.
+    `image`: the name of the image, and `model` what people call the model; "" of one without. `point`: where the
+    cursor stands, in fractions (x, y) of the image.
     """
 
     source = ""  # the name by which a session opens the model
@@ -85,12 +85,12 @@ class Subject:
 
     @property
     def opened(self) -> "Loaded":
-        """The model by itself, for many pictures."""
+        """The model by itself, for many images."""
         return self._given()[0] if self.edits else self.open()
 
     @property
     def loaded(self) -> "Loaded":
-        """The model, asked about this picture: one without classes says how like its embedding another one is."""
+        """The model, asked about this image: one without classes says how like its embedding another one is."""
         from vizkit.models.sources.loaded import EMBEDDING, likened
 
         loaded = self.opened
@@ -98,7 +98,7 @@ class Subject:
 
     @property
     def embedding(self) -> "Tensor":
-        """What the unchanged model returns of the unchanged picture, (output)."""
+        """What the unchanged model returns of the unchanged image, (output)."""
         from vizkit.models import pixels_of
         from vizkit.models.probes.model_functions import embedding_of
 
@@ -114,7 +114,7 @@ class Subject:
 
     @property
     def box_xyxy(self) -> "Box":
-        """The part of the picture that the model sees, in its pixels."""
+        """The part of the image that the model sees, in its pixels."""
         from vizkit.image import seen_box
 
         return seen_box((self.rgb.shape[0], self.rgb.shape[1]), self.loaded.preprocessing)
@@ -158,7 +158,7 @@ class Subject:
 
     @property
     def others(self) -> list[str]:
-        """Other pictures at hand by their names: uploads, and those that come with vizkit."""
+        """Other images at hand by their names: uploads, and those that come with vizkit."""
         from vizkit.datasets import samples
 
         return [name for name in dict.fromkeys((*self.uploads, *samples.names())) if name != self.image]
@@ -179,7 +179,7 @@ class Subject:
         return self.open is not no_model
 
     def other(self, source: str) -> "Subject":
-        """Another model, by a name that is no path, on the same picture."""
+        """Another model, by a name that is no path, on the same image."""
         if source not in self._others:
             self._others[source] = self._of_model(source)
         return self._others[source]
@@ -191,7 +191,7 @@ class Subject:
         return Subject(lambda: loaded, self.original, image=self.image, model=bundled.title(source), point=self.point)
 
     def pictured(self, name: str) -> "Subject":
-        """The same model on another picture at hand, by its name: an upload, or one that comes with vizkit.
+        """The same model on another image at hand, by its name: an upload, or one that comes with vizkit.
         NotApplicable for one that is not here."""
         if name == self.image:
             return self
@@ -210,7 +210,7 @@ class Subject:
 
     @cached_property
     def seen(self) -> "Trace":
-        """The trace of this picture, with the rows of what the cursor asks for at least."""
+        """The trace of this image, with the rows of what the cursor asks for at least."""
         return self.trace(self.asked)
 
     @property
@@ -229,7 +229,7 @@ class Subject:
 
     @property
     def seen_rgb(self) -> UInt8[np.ndarray, "height width 3"]:
-        """What the model sees of the picture, in its own pixels."""
+        """What the model sees of the image, in its own pixels."""
         from vizkit.image import prepare, unprepare
 
         preprocessing = self.loaded.preprocessing
@@ -280,7 +280,7 @@ class Subject:
         return row, column
 
     def covered(self, grid: tuple[int, ...]) -> "Tensor | None":
-        """How much of every place of a map the drawn insect covers, (row, column), 0 to 1; None of other pictures."""
+        """How much of every place of a map the drawn insect covers, (row, column), 0 to 1; None of other images."""
         import torch
 
         from vizkit.analysis.remarks.places import cover
@@ -377,7 +377,7 @@ def sentences() -> Iterator[None]:
 
 
 def no_model() -> Any:
-    """For a picture that depends on none: nothing of it is used."""
+    """For an image that depends on none: nothing of it is used."""
 
 
 def no_picture() -> UInt8[np.ndarray, "1 1 3"]:
@@ -385,7 +385,7 @@ def no_picture() -> UInt8[np.ndarray, "1 1 3"]:
 
 
 def proven(trace: "Trace") -> "Trace":
-    """The trace, unless its check refuses a picture."""
+    """The trace, unless its check refuses a figure."""
     from vizkit.traces import TraceError
 
     if trace.check.refused:
@@ -395,6 +395,6 @@ def proven(trace: "Trace") -> "Trace":
 
 @dataclass(frozen=True)
 class OfModel:
-    """A key of what depends on the model alone, whatever the picture is."""
+    """A key of what depends on the model alone, whatever the image is."""
 
     what: Hashable

@@ -16,7 +16,7 @@ INDENT: Any = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
 
 @dataclass(frozen=True)
 class How:
-    """How a picture is read, in two sentences; its formula in LaTeX; what it does not show; where it is from."""
+    """How a figure is read, in two sentences; its formula in LaTeX; what it does not show; where it is from."""
 
     read: str
     formula: str
@@ -49,9 +49,9 @@ class View:
 
     `how`: how it is read. `together`: `show` is given all models at once, as a sequence of subjects; else it is
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
-    something of the others, which are `beside` it. `overlays`: whether it lays maps over the picture, so that a page
-    asks how they are drawn. `slides`: the field of which every value can be saved as a picture of its own, "" for none.
-    `bare`: something is left of it where nobody gives a model and a picture. `by_name`: models are meant by their names
+    something of the others, which are `beside` it. `overlays`: whether it lays maps over the image, so that a page
+    asks how they are drawn. `slides`: the field of which every value can be saved as a figure of its own, "" for none.
+    `bare`: something is left of it where nobody gives a model and an image. `by_name`: models are meant by their names
     alone, `Subject.chosen`, and none is opened.
     `staged`: shown as its figure and its sentence alone, on whatever host."""
 
@@ -92,7 +92,7 @@ class View:
         return True
 
     def title(self, of: Any) -> str:
-        """Of a saved picture: what it is of, with its settings."""
+        """Of a saved figure: what it is of, with its settings."""
         raise NotImplementedError
 
     @classmethod

@@ -132,9 +132,7 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
     assert hidden.after.value == 0
     assert hidden.effect == "falls"
     said = verdict(found, first, hidden)
-    assert said.startswith(
-        f"In {len(first.rows)} of 60 images of “label 0” the model looks at a place in the top left"
-    )
+    assert said.startswith(f"In {len(first.rows)} of 60 images of “label 0” the model looks at a place in the top left")
     assert said.endswith(
         "With it hidden 0 % of them are right instead of 100 %, with another place hidden 100 %: a shortcut."
     )

@@ -15,7 +15,7 @@ LOSSES = ("lost", "half", "flipped", "estimate")
 @dataclass(frozen=True)
 class HeadAtlas:
     """`names`: (layer, head) from 0. `importance` and `pruning` by ablation, "mean" or "zero"; `behaviours` as in
-    `head_behaviour.BEHAVIOURS`, of every head the mean over `images` test pictures of `data`."""
+    `head_behaviour.BEHAVIOURS`, of every head the mean over `images` test images of `data`."""
 
     names: tuple[tuple[int, int], ...]
     data: str

@@ -14,8 +14,8 @@ EXAMPLES = 6
 
 class HeadImportance(NamedTuple):
     """Of every head by (layer, head) from 0: the mean of what log p of the answer loses without it, in nats, `half` of
-    its 95 % interval, the share of pictures whose answer becomes another, and the mean of the gradient's estimate;
-    `examples`: the pictures that lose the most, by their numbers, the first first. Of a model without classes `lost` is
+    its 95 % interval, the share of images whose answer becomes another, and the mean of the gradient's estimate;
+    `examples`: the images that lose the most, by their numbers, the first first. Of a model without classes `lost` is
     the fall of a cosine, and what follows from classes is NaN."""
 
     names: tuple[tuple[int, int], ...]

@@ -123,7 +123,7 @@ def main_patterns(
     """The first principal components of the filters of a patch embedding (Dosovitskiy et al. 2020, fig. 7 left), of
     length one; fewer where they span fewer directions.
 
-    The sign of a component is free; the number that is largest in size is made positive, so that pictures repeat.
+    The sign of a component is free; the number that is largest in size is made positive, so that figures repeat.
     """
     flat = weight.flatten(1).double()
     directions = torch.linalg.svd(flat - flat.mean(0), full_matrices=False).Vh

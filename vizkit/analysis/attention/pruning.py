@@ -13,8 +13,8 @@ Curves = Mapping[str, tuple[tuple[float, ...], ...]]
 
 
 class Pruning(NamedTuple):
-    """At each of `counts` heads taken away, the least important first: the share of pictures that keep their `own`
-    answer, and the share of right answers, `right`, empty where the classes of the pictures are others. By order: one
+    """At each of `counts` heads taken away, the least important first: the share of images that keep their `own`
+    answer, and the share of right answers, `right`, empty where the classes of the images are others. By order: one
     curve, of random orders several."""
 
     heads: int

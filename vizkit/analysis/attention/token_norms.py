@@ -16,7 +16,7 @@ LOWER, HALF = "lower quartile", "middle half"
 """Names of the two lines between which the middle half of the patches lies."""
 K, TIMES, FEW = 5.0, 2.0, 0.1
 """An outlier is far beyond the others (`K` MAD of the logarithms), at least `TIMES` the median, and one of few: where
-more than this share of the patches is so long, the picture has two kinds of places, as an object and its ground."""
+more than this share of the patches is so long, the image has two kinds of places, as an object and its ground."""
 
 
 @dataclass(frozen=True)

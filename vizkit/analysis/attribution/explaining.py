@@ -26,7 +26,7 @@ FLAT = 1e-6
 class Explanation(OneLine):
     """One map. `heat` is at the map's own resolution: patches, features, cells or pixels of the model's input.
 
-    Its cells divide the input (`image_size`, pixels) evenly, so the box of the picture that the model saw is the box of
+    Its cells divide the input (`image_size`, pixels) evenly, so the box of the image that the model saw is the box of
     the map. `cells`: the model's patches, for scores that take patches away. `against`: the class whose share was taken
     off; then `signed` is true. `notes`: sentences about this very map.
     """

@@ -1,7 +1,7 @@
 """Generic relevance of attention for a class.
 
 Chefer et al. 2021 (arXiv 2103.15679), eq. 5 and 6, the rule for self-attention: R = I, then R ← R + Ā R for every layer
-with Ā = mean_h relu(A ⊙ ∂y_c/∂A). The picture is one row, reached last layer first by r ← r + r Ā.
+with Ā = mean_h relu(A ⊙ ∂y_c/∂A). The image is one row, reached last layer first by r ← r + r Ā.
 """
 
 from jaxtyping import Float

@@ -28,7 +28,7 @@ MOST_STEPS = 512
 
 @dataclass(frozen=True)
 class Integrated:
-    """Integrated gradients: `error` is |Σ heat − (score of the picture − score of the fill)| over that difference."""
+    """Integrated gradients: `error` is |Σ heat − (score of the image − score of the fill)| over that difference."""
 
     heat: Float[Tensor, "height width"]
     error: float
@@ -38,7 +38,7 @@ class Integrated:
 def integrated_gradients(
     subject: Subject, fill: Fill = "mean", steps: int = 16, progress: Progress | None = None
 ) -> Integrated:
-    """Signed, in logits: all pixels together give the score of the picture less that of `fill`.
+    """Signed, in logits: all pixels together give the score of the image less that of `fill`.
 
     Gauss–Legendre, in batches; the steps are doubled until the sum is right to 2 % (`COMPLETE`) or there are 512.
     """
@@ -82,9 +82,9 @@ def smooth_grad(
 def gradient_shap(
     subject: Subject, samples: int = 32, noise: float = 0.05, seed: int = 0, progress: Progress | None = None
 ) -> Float[Tensor, "height width"]:
-    """Signed, in logits: gradient times (picture − start) at random points between the two, the mean over them.
+    """Signed, in logits: gradient times (image − start) at random points between the two, the mean over them.
 
-    Starts are the picture blurred and its mean colour, by chance; the picture gets noise, `noise` as for `smooth_grad`.
+    Starts are the image blurred and its mean colour, by chance; the image gets noise, `noise` as for `smooth_grad`.
     """
     from captum.attr import GradientShap
 
@@ -211,7 +211,7 @@ def sensitivity(
 
 
 def _counted(subject: Subject, total: int, progress: Progress | None) -> Callable[[Tensor], Tensor]:
-    """The subject's score, which reports how many pictures it has scored."""
+    """The subject's score, which reports how many images it has scored."""
     done = 0
 
     def score(pixels: Tensor) -> Tensor:

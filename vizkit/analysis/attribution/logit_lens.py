@@ -1,4 +1,4 @@
-"""What is read off the layers of one picture: from where on an answer is there, and what patches say."""
+"""What is read off the layers of one image: from where on an answer is there, and what patches say."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the methods that run the model again need of it: the logits of any pictures, and the class to explain.
+"""What the methods that run the model again need of it: the logits of any images, and the class to explain.
 
 `vizkit.models.probes.model_functions.logits_of_batch` makes the callable; nothing here knows a model.
 """
@@ -20,8 +20,8 @@ Progress = Callable[[int, int], None]
 """Called often with (passes done, passes in all); raises `Stopped` to end the work."""
 
 Fill = Literal["mean", "blur"]
-"""What stands where something is taken away: the picture's own mean colour, or the picture blurred by a Gaussian of a
-tenth of its shorter side. Neither is a picture that the model was trained on."""
+"""What stands where something is taken away: the image's own mean colour, or the image blurred by a Gaussian of a
+tenth of its shorter side. Neither is an image that the model was trained on."""
 
 MOST_CELLS = 400
 
@@ -52,7 +52,7 @@ class Subject:
 
     @cached_property
     def _score_of(self) -> Callable[[Tensor], Tensor]:
-        """An embedding is measured along its own direction, for which the picture is run once."""
+        """An embedding is measured along its own direction, for which the image is run once."""
         if self.target != ITSELF:
             return scorer(self.pixels, self.target)
         with torch.no_grad():
@@ -77,7 +77,7 @@ class Subject:
 
 
 def filled(pixels: Float[Tensor, "image channel height width"], fill: Fill) -> Float[Tensor, "image channel _ _"]:
-    """The whole picture replaced by `fill`."""
+    """The whole image replaced by `fill`."""
     if fill == "mean":
         return pixels.mean((2, 3), keepdim=True).expand_as(pixels).contiguous()
     sigma = min(pixels.shape[-2:]) / 10

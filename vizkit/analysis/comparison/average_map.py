@@ -1,4 +1,4 @@
-"""Maps of several models, of several pictures and by several methods in one unit, and their mean."""
+"""Maps of several models, of several images and by several methods in one unit, and their mean."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""How alike layers represent the same pictures: linear centred kernel alignment from minibatches.
+"""How alike layers represent the same images: linear centred kernel alignment from minibatches.
 
 CKA: Kornblith et al. 2019 (arXiv 1905.00414). HSIC₁, the unbiased estimator, averaged over minibatches: Nguyen et al.
 2021 (arXiv 2010.15327), eq. 3, after Song et al. 2012. Used to compare ViTs and CNNs by Raghu et al. 2021 (arXiv
-2108.08810), § 3. With X a layer's features, a row for each picture, the kernel is K = X Xᵀ.
+2108.08810), § 3. With X a layer's features, a row for each image, the kernel is K = X Xᵀ.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def hsic(grams: Sequence[Float[Tensor, "image image"]]) -> Float[Tensor, "layer 
     """HSIC₁ of every pair of layers, from their kernels of one batch; can be below zero.
 
     1 / (n (n − 3)) · [tr(K̃ L̃) + 1ᵀK̃1 · 1ᵀL̃1 / ((n − 1)(n − 2)) − 2 / (n − 2) · 1ᵀK̃ L̃1], K̃ and L̃ with zeros on the
-    diagonal. Raises NotApplicable for fewer than four pictures.
+    diagonal. Raises NotApplicable for fewer than four images.
     """
     n = len(grams[0])
     if n < LEAST:
@@ -43,6 +43,6 @@ def hsic(grams: Sequence[Float[Tensor, "image image"]]) -> Float[Tensor, "layer 
 
 def alignment(mean: Float[Tensor, "layer layer2"]) -> Float[Tensor, "layer layer2"]:
     """CKA of every pair from HSIC₁, averaged over batches: 1 on the diagonal. NaN for a layer that is the same for all
-    pictures."""
+    images."""
     own = mean.diagonal().clamp(min=0).sqrt()
     return mean / torch.outer(own, own).where(torch.outer(own, own) > 0, torch.nan)

@@ -1,4 +1,4 @@
-"""Pictures that have lost what an answer rests on: strongly blurred, under noise, or with an object filled up."""
+"""Images that have lost what an answer rests on: strongly blurred, under noise, or with an object filled up."""
 
 import numpy as np
 from jaxtyping import Bool

@@ -1,9 +1,9 @@
-"""Changes of a picture that leave its class as it is, each in strengths from none to far too much.
+"""Changes of an image that leave its class as it is, each in strengths from none to far too much.
 
 After Hendrycks & Dietterich 2019 (arXiv 1903.12261): noise, blur and JPEG; Naseer et al. 2021 (arXiv 2105.10497), § 3:
-cells covered at random and cells in another order; and moves of the whole picture. All act on 8-bit pixels, before a
-model's own preprocessing, and strength 0 is the picture itself, bit for bit. What a move leaves empty, and what is
-covered, gets the mean colour of the picture.
+cells covered at random and cells in another order; and moves of the whole image. All act on 8-bit pixels, before a
+model's own preprocessing, and strength 0 is the image itself, bit for bit. What a move leaves empty, and what is
+covered, gets the mean colour of the image.
 """
 
 import io
@@ -27,7 +27,7 @@ class Perturbation:
     """One kind of change. `strengths`: ascending from 0, in `unit`. `wording`: how a strength is written, behind
     "at" too, `left` being 100 minus it and `share` 100 times it. `about`: what is done, in a few words.
 
-    `apply(rgb, strength, seed)`: a picture of the same size. `chance`: whether the seed matters.
+    `apply(rgb, strength, seed)`: an image of the same size. `chance`: whether the seed matters.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Perturbation:
 
 
 def perturbed(rgb: RGB, kind: str, strength: float, seed: int = 0) -> RGB:
-    """The picture after one change. KeyError for an unknown kind, ValueError for a strength below 0."""
+    """The image after one change. KeyError for an unknown kind, ValueError for a strength below 0."""
     if strength < 0:
         raise ValueError(f"A strength is 0 or more, not {strength}.")
     return PERTURBATIONS[kind].apply(rgb, strength, seed) if strength else rgb
@@ -100,7 +100,7 @@ def blur(rgb: RGB, strength: float, seed: int = 0) -> RGB:
 def noise(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     """Independent Gaussian noise in every channel, σ = `strength` of 255, cut at 0 and 255.
 
-    Its grains are as large as pixels are where the shorter side has 224: finer ones would vanish in large pictures.
+    Its grains are as large as pixels are where the shorter side has 224: finer ones would vanish in large images.
     """
     height, width = rgb.shape[:2]
     grain_px = max(1, round(min(height, width) / SIDE))

@@ -40,7 +40,7 @@ class PixelError(ValueError):
 @dataclass(frozen=True)
 class PixelEdit:
     """One change. `grid`: (rows, columns) over the model's input; `cells` row by row from 0, of "swap" the two;
-    `image`: the name of the picture that "paste" takes them from."""
+    `image`: the name of the image that "paste" takes them from."""
 
     kind: Kind
     grid: tuple[int, int]

@@ -1,7 +1,7 @@
 """The accuracy of several seeds on one test set, and the difference of two methods, with their 95 % intervals.
 
 A mean over n seeds is uncertain for two reasons: other seeds would come out differently, variance s² / n, and other
-test pictures would, p (1 − p) / N. Both are added, and Student's t with the degrees of freedom of Welch and
+test images would, p (1 − p) / N. Both are added, and Student's t with the degrees of freedom of Welch and
 Satterthwaite turns the sum into an interval: (V_seeds + V_test)² / (V_seeds² / (n − 1)). Three seeds that agree give
 about ± 2 standard errors, three that do not about ± 4.
 """
@@ -16,7 +16,7 @@ LEVEL = 0.975  # of Student's t, for 95 % in the middle
 @dataclass(frozen=True)
 class Estimate:
     """A share or a difference of shares, −1 to 1, ± `half` of its 95 % interval, from so many `seeds`; with one seed
-    the interval holds the test pictures' part alone."""
+    the interval holds the test images' part alone."""
 
     mean: float
     half: float
@@ -37,7 +37,7 @@ class Estimate:
 
 
 def accuracy(by_seed: Mapping[int, float], images: int) -> Estimate:
-    """Of shares 0 to 1, one for each of 1 or more seeds, of the same `images` test pictures."""
+    """Of shares 0 to 1, one for each of 1 or more seeds, of the same `images` test images."""
     shares = list(by_seed.values())
     mean = sum(shares) / len(shares)
     return _estimate(shares, mean * (1 - mean) / images)
@@ -46,7 +46,7 @@ def accuracy(by_seed: Mapping[int, float], images: int) -> Estimate:
 def difference(by_seed: Mapping[int, float], other: Mapping[int, float], images: int) -> Estimate | None:
     """The first minus the other, seed by seed; None where they have no seed in common.
 
-    The test pictures count as if each method had its own, which is on the safe side, for they share them.
+    The test images count as if each method had its own, which is on the safe side, for they share them.
     """
     seeds = sorted(by_seed.keys() & other.keys())
     if not seeds:

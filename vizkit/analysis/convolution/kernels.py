@@ -49,14 +49,14 @@ def horizontal_edges(f: int) -> Square:
 
 
 def sharpen(f: int) -> Square:
-    """The picture, and what a blur would take from it once more: for 3 × 3 five in the middle, −1 at its sides."""
+    """The image, and what a blur would take from it once more: for 3 × 3 five in the middle, −1 at its sides."""
     if f == 3:
         return np.array([[0.0, -1, 0], [-1, 5, -1], [0, -1, 0]])
     return 2 * centre(f) - gaussian(f)
 
 
 def emboss(f: int) -> Square:
-    """Lit from the top left: −2 to 2 along the diagonal for 3 × 3, and the picture itself."""
+    """Lit from the top left: −2 to 2 along the diagonal for 3 × 3, and the image itself."""
     at = np.arange(f) - f // 2
     return (at[:, None] + at[None, :]).astype(float) + centre(f)
 

@@ -1,4 +1,4 @@
-"""What moving a picture costs, over many pictures: right answers, the same answers, and likeness of the features."""
+"""What moving an image costs, over many images: right answers, the same answers, and likeness of the features."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,8 +30,8 @@ def line(
     same: Bool[np.ndarray, "distance image"],
     cosine: Float[np.ndarray, "distance image"],
 ) -> Line:
-    """`right`: the first answer is the label, `same`: it is that of the unmoved picture. Left and right are averaged:
-    the distances −d and d of a picture are one value."""
+    """`right`: the first answer is the label, `same`: it is that of the unmoved image. Left and right are averaged:
+    the distances −d and d of an image are one value."""
     sizes = sorted({abs(each) for each in distance_px})
     sides = {size: [row for row, each in enumerate(distance_px) if abs(each) == size] for size in sizes}
     columns = [
@@ -42,6 +42,6 @@ def line(
 
 
 def interval(values: Float[np.ndarray, " image"]) -> tuple[float, float]:
-    """(mean, half of its 95 % interval), by the spread over the pictures."""
+    """(mean, half of its 95 % interval), by the spread over the images."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return float(values.mean()), Z95 * spread / len(values) ** 0.5

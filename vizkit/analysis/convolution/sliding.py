@@ -1,4 +1,4 @@
-"""A kernel that slides over a picture: what it multiplies at a place, what it gives everywhere, and how large that is.
+"""A kernel that slides over an image: what it multiplies at a place, what it gives everywhere, and how large that is.
 
 "Convolution" is cross-correlation, as in all libraries of deep learning: S(i, j) = Σ I(i·s − p + m·d, j·s − p + n·d)
 K(m, n) (Dumoulin & Visin 2016, arXiv 1603.07285). Pooling takes the largest or the mean instead of the sum.
@@ -19,7 +19,7 @@ Kind = Literal["convolution", "max", "mean"]
 
 @dataclass(frozen=True)
 class Steps:
-    """How a window of f × f goes over a picture, in pixels; `padding` is added on all four sides."""
+    """How a window of f × f goes over an image, in pixels; `padding` is added on all four sides."""
 
     f: int
     stride: int = 1
@@ -62,7 +62,7 @@ def output(
     kind: Kind = "convolution",
     bias: float = 0.0,
 ) -> Float[Tensor, "out_height out_width"]:
-    """PyTorch's own: the sums of `products`, or for "max" the largest pixel of every window (of a picture with one
+    """PyTorch's own: the sums of `products`, or for "max" the largest pixel of every window (of an image with one
     channel; padding never wins). A mean is the convolution with equal weights. `ValueError` where nothing fits."""
     if min(steps.output_size(side) for side in image.shape[1:]) < 1:
         raise ValueError(f"A window of {steps.span} pixels does not fit into {tuple(image.shape[1:])}.")
@@ -73,7 +73,7 @@ def output(
 
 
 def reduced(rgb: UInt8[np.ndarray, "height width 3"], side_px: int) -> UInt8[np.ndarray, "side side2 3"]:
-    """The square in the middle of a picture in so few pixels that they can be seen, each the mean of what it covers."""
+    """The square in the middle of an image in so few pixels that they can be seen, each the mean of what it covers."""
     height, width = rgb.shape[:2]
     short = min(height, width)
     left, top = (width - short) / 2, (height - short) / 2

@@ -1,4 +1,4 @@
-"""All that decides how a kernel walks over a picture, and what it gives there."""
+"""All that decides how a kernel walks over an image, and what it gives there."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ LARGEST_STEP, LARGEST_SIDE_PX = 16, 256
 @dataclass(frozen=True)
 class Walk:
     """`kernel`: (channel, row, column), () where the largest pixel wins. `mean`, `std`: by which a model normalises the
-    picture, whose three channels its kernel then reads; else `channel` alone is read, 0 to 255."""
+    image, whose three channels its kernel then reads; else `channel` alone is read, 0 to 255."""
 
     name: str
     kind: Kind

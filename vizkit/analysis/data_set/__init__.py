@@ -1,1 +1,1 @@
-"""A data set as a picture: what one picture is like, who taught an answer, whose features lie near. Numbers alone."""
+"""A data set as a figure: what one image is like, who taught an answer, whose features lie near. Numbers alone."""

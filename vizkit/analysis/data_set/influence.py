@@ -1,9 +1,9 @@
-"""Who taught an answer: the cosine of two pictures' gradients (Hanawa et al. 2021, arXiv 2006.04528) in the last layer.
+"""Who taught an answer: the cosine of two images' gradients (Hanawa et al. 2021, arXiv 2006.04528) in the last layer.
 
 The gradient of the cross-entropy with respect to a linear layer is (p − y) hᵀ, to its bias p − y, so that the dot
-product of two pictures' gradients is (p − y)·(p′ − y′) · (⟨h, h′⟩ + 1): no backward pass. That product, TracIn (Pruthi
-et al. 2020, arXiv 2002.08484), is largest for pictures that the model is most wrong about, whatever they are compared
-with; divided by the lengths of both gradients it says which pictures pull the same way.
+product of two images' gradients is (p − y)·(p′ − y′) · (⟨h, h′⟩ + 1): no backward pass. That product, TracIn (Pruthi
+et al. 2020, arXiv 2002.08484), is largest for images that the model is most wrong about, whatever they are compared
+with; divided by the lengths of both gradients it says which images pull the same way.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ def last_layer(
     features: Float[np.ndarray, "picture feature"],
     row: int,
 ) -> Float[np.ndarray, " picture"]:
-    """The cosine of each picture's gradient and that of picture `row`, −1 to 1. A step on a picture above zero lowers
-    the loss of picture `row`, on one below zero raises it. `probabilities`: softmax of the logits; `features`: what the
+    """The cosine of each image's gradient and that of image `row`, −1 to 1. A step on an image above zero lowers
+    the loss of image `row`, on one below zero raises it. `probabilities`: softmax of the logits; `features`: what the
     layer reads; `truth`: the labels that the losses are of."""
     wrong = probabilities.astype(np.float64)
     wrong[np.arange(len(truth)), truth] -= 1

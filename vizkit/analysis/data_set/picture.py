@@ -1,6 +1,6 @@
-"""What a picture is like, whatever is on it: light, sharp, and 64 bits that near copies share.
+"""What an image is like, whatever is on it: light, sharp, and 64 bits that near copies share.
 
-The scores are cleanvision's (`cleanvision.issue_managers.image_property`), with its thresholds, of pictures as the
+The scores are cleanvision's (`cleanvision.issue_managers.image_property`), with its thresholds, of images as the
 model sees them. The hash is pHash (Zauner 2010): the signs of the 8 × 8 lowest frequencies against their median.
 """
 
@@ -29,7 +29,7 @@ def thumbnails(pictures: Pictures, side: int) -> UInt8[np.ndarray, "picture side
 
 
 def scores(pictures: Pictures) -> Float32[np.ndarray, "picture 3"]:
-    """How far each picture is from dark, light and blurred, 0 to 1, as in BELOW: the brightness of its brightest
+    """How far each image is from dark, light and blurred, 0 to 1, as in BELOW: the brightness of its brightest
     hundredth; one less that of its darkest twentieth; 1 − exp(−0.01 · deviation of its edges), plus what it has of
     contrast where that is much."""
     shown = pictures.float()
@@ -48,14 +48,14 @@ def scores(pictures: Pictures) -> Float32[np.ndarray, "picture 3"]:
 
 
 def edges(pictures: Pictures) -> Float32[np.ndarray, " picture"]:
-    """The deviation of each picture's edges in grey levels, without its border, which a blurred one has too."""
+    """The deviation of each image's edges in grey levels, without its border, which a blurred one has too."""
     shown = pictures.float()
     grey = (shown * _along(GREY, shown)).sum(1, keepdim=True)
     return F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255).flatten(1).std(1, correction=0).cpu().numpy()
 
 
 def hashes(pictures: Pictures) -> UInt64[np.ndarray, " picture"]:
-    """pHash: 64 bits, in which pictures that are nearly the same differ little."""
+    """pHash: 64 bits, in which images that are nearly the same differ little."""
     shown = pictures.float()
     grey = _resized((shown * _along(GREY, shown)).sum(1, keepdim=True), HASHED, HASHED)[:, 0]
     place = (torch.arange(HASHED, device=grey.device) + 0.5) * math.pi / HASHED

@@ -1,4 +1,4 @@
-"""How much attention each thing of a picture gets, where the pixels of every thing are known."""
+"""How much attention each thing of an image gets, where the pixels of every thing are known."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def own_and_others(weights: Float[Tensor, "row column"], instances: Instances, t
 
 
 def instance_at(instances: Instances, point_xy: tuple[float, float]) -> int:
-    """The thing that is seen at a point, in shares of the picture: 1, 2, …, or 0 for the ground."""
+    """The thing that is seen at a point, in shares of the image: 1, 2, …, or 0 for the ground."""
     height, width = instances.shape
     x, y = point_xy
     return int(instances[min(int(y * height), height - 1), min(int(x * width), width - 1)])

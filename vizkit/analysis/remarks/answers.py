@@ -99,8 +99,8 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
 
 
 def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
-    """Of every model by the kind of change in how many of the changed pictures, 0 to 1, it gives the answer that it
-    gives of the picture itself."""
+    """Of every model by the kind of change in how many of the changed images, 0 to 1, it gives the answer that it
+    gives of the image itself."""
     means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
     most = max(means, key=lambda model: means[model])
     others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model != most]
@@ -115,8 +115,8 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def stayed_alike(kept: Mapping[str, Mapping[str, float]]) -> str:
-    """Of every model without classes by the kind of change the mean likeness of the changed pictures' embeddings to
-    that of the picture itself."""
+    """Of every model without classes by the kind of change the mean likeness of the changed images' embeddings to
+    that of the image itself."""
     words = []
     for model, kinds in kept.items():
         least = min(kinds, key=lambda kind: kinds[kind])

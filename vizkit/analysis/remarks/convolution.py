@@ -14,7 +14,7 @@ WEAK = 0.1  # of the strongest response
 
 def strongest(output: Float[Tensor, "row column"], kind: str) -> str | None:
     """Where the output of a kernel is farthest from 0, and how much of it is nearly 0. None for pooling and for an
-    output without weak places: a blurred picture has no response that stands out."""
+    output without weak places: a blurred image has no response that stands out."""
     size = output.abs()
     most = float(size.max())
     weak = float((size < WEAK * most).double().mean()) if most > 0 else 0.0
@@ -29,15 +29,13 @@ def strongest(output: Float[Tensor, "row column"], kind: str) -> str | None:
 
 
 def contrast(image: Float[Tensor, "channel height width"], output: Float[Tensor, "row column"]) -> str | None:
-    """How far the numbers spread before and after a kernel that makes a picture of a picture. None for one colour."""
+    """How far the numbers spread before and after a kernel that makes an image of an image. None for one colour."""
     if output.numel() < 2 or (before := float(image.std())) == 0:
         return None
     after = float(output.std())
     how = "smoother" if after < before else "sharper"
     verb = "falls" if after < before else "rises"
-    return (
-        f"The standard deviation {verb} from {before:.3g} in the image to {after:.3g} in the output, which is {how}."
-    )
+    return f"The standard deviation {verb} from {before:.3g} in the image to {after:.3g} in the output, which is {how}."
 
 
 def vanished(norms: Mapping[str, Float[np.ndarray, " layer"]]) -> str | None:
@@ -153,7 +151,7 @@ def moved(
 
 def robust(lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]) -> str | None:
     """By model: distances, shares of right answers, halves of their 95 % intervals. The farthest distance up to which
-    the best and the worst model stay within `LOSS` of the unmoved pictures, or where the worst leaves it for a while;
+    the best and the worst model stay within `LOSS` of the unmoved images, or where the worst leaves it for a while;
     None where all go equally far."""
     reach = {
         name: max(px for i, px in enumerate(distances) if min(right[: i + 1]) >= right[0] - LOSS)

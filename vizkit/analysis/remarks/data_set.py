@@ -1,4 +1,4 @@
-"""What a set of labelled pictures shows first, as one model sees it."""
+"""What a set of labelled images shows first, as one model sees it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -20,9 +20,9 @@ def on_the_map(
     *,
     classifies: bool = True,
 ) -> str:
-    """What `model` makes of them: `right` of the `known` pictures whose label it has, where it `classifies` at all, by
-    what they show where a wrong label was `planted`. `purity`: the share of a picture's nearest on the map with its
-    label, and by `chance`, 0 to 1. `by`: by what pictures lie near, "features"."""
+    """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all, by
+    what they show where a wrong label was `planted`. `purity`: the share of an image's nearest on the map with its
+    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features"."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
     begin = f"{model} is right on {of_all(right, known, 'image')}" if known else none
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
@@ -33,7 +33,7 @@ def on_the_map(
 
 
 def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
-    """`mistakes`: label and answer of each of those `count` pictures that are `wrong`."""
+    """`mistakes`: label and answer of each of those `count` images that are `wrong`."""
     begin = f"{counted(count, 'image')} chosen, with {counted(wrong, 'wrong answer') if wrong else 'no wrong answer'}"
     times, (label, answer) = max(((mistakes.count(pair), pair) for pair in mistakes), default=(0, ("", "")))
     if times < 2:
@@ -42,7 +42,7 @@ def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
 
 
 def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
-    """`counts`: how often each kind was found, by its name; a picture may be suspect for several."""
+    """`counts`: how often each kind was found, by its name; an image may be suspect for several."""
     kinds = [f"{name}: {count}" for name, count in counts.items() if count]
     if not kinds:
         return f"Nothing in {counted(pictures, 'image')} looks wrong."
@@ -50,7 +50,7 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
 
 
 def mended(labels: int, left_out: int) -> str:
-    """Of a mended copy: how many pictures have another label, and how many are left out."""
+    """Of a mended copy: how many images have another label, and how many are left out."""
     return f"{begun(counted(labels, 'image'))} with another label, {left_out:,} left out."
 
 
@@ -78,7 +78,7 @@ def probed(knn: float, linear: float, own: tuple[float, float, float] | None, ch
 
 
 def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
-    """Of a picture of `label` answered `answer`: the label `most` frequent among those that speak against, and how many
+    """Of an image of `label` answered `answer`: the label `most` frequent among those that speak against, and how many
     of the `shown` ones are labelled like the answer (`same`)."""
     begin = f"An image of “{label}” is answered “{answer}”"
     if not shown:
@@ -89,7 +89,7 @@ def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
 
 
 def shared_mark(marked: int, shown: int) -> str:
-    """Of a picture with a planted mark: how many of the `shown` ones that speak for its error have it too."""
+    """Of an image with a planted mark: how many of the `shown` ones that speak for its error have it too."""
     return f"Planted here: a mark in its corner, which {of_all(marked, shown, 'image')} that taught it most have too."
 
 
@@ -105,7 +105,7 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
 
 
 def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str:
-    """Of a label with a mark in the corner of so many pictures: how many answers are `right` with it and without."""
+    """Of a label with a mark in the corner of so many images: how many answers are `right` with it and without."""
     begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'image')} of “{label}”"
     without = of_label - marks
     said = f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without"
@@ -138,7 +138,7 @@ def shortcut(
     accuracies: tuple[float, float, float] | None,
     effect: Effect,
 ) -> str:
-    """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the pictures as they
+    """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the images as they
     are, with the place hidden, with another place hidden, None where nobody tried; `effect`: what hiding the place does
     to them beyond chance."""
     clear = score >= CLEAR

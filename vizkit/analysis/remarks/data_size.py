@@ -1,4 +1,4 @@
-"""What accuracy against the number of training pictures shows. A difference is stated only where its interval leaves
+"""What accuracy against the number of training images shows. A difference is stated only where its interval leaves
 zero out; where it holds zero, the runs do not tell the two apart, which is not to say that they are equal."""
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ def signed(gain: Estimate | None) -> str:
 
 
 def lead(images: int, best: str, second: str, reached: float, gain: Estimate) -> str:
-    """The best method with so many pictures against the next; `reached`: its accuracy, 0 to 1."""
+    """The best method with so many images against the next; `reached`: its accuracy, 0 to 1."""
     runs = f"{gain.seeds} runs" if gain.seeds > 1 else "one run"
     if gain.differs:
         only = "" if gain.seeds > 1 else f", in {runs} of each"
@@ -37,7 +37,7 @@ def lead(images: int, best: str, second: str, reached: float, gain: Estimate) ->
 
 
 def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> str | None:
-    """`needed`: of other methods the fewest pictures from which they are surely better than `hungry` is from `images`,
+    """`needed`: of other methods the fewest images from which they are surely better than `hungry` is from `images`,
     where it reaches an accuracy of 0 to 1; None where there is no other, or it needs as many."""
     fewer = {name: count for name, count in needed.items() if count < images}
     if not fewer:

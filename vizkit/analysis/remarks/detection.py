@@ -1,4 +1,4 @@
-"""What is found in a picture, and where it was looked for, in a sentence."""
+"""What is found in an image, and where it was looked for, in a sentence."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Boxes(NamedTuple):
 
 
 def of_found(boxes: Boxes, threshold: float, where: str) -> str:
-    """Of the boxes of a picture with a score of at least `threshold`."""
+    """Of the boxes of an image with a score of at least `threshold`."""
     return f"{begun(where)}: {boxes.words} (score {threshold:.2f} or more)."
 
 

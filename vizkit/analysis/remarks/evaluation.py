@@ -1,4 +1,4 @@
-"""What a table of answers to labelled pictures says first."""
+"""What a table of answers to labelled images says first."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +38,7 @@ def ahead(
     train: Sequence[float], validation: Sequence[float], harder: Sequence[str], images: tuple[int, int] | None
 ) -> str:
     """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why, where they are two standard errors apart.
-    `harder`: what is done to training pictures alone ("are turned"). `images`: how many there are to train on and to
+    `harder`: what is done to training images alone ("are turned"). `images`: how many there are to train on and to
     validate, None where nobody knows."""
     gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
     begin = f"After {counted(len(train), 'epoch')} {first} of the validation images are right and {last} of those in "
@@ -56,7 +56,7 @@ def ahead(
 
 
 def best_run(tests: Mapping[str, tuple[float, int]]) -> str | None:
-    """Of runs by name the share of test pictures that is right, 0 to 1, and how many there are: the best against the
+    """Of runs by name the share of test images that is right, 0 to 1, and how many there are: the best against the
     next. None for less than two."""
     if len(tests) < 2:
         return None

@@ -148,7 +148,7 @@ def of_patches(
     parts: Sequence[tuple[str, str, int, int]] = (),
 ) -> str:
     """How many patches say a class after a layer, from 1, and which other class most of the others say. `parts`: of
-    places in the picture, such as ("on the insect", the class that most patches there say, how many, of how many)."""
+    places in the image, such as ("on the insect", the class that most patches there say, how many, of how many)."""
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
     where = ", ".join(f"{place} most say {said} ({count:,} of {all_:,})" for place, said, count, all_ in parts)

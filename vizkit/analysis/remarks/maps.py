@@ -59,7 +59,7 @@ def without_brightest(erased: Erased, head: Head) -> str:
 
 def of_models(shares: Mapping[str, float], where: str, images: int) -> str | None:
     """Which model has most of its map on some places (`where`: "on the insect, which covers 6 % of the image"), and
-    which least: the mean over pictures."""
+    which least: the mean over images."""
     if not shares:
         return None
     most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])

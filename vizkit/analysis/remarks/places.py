@@ -17,7 +17,7 @@ FEW = 0.15  # of all places, on which half of the weight lies
 
 
 def cover(mask: Float[Tensor, "height width"], box_xyxy: Box, grid: tuple[int, int]) -> Float[Tensor, "row column"]:
-    """How much of every place the object covers, 0 to 1. `box_xyxy`: the part of the picture, in its pixels, that the
+    """How much of every place the object covers, 0 to 1. `box_xyxy`: the part of the image, in its pixels, that the
     model saw; what reaches over the edge is no object."""
     x0, y0, x1, y1 = (round(edge) for edge in box_xyxy)
     height, width = mask.shape

@@ -21,7 +21,7 @@ NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
 @dataclass(frozen=True)
 class Answers:
-    """Logits of one picture, its patches in order and shuffled."""
+    """Logits of one image, its patches in order and shuffled."""
 
     in_order: Float[Tensor, " output"]
     shuffled: Float[Tensor, " output"]
@@ -45,8 +45,8 @@ def shuffled(
     others: str = "other parts of the model",
     when: str = WHEN,
 ) -> str:
-    """One picture: `own` with the model's positions, `without` after they were removed. `named`: the first answer of
-    these outputs, with its value; `truth`: the class of the picture where it is known, for an answer that keeps;
+    """One image: `own` with the model's positions, `without` after they were removed. `named`: the first answer of
+    these outputs, with its value; `truth`: the class of the image where it is known, for an answer that keeps;
     `others`: what else can tell the order; `when`: what was done to it."""
     before, after, blind, blind_too = (named(each) for kind in (own, without) for each in vars(kind).values())
     if without.change <= SAME:
@@ -69,7 +69,7 @@ def shuffled_value(
     others: str = "other parts of the model",
     when: str = WHEN,
 ) -> str:
-    """One picture of a model without classes: what its answer, called `name`, is in order and then, with its positions,
+    """One image of a model without classes: what its answer, called `name`, is in order and then, with its positions,
     and after they were removed."""
     first = (
         f"Without positions the {name} is {without[0]} in both orders: the model cannot tell them apart"
@@ -80,7 +80,7 @@ def shuffled_value(
 
 
 def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str = "image") -> str | None:
-    """Several pictures, in the same order both times; None for less than two."""
+    """Several images, in the same order both times; None for less than two."""
     count = len(own)
     if count < 2:
         return None

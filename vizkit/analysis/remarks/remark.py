@@ -26,12 +26,12 @@ def begun(words: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """ "1 picture", "12 pictures", "0 pictures"; `plural` where it is not the noun with an s."""
+    """ "1 image", "12 images", "0 images"; `plural` where it is not the noun with an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def of_all(part: int, whole: int, noun: str, plural: str = "") -> str:
-    """ "none of 12 pictures", "1 of 12 pictures", "all 12 pictures", "the only picture"."""
+    """ "none of 12 images", "1 of 12 images", "all 12 images", "the only image"."""
     things = plural or f"{noun}s"
     if whole == 1:
         return f"the only {noun}" if part else f"not the only {noun}"

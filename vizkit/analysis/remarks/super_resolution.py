@@ -29,7 +29,7 @@ def of_trust(trusted: float) -> str:
 
 
 def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
-    """Of a picture whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
+    """Of an image whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
     those by bicubic interpolation, and the PSNR of the result, shrunk again, to what it was made from."""
     differ = ""
     if isfinite(steeper):
@@ -41,7 +41,7 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
 
 
 def of_tiles(done: int, total: int, size: tuple[int, int]) -> str:
-    """Of a picture that is being enlarged: tiles that are done, and the columns and rows of the result."""
+    """Of an image that is being enlarged: tiles that are done, and the columns and rows of the result."""
     return f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic as yet."
 
 

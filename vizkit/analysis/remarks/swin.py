@@ -63,7 +63,7 @@ def bias_moves(moved: Float[Tensor, " head"], own: float, head: int, block: int)
 
 
 def without_over(right: Sequence[str], still: Sequence[str], images: int, without: str) -> str:
-    """For which of the pictures whose class is known the answer is right, and still so `without` something."""
+    """For which of the images whose class is known the answer is right, and still so `without` something."""
     lost, won = ([name for name in some if name not in others] for some, others in ((right, still), (still, right)))
     of_images = f"{counted(images, 'image')} of known class"
     words = f"{begun(without)} the answer is right for {len(still)} instead of {len(right)} of {of_images}"

@@ -1,1 +1,1 @@
-"""How near an enlarged picture is to the true one, and what its attention took from the reference."""
+"""How near an enlarged image is to the true one, and what its attention took from the reference."""

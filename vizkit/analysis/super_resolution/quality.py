@@ -1,4 +1,4 @@
-"""How near a picture comes to the true one, judged by luminance as the papers of super-resolution do."""
+"""How near an image comes to the true one, judged by luminance as the papers of super-resolution do."""
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ def luminance(pixels: Float[Tensor, "picture 3 row column"]) -> Float[Tensor, "p
 def psnr(
     pixels: Float[Tensor, "picture 3 row column"], truth: Float[Tensor, "picture 3 row column"]
 ) -> Float[Tensor, " picture"]:
-    """−10 log₁₀ of the mean squared error of the luminance, in dB; infinite for equal pictures."""
+    """−10 log₁₀ of the mean squared error of the luminance, in dB; infinite for equal images."""
     error = (luminance(pixels) - luminance(truth)).square().mean((1, 2))
     return -10 * error.log10()
 
@@ -33,7 +33,7 @@ def steepness(rgb: UInt8[np.ndarray, "row column 3"]) -> float:
 
 
 def agreement(small: UInt8[np.ndarray, "row column 3"], enlarged: UInt8[np.ndarray, "row4 column4 3"]) -> float:
-    """PSNR in dB of the enlarged picture, shrunk again, to the one that it was made from: every answer that could be
+    """PSNR in dB of the enlarged image, shrunk again, to the one that it was made from: every answer that could be
     true has a high one."""
     rows, columns = small.shape[:2]
     again = np.asarray(Image.fromarray(enlarged).resize((columns, rows), Image.Resampling.BICUBIC))

@@ -2,7 +2,7 @@
 
 Petsiuk et al. 2018 (arXiv 1806.07421), § 4: cells are taken away, or put back, in the order of the map, and the class's
 probability is followed. A good map makes it fall early (small area under deletion) and rise early (large area under
-insertion). What stands in for a cell is a choice, and a picture with holes is one that the model never saw: compare
+insertion). What stands in for a cell is a choice, and an image with holes is one that the model never saw: compare
 maps with each other and with a random order, never the numbers of different models or fills.
 """
 
@@ -86,7 +86,7 @@ def random_curves(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Curves:
-    """The mean over random orders: what a random map would get. It depends on nothing but the picture."""
+    """The mean over random orders: what a random map would get. It depends on nothing but the image."""
     by_order = _along(subject, random_orders(cells, orders, seed), cells, steps, fill, progress)
     mean = {
         name: torch.stack([getattr(curves, name) for curves in by_order]).mean(0) for name in ("deletion", "insertion")
@@ -153,7 +153,7 @@ def _shares(
     fill: Fill,
     progress: Progress | None,
 ) -> Iterator[Float[Tensor, " picture"]]:
-    """The class's probability for pictures of which only the cells in `there` are left, batch by batch."""
+    """The class's probability for images of which only the cells in `there` are left, batch by batch."""
     pixels = subject.pixels
     index = cell_of_pixel((pixels.shape[-2], pixels.shape[-1]), cells).to(pixels.device)
     ground = filled(pixels, fill)

@@ -5,7 +5,7 @@ the eight around it (1/6 beside, 1/12 across), plus a little noise, so that the 
 itself tell the class. The most relevant are removed first (MoRF), or the least relevant (LeRF).
 
 Whole cells are removed here, as in `deletion`. In a large hole the imputation is only a smooth gradient: at high shares
-the picture is again one that the model never saw.
+the image is again one that the model never saw.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def road(
 def imputed(
     pixels: Float[Tensor, "1 channel height width"], missing: Bool[Tensor, "image 1 height width"]
 ) -> Float[Tensor, "image channel height width"]:
-    """Missing pixels such that each is the weighted mean of the neighbours inside the picture; the others untouched.
+    """Missing pixels such that each is the weighted mean of the neighbours inside the image; the others untouched.
 
     The linear system is symmetric and positive definite wherever something is left, so conjugate gradients solve it.
     """

@@ -4,7 +4,7 @@
     scores = score_case(case, ["rollout", "grad_cam"])
     rows = table.table(all_scores)
 
-No single score settles it. Deletion, insertion and ROAD run the model on pictures it never saw; pointing and mass ask
+No single score settles it. Deletion, insertion and ROAD run the model on images it never saw; pointing and mass ask
 whether the model looks at the thing, which a model may rightly not do; randomisation finds only maps that ignore what
 was learned. `table.FIGURES` has one sentence for each.
 """
@@ -34,7 +34,7 @@ Measure = Literal["truth", "deletion", "road", "randomisation", "infidelity", "s
 class Score:
     """What was measured of one map; None for what was not measured or has no meaning (`notes` says why).
 
-    `chance`: the curves of random orders on the same picture. `undecided`: why nothing is ranked on this picture.
+    `chance`: the curves of random orders on the same image. `undecided`: why nothing is ranked on this image.
     `figures()` names them as `table.FIGURES` does.
     """
 
@@ -89,10 +89,10 @@ def merged(method: str, parts: Sequence[Score]) -> Score:
 
 
 def undecided(subject: Subject, fill: Fill = "blur") -> str:
-    """Why no map can be called better than another for this class of this picture, as a clause; "" if nothing is
+    """Why no map can be called better than another for this class of this image, as a clause; "" if nothing is
     against it.
 
-    Where the class is not the model's answer there is no decision to take back; where the picture replaced by `fill`
+    Where the class is not the model's answer there is no decision to take back; where the image replaced by `fill`
     gets the same answer, or an embedding that is `ALIKE`, no order of its places can take it back.
     """
     with torch.no_grad():
@@ -133,8 +133,8 @@ def score(
 
     `truth` is needed for "truth", `randomised` (the same method on the model with random weights, see
     `vizkit.models.probes.model_functions.randomised`) for "randomisation", `again` (the map of a changed input) for
-    "sensitivity"; what is missing is left None. `chance`: random curves of this picture, made here unless given; share
-    them between maps, since they depend on the picture only. Maps finer than the model's patches are averaged over
+    "sensitivity"; what is missing is left None. `chance`: random curves of this image, made here unless given; share
+    them between maps, since they depend on the image only. Maps finer than the model's patches are averaged over
     them first.
 
     A measure without meaning here leaves its sentence in `notes`. `progress` may raise `subject.Stopped`.

@@ -213,7 +213,7 @@ def _gains(each: Mapping[int, Measured]) -> dict[int, float]:
 
 
 def gain_of(score: Score) -> float | None:
-    """How much better than chance one map is on one picture: the mean difference over the figures of FAITHFUL that were
+    """How much better than chance one map is on one image: the mean difference over the figures of FAITHFUL that were
     measured, −1 to 1; None where there is none."""
     return _gain(score.figures(), score.by_chance())
 

@@ -18,12 +18,12 @@ from vizkit.image import Preprocessing, seen
 from vizkit.traces import NotApplicable
 
 TOLERANCE = 0.03
-"""Of the longer side of the input; 15 pixels in the 500-pixel pictures of Zhang et al."""
+"""Of the longer side of the input; 15 pixels in the 500-pixel images of Zhang et al."""
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known of a picture, on the pixels of the model's input: the thing, the parts that decide its class."""
+    """What is known of an image, on the pixels of the model's input: the thing, the parts that decide its class."""
 
     thing: Bool[Tensor, "height width"]
     deciding: Bool[Tensor, "height width"] | None = None
@@ -52,7 +52,7 @@ class Placed:
 
 
 def seen_mask(mask: Bool[np.ndarray, "height width"], preprocessing: Preprocessing) -> Bool[Tensor, "rows columns"]:
-    """A mask on a picture, resized and cropped as the model's input is."""
+    """A mask on an image, resized and cropped as the model's input is."""
     grey = np.repeat(mask[..., None].astype(np.uint8) * 255, 3, 2)
     both = (seen(each, preprocessing)[..., 0].astype(int) for each in (grey, np.zeros_like(grey)))
     return torch.from_numpy(next(both) - next(both) >= 128)

@@ -61,7 +61,7 @@ class Verdict:
 
 
 def tied(gains: Mapping[str, float], margin: float) -> list[str]:
-    """The best, and those that one picture does not tell from it."""
+    """The best, and those that one image does not tell from it."""
     most = max(gains.values())
     return [name for name in sorted(gains, key=lambda name: -gains[name]) if gains[name] >= most - margin]
 

@@ -1,4 +1,4 @@
-"""The things in pictures, with class, score and box; `vizkit show boxes` draws them."""
+"""The things in images, with class, score and box; `vizkit show boxes` draws them."""
 
 import json
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ def detect(
     threshold: float = 0.5,
     output: Annotated[Path, writes(".json", help="Everything as numbers.")],
 ) -> None:
-    """Find things in pictures: their classes, scores and boxes.
+    """Find things in images: their classes, scores and boxes.
 
     vizkit detect photos/*.jpg --model runs/mine --threshold 0.7 -o found.json
 
     Args:
-        images: Picture files.
+        images: Image files.
         model: Bundled:NAME, a run folder or a folder of transformers with a DETR.
         threshold: The least score that counts, 0 to 1.
     """
@@ -56,7 +56,7 @@ def _said(detections: "Sequence[Detection]", threshold: float) -> str:
 
 
 def _numbers(name: str, picture: "RGB", detections: "Sequence[Detection]") -> dict[str, Any]:
-    """Boxes in pixels of the upright picture: left, top, right, bottom."""
+    """Boxes in pixels of the upright image: left, top, right, bottom."""
     found = [
         {"class": each.label, "score": round(each.score, 4), "box_xyxy": [round(side, 2) for side in each.box_xyxy]}
         for each in detections

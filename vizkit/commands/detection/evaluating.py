@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_things(models: Sequence[str]) -> bool:
-    """Whether these models find things in pictures. ValueError where some do and others do not."""
+    """Whether these models find things in images. ValueError where some do and others do not."""
     from vizkit.models.detection.opening import finds
 
     finding = [finds(name) for name in models]

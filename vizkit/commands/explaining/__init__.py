@@ -1,1 +1,1 @@
-"""Where decisions came from: of one picture, and of a folder of them; a labelled folder looked over."""
+"""Where decisions came from: of one image, and of a folder of them; a labelled folder looked over."""

@@ -1,6 +1,6 @@
-"""Where a decision came from, as a picture or as numbers.
+"""Where a decision came from, as a figure or as numbers.
 
-Several methods become one sheet. In the .npz every map has its own name; `meta` is JSON. Of many pictures:
+Several methods become one sheet. In the .npz every map has its own name; `meta` is JSON. Of many images:
 `explain_many`.
 """
 
@@ -46,15 +46,15 @@ def explain(
     vizkit explain 'shards/*.tar' --model runs/mine --on ray://HOST:10001 -o maps/
 
     Args:
-        image: A picture file; or many: a folder of pictures or of shards, .tar, .parquet, "hf:NAME", a set of vizkit's.
-        output: OUT.png for a picture, OUT.npz for the numbers, repeatable; of many pictures a folder of Parquet.
-        target: Name or number of the class, of many pictures also label; the most probable one where it is left out.
+        image: An image file; or many: a folder of images or of shards, .tar, .parquet, "hf:NAME", a set of vizkit's.
+        output: OUT.png for a figure, OUT.npz for the numbers, repeatable; of many images a folder of Parquet.
+        target: Name or number of the class, of many images also label; the most probable one where it is left out.
         against: Explain the target's logit less that of this class.
-        maps: Of many pictures: how values between lowest and highest are kept.
-        batch: Of many pictures: how many the model is given at once.
-        workers: Processes that read pictures beside the model.
-        split: Of many pictures that are divided.
-        precision: Of many pictures: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
+        maps: Of many images: how values between lowest and highest are kept.
+        batch: Of many images: how many the model is given at once.
+        workers: Processes that read images beside the model.
+        split: Of many images that are divided.
+        precision: Of many images: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
             leaves the weights in float32 and rounds what it multiplies.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]

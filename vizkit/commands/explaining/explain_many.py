@@ -1,4 +1,4 @@
-"""`vizkit explain SOURCE -o maps/`: a row for each picture of a folder, of shards or of a set, as `vizkit.explanations`
+"""`vizkit explain SOURCE -o maps/`: a row for each image of a folder, of shards or of a set, as `vizkit.explanations`
 keeps it. The same command goes on where it was stopped.
 """
 
@@ -29,7 +29,7 @@ PART_S = 30.0  # of work that a part takes, where the machine is as quick as at 
 
 
 def is_many(data: str, output: Path) -> bool:
-    """Whether it is no single picture, nor what would be written of one."""
+    """Whether it is no single image, nor what would be written of one."""
     path = Path(data)
     return path.is_dir() or data.endswith((".tar", ".parquet", ".zip")) or not (path.is_file() or output.suffix)
 

@@ -1,4 +1,4 @@
-"""What `explain` wrote of many pictures: a table, or one row in words and as maps over its picture."""
+"""What `explain` wrote of many images: a table, or one row in words and as maps over its image."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ def explained(
     less: Path | None = None,
     output: Annotated[Path | None, writes(".png", ".csv")] = None,
 ) -> None:
-    """What explain wrote of many pictures: all, one, or how far two runs agree.
+    """What explain wrote of many images: all, one, or how far two runs agree.
 
     vizkit explained maps/ -o table.csv
 
@@ -56,9 +56,9 @@ def explained(
 
     Args:
         maps: The folder that explain wrote.
-        key: The picture, as the column key has it; a table of all where it is left out.
-        less: Another such folder, of the same pictures: its map is taken away; without a key, how alike all are.
-        output: OUT.png, the maps over the picture, which is read where it lay; of all OUT.csv.
+        key: The image, as the column key has it; a table of all where it is left out.
+        less: Another such folder, of the same images: its map is taken away; without a key, how alike all are.
+        output: OUT.png, the maps over the image, which is read where it lay; of all OUT.csv.
     """
     results, other = _opened(maps), None if less is None else _opened(less)
     if output is not None and (output.suffix.lower() == ".csv") == (key is not None or other is not None):

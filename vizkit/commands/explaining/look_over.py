@@ -1,4 +1,4 @@
-"""A labelled set looked over with a model: shortcuts, suspects, what frozen features tell, a map of all pictures.
+"""A labelled set looked over with a model: shortcuts, suspects, what frozen features tell, a map of all images.
 
 The same command goes on where it was stopped, and needs no second pass where it was done.
 """
@@ -41,7 +41,7 @@ def look_over(
 
     Args:
         data: A folder or zip of class folders, insects, digits …; nothing in it is changed.
-        output: OUT.html, a page; OUT.parquet, a row for each picture; OUT.csv, a row for each suspect; repeatable.
+        output: OUT.html, a page; OUT.parquet, a row for each image; OUT.csv, a row for each suspect; repeatable.
         split: train, val or test, several as train+test; all of a folder, the test part of other sets.
         method: Of the maps, as explain has them; one that costs little where it is left out.
         seed: Of the map, the folds and the clusters.

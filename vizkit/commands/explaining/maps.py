@@ -1,4 +1,4 @@
-"""What the command `explain` makes of one picture: its maps, as a picture and as numbers.
+"""What the command `explain` makes of one image: its maps, as a figure and as numbers.
 
 In the .npz every map has its own name; `meta` is JSON.
 """

@@ -1,4 +1,4 @@
-"""Which map to trust, measured on many pictures.
+"""Which map to trust, measured on many images.
 
 Ctrl-C or `kill` ends it; what was scored until then is written.
 """
@@ -30,7 +30,7 @@ Measures = list[Literal["truth", "deletion", "road", "randomisation", "infidelit
 
 @dataclass(frozen=True)
 class Scored:
-    """One model: its rows, how many of `asked` pictures were scored, why some are left out of the rows and why some
+    """One model: its rows, how many of `asked` images were scored, why some are left out of the rows and why some
     methods do not apply.
     """
 
@@ -60,7 +60,7 @@ def score(
     opening: Opening = AS_IT_IS,
     output: Annotated[Path | None, writes(".md", ".csv", ".json", help="A table to write.")] = None,
 ) -> None:
-    """Which explanation to trust, measured on many pictures.
+    """Which explanation to trust, measured on many images.
 
     vizkit score --model bundled:insects_vit --model bundled:insects_swin --images 200 -o trust.md
 
@@ -223,7 +223,7 @@ def best(rows: "list[Row]", name: str) -> float | None:
 
 
 def cell(row: "Row", name: str, best: float | None) -> str:
-    """Shares of pictures have no spread worth a word."""
+    """Shares of images have no spread worth a word."""
     from vizkit.analysis.trust.table import SAME, signed
 
     if name not in row.figures:

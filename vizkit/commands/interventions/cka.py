@@ -1,4 +1,4 @@
-"""How alike the layers of one or several models represent the same pictures."""
+"""How alike the layers of one or several models represent the same images."""
 
 import json
 from importlib.metadata import version
@@ -24,13 +24,13 @@ def cka(
     device: Device = None,
     output: Annotated[Path | None, writes(".json", ".csv", ".npz", help="All pairs of layers.")] = None,
 ) -> None:
-    """How alike layers represent pictures, in one model or between several.
+    """How alike layers represent images, in one model or between several.
 
     vizkit cka bundled:insects_vit bundled:insects_cnn --images 256 -o cka.json
 
     Args:
         models: Bundled:NAME, a timm name, a run folder.
-        batch: Pictures compared together, 4 or more.
+        batch: Images compared together, 4 or more.
     """
     import vizkit
     from vizkit.evaluation.inside.similarity import similarity

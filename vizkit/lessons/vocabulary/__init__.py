@@ -1,9 +1,9 @@
-"""The words of a lesson's expressions: small questions to the model and the picture at hand.
+"""The words of a lesson's expressions: small questions to the model and the image at hand.
 
 A word takes the subject first and then plain numbers and names; it gives a map (row × column of patches), a place
 (row, column from 0), a number or a text. Layers, blocks, heads and stages are counted from 1, or `last`. `head`: a
 number or `mean`. `query` and `key`: a special token such as `cls`, `patch` for the one under the cursor (the middle of
-the picture until somebody clicks), or a place. `cls`, a class: `top`, `second`, a rank, or its name. `edits` of the
+the image until somebody clicks), or a place. `cls`, a class: `top`, `second`, a rank, or its name. `edits` of the
 model are those of `vizkit trace`, such as "heads:3.2=0".
 
 Every word of a model also takes `model`, a bundled model or one of CHANGED, and `picture`, one that comes with vizkit.

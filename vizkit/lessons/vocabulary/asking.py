@@ -1,4 +1,4 @@
-"""How a word of a lesson is asked: which model and picture it is about, and what its names and numbers stand for."""
+"""How a word of a lesson is asked: which model and image it is about, and what its names and numbers stand for."""
 
 import inspect
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def _known(asked: Any, signature: inspect.Signature) -> Any:
 
 
 def other(of: Subject, model: str = "", picture: str = "", edits: str = "") -> Subject:
-    """Another model, another picture, or changes of the model at hand. NotApplicable for a name that is none."""
+    """Another model, another image, or changes of the model at hand. NotApplicable for a name that is none."""
     of = of.pictured(picture) if picture else of
     if model in CHANGED:
         return of.kept(("lesson", model, of.point), partial(_changed, of, model))
@@ -93,7 +93,7 @@ def other(of: Subject, model: str = "", picture: str = "", edits: str = "") -> S
 
 def answering(of: Subject, cls: At, edits: str = "") -> tuple[Subject, int]:
     """Of whom a class is asked, and its number. A model without classes has one answer, how like its embedding is to
-    that of this very picture; its second one is the likeness to the embedding of another picture."""
+    that of this very image; its second one is the likeness to the embedding of another image."""
     of = other(of, edits=edits)
     if cls == "second" and of.loaded.own is not None:
         own = of.pictured(rival(of)).embedding

@@ -121,7 +121,7 @@ def _mean(of: Subject, layer: At, head: At, measure: Callable[[Attention], Tenso
 
 @word
 def head_loss(of: Subject, layer: int, head: int) -> float:
-    """What log p of the answer to this picture loses when a head adds nothing, in nats; below 0: it gains."""
+    """What log p of the answer to this image loses when a head adds nothing, in nats; below 0: it gains."""
     _head(layer_of(of, layer), head)
     return log(probability(of)) - log(probability(of, edits=f"heads:{layer}.{head}=0"))
 

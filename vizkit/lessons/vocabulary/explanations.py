@@ -66,7 +66,7 @@ def survives(of: Subject, method: str = USUAL) -> float:
 
 @word
 def probability_without(of: Subject, map: Map, share: Number) -> float:
-    """The probability of the answer when a share of the picture (0.5, 0.25, 0.1, …) is blurred where the map is
+    """The probability of the answer when a share of the image (0.5, 0.25, 0.1, …) is blurred where the map is
     highest."""
     subject = subject_of(of.loaded, of.rgb, class_of(of, "top"), None)
     (found,) = deletion.curves(subject, [map.nan_to_num()], cells_of(of.seen), steps=round(1 / share))
@@ -75,7 +75,7 @@ def probability_without(of: Subject, map: Map, share: Number) -> float:
 
 @word
 def on_subject(of: Subject, map: Map) -> float:
-    """The share of a map that lies on what the picture is of, as `subject` calls it."""
+    """The share of a map that lies on what the image is of, as `subject` calls it."""
     found = map.clamp(min=0).nan_to_num()
     return float((found * _covered(of, (map.shape[0], map.shape[1]))).sum() / found.sum().clamp(min=1e-30))
 
@@ -86,7 +86,7 @@ says("subject_share", "The share of the image that it covers.", lambda of: float
 
 
 def _covered(of: Subject, grid: tuple[int, int]) -> Map:
-    """How much of every place the drawn insect covers; of other pictures, whose truth nobody knows, their middle."""
+    """How much of every place the drawn insect covers; of other images, whose truth nobody knows, their middle."""
     if (covered := of.covered(grid)) is not None:
         return covered
     inside = [(torch.arange(grid_side + 1) / grid_side).clamp(0.25, 0.75).diff() * grid_side for grid_side in grid]

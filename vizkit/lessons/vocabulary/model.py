@@ -85,7 +85,7 @@ def probability(of: Subject, cls: At = "top", t: Number = 1, edits: str = "") ->
 
 @word
 def said(of: Subject, edits: str = "") -> str:
-    """What the model does with the picture, in words that follow it: its first answer and how sure it is."""
+    """What the model does with the image, in words that follow it: its first answer and how sure it is."""
     if of.loaded.own is not None:
         return f"gives an embedding whose likeness to that of the image is {100 * probability(of, edits=edits):.1f} %"
     name = predicted(of, edits=edits)

@@ -1,4 +1,4 @@
-"""Whole networks as one picture, and two architectures with coarser tokens."""
+"""Whole networks as one figure, and two architectures with coarser tokens."""
 
 from vizkit.views.entry import Entry, Former
 

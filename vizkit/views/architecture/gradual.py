@@ -82,7 +82,7 @@ def thinnest(of: Subject, sets: Sequence[Tokens]) -> tuple[str, float, float] | 
 
 
 def stage(of: Subject, tokens: Tokens, sets: Sequence[Tokens], left: float) -> Iterator[Block]:
-    """The picture as these tokens see it, and the pixels of the one under the cursor, all at one scale."""
+    """The image as these tokens see it, and the pixels of the one under the cursor, all at one scale."""
     seen, before, depth = of.seen_rgb, sets.index(tokens), len(sets) - 1
     rows, columns = grid = tokens.grid or (1, 1)
     cell = of.cell(tokens) or (0, 0)

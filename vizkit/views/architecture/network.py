@@ -1,4 +1,4 @@
-"""Network: models from the image to the answer as one picture, every block with its map of this image."""
+"""Network: models from the image to the answer as one figure, every block with its map of this image."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
@@ -34,7 +34,7 @@ def heads_of(of: Sequence[Subject], view: "Network") -> int:
 
 
 class Network(View):
-    """Models from the image to the answer as one picture, every block with its map of this image."""
+    """Models from the image to the answer as one figure, every block with its map of this image."""
 
     quantity: Literal["attention", "strength"] = choice(
         "Maps",

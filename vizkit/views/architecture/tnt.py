@@ -48,7 +48,7 @@ def within(layer: Attention, patch: Subject, words: np.ndarray) -> Iterator[Bloc
 
 
 def patch_of(of: Subject, tokens: Tokens, token: int) -> Subject:
-    """The pixels of a patch as a picture of its own."""
+    """The pixels of a patch as an image of its own."""
     seen = of.seen_rgb
     x0, y0, x1, y1 = (round(edge) for edge in pixel_box(tokens, token, (seen.shape[0], seen.shape[1])) or (0, 0, 1, 1))
     loaded = replace(of.loaded, preprocessing=of.loaded.preprocessing.of_seen)

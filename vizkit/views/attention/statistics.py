@@ -30,11 +30,11 @@ HERE, SAMPLES = "this image", "the samples"
 HIGH_PX, LEGEND_PX = 270, 40  # of a chart
 Pick = Callable[[Layer], Tensor | None]
 Counted = tuple[tuple[Layer, ...], tuple[Layer, ...]]
-"""Mean and deviation over the pictures of every layer."""
+"""Mean and deviation over the images of every layer."""
 
 
 def sets(of: Sequence[Subject]) -> list[str]:
-    """What can be measured: this picture, those that were brought, the samples."""
+    """What can be measured: this image, those that were brought, the samples."""
     brought = [f"your {len(each.uploads)} images" for each in of[:1] if len(each.uploads) > 1]
     return [HERE, *brought, SAMPLES]
 

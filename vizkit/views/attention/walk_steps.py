@@ -1,5 +1,5 @@
 """The ten steps of a walk through one head: their words, which the script of the browser fills in for any key, and
-their pictures on paper."""
+their images on paper."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -172,7 +172,7 @@ def filled(words: str, row: Row, place: int) -> str:
 
 # ---- on paper --------------------------------------------------------------------------------------------------------
 def on_paper(of: Subject, row: Row, number_of: int, place: int) -> Blocks:
-    """One step, counted from 1, as a slide: the picture and its numbers beside one another."""
+    """One step, counted from 1, as a slide: the figure and its numbers beside one another."""
     step = steps(row)[number_of - 1]
     yield Heading(f"Step {number_of} of {COUNT}, {step.title}: {step.formula}")
     yield Said(sentence(row, step, place))

@@ -197,7 +197,7 @@ class Cost(View):
         return measure(of.loaded, of.pixels, self.batch, lambda words: progress(min(next(steps), PASSES), PASSES + 1))
 
     def said(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> str:
-        """Of all that the picture shows which is right most often and which takes least."""
+        """Of all that the image shows which is right most often and which takes least."""
         axis = self.against if self.against in chosen[0] else "multiply_adds"
         every = [each for each in (*chosen, *beside) if axis in each]
         what, costs = AXES[axis][0].lower(), {each["model"]: each[axis] for each in every}

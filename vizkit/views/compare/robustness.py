@@ -216,7 +216,7 @@ class Withstood:
         ]
 
     def kept(self, kind: str) -> float:
-        """In how many of the changed pictures the answer stays, 0 to 1; of a likeness, how much of it does."""
+        """In how many of the changed images the answer stays, 0 to 1; of a likeness, how much of it does."""
         if not self.of.loaded.head.probable:
             return float(self.shares(kind)[:, 1:].mean())
         return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
@@ -225,7 +225,7 @@ class Withstood:
         return self.of.loaded.head.text(share)
 
     def sent(self, kind: str) -> dict[str, Any] | None:
-        """As the script reads it, None until it is there; answers are those to the picture that is drawn."""
+        """As the script reads it, None until it is there; answers are those to the image that is drawn."""
         if kind not in self.logits:
             return None
         shares = self.shares(kind)

@@ -239,7 +239,7 @@ class SideBySide(Decision, OfImages):
         return OfModel(("average", of.weights, self.key(of)))
 
     def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> Tensor:
-        """The mean map over pictures of what the model knows."""
+        """The mean map over images of what the model knows."""
         found = []
         for index, (rgb, _) in enumerate(others(of)):
             one = self.found(Subject(of.open, rgb, model=of.model, point=of.point))
@@ -271,7 +271,7 @@ def scale_of(maps: Sequence[Found]) -> Scale:
 
 
 def blank(of: Subject) -> Subject:
-    """What an average lies over: no picture."""
+    """What an average lies over: no image."""
     return Subject(of.open, np.full((*of.loaded.preprocessing.size_hw, 3), BLANK, np.uint8), model=of.model)
 
 

@@ -1,4 +1,4 @@
-"""Slide: a kernel walks over the picture, and every number of the output is seen to be made."""
+"""Slide: a kernel walks over the image, and every number of the output is seen to be made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A set of labelled pictures as one model sees it: what lies together, what is suspect, what the answers rest on."""
+"""A set of labelled images as one model sees it: what lies together, what is suspect, what the answers rest on."""
 
 from functools import partial
 

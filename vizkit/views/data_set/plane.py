@@ -1,4 +1,4 @@
-"""Map: all pictures of a set as points, those beside one another that the model holds for alike."""
+"""Map: all images of a set as points, those beside one another that the model holds for alike."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -157,7 +157,7 @@ class Plane(OfData):
         )
 
     def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
-        """The chosen pictures; without any the surest errors, or else the least sure answers."""
+        """The chosen images; without any the surest errors, or else the least sure answers."""
         wrong = np.flatnonzero(found.known & ~found.right)
         order = np.argsort(found.probability, kind="stable")
         what, first = "Least sure answers", order

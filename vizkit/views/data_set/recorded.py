@@ -1,4 +1,4 @@
-"""The pictures that the views of this page are of, recorded by one pass of the model; and some of them beside one
+"""The images that the views of this page are of, recorded by one pass of the model; and some of them beside one
 another, each with where the model looked."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ def offered(of: Sequence[Subject]) -> list[str]:
 
 
 class OfData(View):
-    """What one model makes of a set of labelled pictures."""
+    """What one model makes of a set of labelled images."""
 
     data: str = choice(
         "Images of",
@@ -98,7 +98,7 @@ class OfData(View):
         return ("data set", source, written_ns(source), self.images, self.split)
 
     def notes(self, found: Recorded) -> Blocks:
-        """What the pictures are, and what could not be read of them."""
+        """What the images are, and what could not be read of them."""
         if self.data == PLANTED:
             train = sum(found.splits == "train")
             learned = f"{found.model} was trained on {train:,} of these images, faults included"
@@ -115,7 +115,7 @@ class OfData(View):
 
     def later(self, of: Subject, show: Callable[..., Blocks], *steps: Step) -> Blocks:
         """`show` is given what was recorded, then the result of each step, None where it is not there yet. Before that
-        some of the pictures stand there, which need no model."""
+        some of the images stand there, which need no model."""
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
         key, count = self.key(of), None if self.data == PLANTED else int(self.images)
@@ -144,7 +144,7 @@ def images_of(of: Subject, source: str, split: str, count: int | None) -> ImageS
 
 
 def side_of(of: Subject) -> int:
-    """In pixels, of pictures that are drawn for this model."""
+    """In pixels, of images that are drawn for this model."""
     return min(512, max(32, *of.loaded.preprocessing.size_hw))
 
 
@@ -183,7 +183,7 @@ def written_ns(source: str) -> int:
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
 def pair(of: Subject, found: Recorded, row: int) -> RGB:
-    """What the model saw of a picture, and beside it where it looked. ValueError, as DatasetError, of one that has
+    """What the model saw of an image, and beside it where it looked. ValueError, as DatasetError, of one that has
     gone."""
     rgb = seen(found.picture(row), of.loaded.preprocessing)
     zoom = max(1, -(-SIDE_PX // max(rgb.shape[:2])))
@@ -197,7 +197,7 @@ def looked(rgb: RGB, heat: np.ndarray, scale: Scale = SHARES) -> RGB:
 
 
 def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
-    """At most AT_ONCE pictures, each with its label, the answer, and a way to other pages."""
+    """At most AT_ONCE images, each with its label, the answer, and a way to other pages."""
     pictures: dict[int, RGB] = {}
     for row in rows[:AT_ONCE]:
         try:

@@ -1,4 +1,4 @@
-"""Shortcuts: pictures of one label in which the model looks at the same odd place, and its answers without it."""
+"""Shortcuts: images of one label in which the model looks at the same odd place, and its answers without it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -82,9 +82,7 @@ class Shortcuts(OfData):
             mean(found, cluster.rows, grown(cluster.place, found.thumbnails.shape[1:3]).float().numpy(), OWN),
         ]
         where = place_in_words(cluster.place)
-        words = (
-            f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
-        )
+        words = f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
         both = Picture(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
         yield side_by_side(both, self.numbers(tried, hidden is None), widths=(3, 2))
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
@@ -144,6 +142,6 @@ def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, scale: Scale) -> np.ndarray:
-    """The mean of pictures with a map over it."""
+    """The mean of images with a map over it."""
     rgb = found.thumbnails[rows].mean(0).round().astype(np.uint8).repeat(ZOOM, 0).repeat(ZOOM, 1)
     return looked(rgb, heat, scale)

@@ -1,4 +1,4 @@
-"""Suspects: pictures that somebody should look at before a model learns from them, and what is decided about each."""
+"""Suspects: images that somebody should look at before a model learns from them, and what is decided about each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ STEP = ("suspects",)
 
 @dataclass(frozen=True)
 class Mend:
-    """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of pictures by their
+    """A mended copy to be written: of the set `source`, called `name`, by what is `decided` of images by their
     places, a label or None; `said` counts it. `model`: which is to
     learn from it, by the name that opens it here."""
 
@@ -53,7 +53,7 @@ def pages(of: Sequence[Subject], view: "Suspects") -> int:
 
 
 class Suspects(OfData):
-    """Pictures with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
+    """Images with a doubtful label, near copies, strangers, dark, blurred and oddly sized ones: keep or mend."""
 
     kind: str = choice("Suspect", tuple(NAMES), words=NAMES, key="data_suspect", listed=True)
     page: int = number("Page of images", 1, pages, 1, follows=True, key="data_page")
@@ -143,7 +143,7 @@ class Suspects(OfData):
         )
 
     def mended(self, found: Recorded) -> tuple[tuple[str, str | None], ...]:
-        """What the decisions change, by the places of the pictures: who is left out for anything has no label."""
+        """What the decisions change, by the places of the images: who is left out for anything has no label."""
         changed: dict[str, str | None] = {}
         for (row, _), what in decisions(self.decided, found):
             place = found.keys[row]

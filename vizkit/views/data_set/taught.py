@@ -1,4 +1,4 @@
-"""Who taught this?: the training pictures that speak most for and against an error."""
+"""Who taught this?: the training images that speak most for and against an error."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ def errors(of: Sequence[Subject], view: "Taught") -> int:
 
 
 def wrong(found: Recorded) -> np.ndarray:
-    """Rows whose answer is wrong, those that no training picture is of first by how sure it was."""
+    """Rows whose answer is wrong, those that no training image is of first by how sure it was."""
     rows = np.flatnonzero(found.known & ~found.right)
     return rows[np.lexsort((-found.probability[rows], found.splits[rows] == "train"))]
 
 
 class Taught(OfData):
-    """Which training pictures speak most for and against an error of the model."""
+    """Which training images speak most for and against an error of the model."""
 
     error: int = number("Error", 1, errors, 1, "Of the wrong answers the surest first.", follows=True, key="data_error")
 
@@ -62,9 +62,7 @@ class Taught(OfData):
     def drawn(self, of: Subject, found: Recorded) -> Blocks:
         rows = wrong(found)
         if not found.classifies:
-            raise NotApplicable(
-                f"{of.name} gives {of.loaded.head.gives}, so it makes no error that images taught it."
-            )
+            raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}, so it makes no error that images taught it.")
         if not len(rows):
             raise NotApplicable(f"{of.name} answers every image that it knows the label of right; choose others.")
         row = int(rows[min(self.error, len(rows)) - 1])

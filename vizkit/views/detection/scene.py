@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """`rgb`: what the model is given; `shown`: the same, sharper. `number`: of a drawn scene, 0 for another picture;
+    """`rgb`: what the model is given; `shown`: the same, sharper. `number`: of a drawn scene, 0 for another image;
     `truth`: what is in it, where that is known, in pixels of `rgb`. `key`: the source of the model, and when it was
     written."""
 
@@ -69,7 +69,7 @@ class Given:
         return None if self.truth is None else things_of(self.truth.boxes_xyxy, self.truth.labels, (height, width))
 
     def kept(self, what: Hashable, make: Callable[[], T]) -> T:
-        """What is made of this picture by this model, once."""
+        """What is made of this image by this model, once."""
         key = what, self.key, self.number
         return self.of.kept(OfModel(key) if self.number else key, make)
 
@@ -134,7 +134,7 @@ def least_score() -> Any:
 
 @dataclass(frozen=True)
 class OfScene:
-    """Views of one picture and what is found in it. `shows`: the title."""
+    """Views of one image and what is found in it. `shows`: the title."""
 
     source: Literal["scene", "picture"] = choice("Image", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
     scene: int = number(
@@ -158,7 +158,7 @@ class OfScene:
 
     @property
     def number(self) -> int:
-        """Of the scene, 0 for another picture."""
+        """Of the scene, 0 for another image."""
         return self.scene if self.source == SCENE else 0
 
     def given(self, of: Subject) -> Given:
@@ -175,7 +175,7 @@ class OfScene:
         return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
 
     def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: str = "", **more: Any) -> Blocks:
-        """The panels with scenes to choose from, and what is to be known of another picture. A click on a frame or a
+        """The panels with scenes to choose from, and what is to be known of another image. A click on a frame or a
         place sets the field `picks` to its id. `more`: of `Panels`."""
         drawn = Panels(given.shown, panels, **more)
         data = drawn.pack() | {"strip": self.strip(given) if given.number else [], "scene": given.number}

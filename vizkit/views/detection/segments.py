@@ -38,7 +38,7 @@ def segments(given: Given, score: float) -> "Segments":
 
 
 class Rated(NamedTuple):
-    """Masks over the picture, and a sentence of all and of that of each query, "" where nobody knows the truth."""
+    """Masks over the image, and a sentence of all and of that of each query, "" where nobody knows the truth."""
 
     regions: Sequence[Regions] = ()
     said: str = ""

@@ -1,4 +1,4 @@
-"""Whose answers stand beside a model's own on the same picture: its teacher's, those of the two tokens of a DeiT, and
+"""Whose answers stand beside a model's own on the same image: its teacher's, those of the two tokens of a DeiT, and
 that of the same network trained alone."""
 
 from typing import NamedTuple

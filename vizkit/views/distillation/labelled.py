@@ -1,4 +1,4 @@
-"""Many pictures to ask models about, and the other models that can be asked: by the names that people choose."""
+"""Many images to ask models about, and the other models that can be asked: by the names that people choose."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -36,7 +36,7 @@ def awaited(of: Subject, name: str | None, folder: str) -> str:
 
 
 def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int) -> ImageSet:
-    """Test pictures of one of `sets`. Raises NotApplicable with a sentence."""
+    """Test images of one of `sets`. Raises NotApplicable with a sentence."""
     from vizkit.datasets.opening import open_set
 
     name = name or sets([of])[0]
@@ -48,7 +48,7 @@ def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int
 
 
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:
-    """One of the subjects, or another model on the same picture."""
+    """One of the subjects, or another model on the same image."""
     own = next((each for each in of if bundled.title(each.name) == title), None)
     return own or of[0].other(source_called(title))
 
@@ -59,13 +59,13 @@ def source_called(title: str) -> str:
 
 
 def own_teacher(of: Subject) -> Subject | None:
-    """On the same picture the teacher that a model had, where it comes with vizkit and knows the same classes."""
+    """On the same image the teacher that a model had, where it comes with vizkit and knows the same classes."""
     name = teacher_of(of.loaded)
     return of.other(name) if name in bundled.knowing(tuple(of.loaded.labels)) else None
 
 
 def trained_alone(of: Subject) -> Subject | None:
-    """On the same picture the bundled model of the same recipe without a teacher; that of a DeiT is a plain ViT, as a
+    """On the same image the bundled model of the same recipe without a teacher; that of a DeiT is a plain ViT, as a
     distillation token would have nothing to learn."""
     recipe = recipe_of(of.loaded)
     if recipe is None or not recipe.teacher:

@@ -140,7 +140,7 @@ def title_of(name: str) -> str:
 
 
 def pictures_of(found: Outcome) -> ImageSet:
-    """The very pictures that were judged. DatasetError where they have changed since."""
+    """The very images that were judged. DatasetError where they have changed since."""
     opened = _reopened(tuple(found.opened.items()))
     if opened.digest != found.digest:
         raise DatasetError("The images have changed since they were judged; evaluate again to see them.")

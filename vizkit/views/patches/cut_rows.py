@@ -44,7 +44,7 @@ class Size:
 @dataclass(frozen=True, eq=False)
 class Sheet:
     """A matrix as it stands among the others: its `name`, what stands `before` it, and the `step` that makes it.
-    `above`: rows of special tokens over those of patches. `tiles`: a picture that is drawn instead of the numbers."""
+    `above`: rows of special tokens over those of patches. `tiles`: an image that is drawn instead of the numbers."""
 
     name: str
     before: str

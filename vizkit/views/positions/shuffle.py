@@ -207,7 +207,7 @@ class Shuffle(View):
         return exchanged(order, self.pairs) if exchange else order
 
     def both(self, of: Subject) -> dict[bool, Answers]:
-        """The answers to the picture, with and without positions."""
+        """The answers to the image, with and without positions."""
         return {kind: answers_of(of, [of.rgb], kind, "own", self.order(of))[0] for kind in KINDS}
 
     def over_samples(self, of: Subject) -> Later:
@@ -247,7 +247,7 @@ def most_alike(of: Subject) -> tuple[str, float]:
 
 
 def answers_of(of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: Order) -> list[Answers]:
-    """What the model says of every picture in order and shuffled. `name`: of the pictures, for what is kept."""
+    """What the model says of every image in order and shuffled. `name`: of the images, for what is kept."""
 
     def logits(order: Order) -> Tensor:
         return logits_shuffled(of.loaded, torch.cat([pixels_of(of.loaded, rgb) for rgb in pictures]), order, positioned)

@@ -105,7 +105,7 @@ class Explained(Decision):
 
     # ---- what is measured of them ------------------------------------------------------------------------------------
     def chance(self, of: Subject) -> Job:
-        """What random orders get on this picture, as a Score of no method, and whether maps are ranked."""
+        """What random orders get on this image, as a Score of no method, and whether maps are ranked."""
 
         def work(progress: Progress) -> "Score":
             from vizkit.analysis.attribution.subject import cells_of
@@ -190,5 +190,5 @@ def now(of: Subject, job: Job) -> Any:
 
 
 def drawn_insect(of: Subject) -> "Sample | None":
-    """The picture with its parts where it is one of the drawn insects, as it was drawn."""
+    """The image with its parts where it is one of the drawn insects, as it was drawn."""
     return samples.insect(of.image) if of.image in samples.INSECTS and of.rgb is of.original else None

@@ -1,4 +1,4 @@
-"""The maps of one model scored over many pictures, each for its predicted class; what was scored stays when the work is
+"""The maps of one model scored over many images, each for its predicted class; what was scored stays when the work is
 stopped."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 DIGITS = [str(digit) for digit in range(10)]
 WORDS = {"insects": "newly drawn insects, seen by no bundled model", "digits": "digits of the test split"}
 NAMED = {"uploads": "your images", "photographs": "photographs that come with vizkit"}
-"""Sets that are pictures with names."""
+"""Sets that are images with names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Named(Source):
-    """Pictures by their names; their classes are not known."""
+    """Images by their names; their classes are not known."""
 
     rgb: Mapping[str, RGB]
 
@@ -64,7 +64,7 @@ class Many:
 
     @cached_property
     def named(self) -> Mapping[str, RGB]:
-        """Pictures that are here by their names: those of a visitor, or the photographs that come with vizkit."""
+        """Images that are here by their names: those of a visitor, or the photographs that come with vizkit."""
         if self.data == "photographs":
             return {name: samples.picture(name) for name in photographs.NAMES[: self.images]}
         return self.of.uploads if self.data == "uploads" else {}

@@ -1,4 +1,4 @@
-"""The maps of one decision erase the picture together: their pictures and curves, the winner, the table of scores."""
+"""The maps of one decision erase the image together: their images and curves, the winner, the table of scores."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
@@ -42,7 +42,7 @@ Curves = Mapping[str, Score | None]  # None of what is not measured yet
 
 
 class Racing(Explained):
-    """How far the maps have erased the picture, and what else is measured."""
+    """How far the maps have erased the image, and what else is measured."""
 
     test: Literal["taken away", "put back"] = choice(
         "Places are",
@@ -248,7 +248,7 @@ class Race:
         return named if gap is None else f"{named} {signed(gap)}"
 
     def still(self, curves: Curves, *, ranked: bool) -> Blocks:
-        """On paper: the pictures of this step in rows, and the curves with a mark at it."""
+        """On paper: the images of this step in rows, and the curves with a mark at it."""
         share, orders, cells = self.share, self.orders([*curves]), cells_of(self.of.seen)
         at, (whole, ground) = self.step(share), self.pictures()
         index = cell_of_pixel((whole.shape[0], whole.shape[1]), cells).numpy()

@@ -1,4 +1,4 @@
-"""Trust: how far each map can be believed. All maps of one model erase the picture together, and are scored."""
+"""Trust: how far each map can be believed. All maps of one model erase the image together, and are scored."""
 
 from typing import Literal
 
@@ -17,7 +17,7 @@ from vizkit.views.view import How
 
 
 class Trust(Racing):
-    """How far each map can be believed: the model is run on pictures of which the places that it marks are erased."""
+    """How far each map can be believed: the model is run on images of which the places that it marks are erased."""
 
     over: Literal["its kind", "insects", "digits", "uploads"] = choice(
         "Many images",
@@ -85,7 +85,7 @@ class Trust(Racing):
 
 
 def drawn_truth(of: Subject) -> str:
-    """What a drawn picture shows, and by which parts its class differs from the others."""
+    """What a drawn image shows, and by which parts its class differs from the others."""
     insect = drawn_insect(of)
     if insect is None:
         return ""

@@ -70,7 +70,7 @@ SAYS = {
 
 
 def references(of: Sequence[Subject]) -> list[str]:
-    """Graded likeness, of a drawn insect its own kind too, then other pictures."""
+    """Graded likeness, of a drawn insect its own kind too, then other images."""
     levels = [level for level in LEVELS if level != "kind" or any(each.image in INSECTS for each in of)]
     return [*levels, *others(of)]
 
@@ -93,7 +93,7 @@ def _known(names: Sequence[str], of: Sequence[Subject], view: "Enlarge") -> Sequ
 
 
 class Enlarge(View):
-    """Every place of the enlarged picture takes its missing texture from a place of the reference."""
+    """Every place of the enlarged image takes its missing texture from a place of the reference."""
 
     side: Literal["16", "24", "32", "whole"] = choice(
         "Input",
@@ -238,7 +238,7 @@ class Enlarge(View):
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
 
     def pair(self, of: Subject) -> tuple[Pair, tuple[str, ...]]:
-        """What is enlarged and by what, and what tells it from others of this picture."""
+        """What is enlarged and by what, and what tells it from others of this image."""
         side, kind, name = int(self.side), of.image if of.image in INSECTS else "", self.reference
         if name in LEVELS:
             key, make = f"{name} {kind}", partial(pair_of, of.rgb, name, side, kind)
@@ -250,7 +250,7 @@ class Enlarge(View):
         return pair._replace(reference=np.roll(turned, self.moved, 1)), (key, self.side, self.turn, str(self.moved))
 
     def drawn(self, of: Subject, made: Results) -> Transfer:
-        """The pictures, with the chosen place and that whose texture it takes."""
+        """The images, with the chosen place and that whose texture it takes."""
         seen, truth = made.seen, made.pair.truth
         own = seen.hard if self.texture == ONE else seen.mixture
         at = self.at(of, seen.grid, made.changed)
@@ -311,7 +311,7 @@ class Enlarge(View):
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:
-        """All pictures, and where each place took its texture."""
+        """All images, and where each place took its texture."""
         seen, pair = made.seen, made.pair
         return {
             "small": pair.small,

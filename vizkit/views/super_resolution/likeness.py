@@ -77,7 +77,7 @@ def between(mean: float, low: float, high: float) -> str:
 
 
 def examples() -> np.ndarray:
-    """The small picture, the true one, and all references, in two rows."""
+    """The small image, the true one, and all references, in two rows."""
     pairs = [DRAWN.pair(SCENE, level=level) for level in LEVELS]
     small, truth = pairs[0].small, pairs[0].truth
     every = [small.repeat(TIMES, 0).repeat(TIMES, 1), truth, *(pair.reference for pair in pairs)]

@@ -1,4 +1,4 @@
-"""The two networks that enlarge, and what they make of a picture and a reference."""
+"""The two networks that enlarge, and what they make of an image and a reference."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ def enlarger(of: Subject, source: str) -> "Enlarger":
 
 
 def results(of: Subject, pair: Pair, key: Hashable) -> Results:
-    """`key`: what tells the pair from others of this picture."""
+    """`key`: what tells the pair from others of this image."""
     return of.kept(("enlarged by a reference", key), lambda: _results(of, pair))
 
 

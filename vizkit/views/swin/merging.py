@@ -1,4 +1,4 @@
-"""Merging: how four tokens become one between two stages, on the tokens of this picture."""
+"""Merging: how four tokens become one between two stages, on the tokens of this image."""
 
 from collections.abc import Sequence
 from functools import partial

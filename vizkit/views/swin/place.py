@@ -80,7 +80,7 @@ def stages(of: Sequence[Subject]) -> list[str]:
 
 
 def part_seen(of: Subject) -> RGB | None:
-    """What the model sees of the picture, where that is not all of it: so that maps beside one another are alike."""
+    """What the model sees of the image, where that is not all of it: so that maps beside one another are alike."""
     height, width = of.rgb.shape[:2]
     return None if of.box_xyxy == (0, 0, width, height) else of.seen_rgb
 

@@ -1,4 +1,4 @@
-"""Shift: one block step by step, on the picture with the model's weights, or small enough to be counted."""
+"""Shift: one block step by step, on the image with the model's weights, or small enough to be counted."""
 
 from typing import Any, Literal
 
@@ -160,7 +160,7 @@ def for_browser(
     windows: Layout, token: int, weights: Tensor, words: list[str], step: int, *, countable: bool
 ) -> dict[str, Any]:
     """The rolled grid, and 16-bit weights (query, key) of the window that holds the token. `countable`: numbers are
-    written on everything, and there is no picture."""
+    written on everything, and there is no image."""
     largest = float(weights.max())
     return {
         "grid": windows.grid,
@@ -185,7 +185,7 @@ def for_browser(
 def on_paper(
     of: Subject, windows: Layout, token: int, weights: Tensor, words: list[str], *, countable: bool
 ) -> tuple[Block, ...]:
-    """The windows over the picture, beside the attention of the token, and the six sentences."""
+    """The windows over the image, beside the attention of the token, and the six sentences."""
     window, position = window_of(windows, token)
     seen = np.full((256, 256, 3), 200, np.uint8) if countable else of.seen_rgb
     picture = Picture(drawn(seen, pieces(windows).numpy(), divmod(token, windows.grid[1])), "The shifted windows")

@@ -156,7 +156,7 @@ class Row:
 
 
 def taken_apart(of: Subject, index: int) -> tuple[WindowParts, Sides]:
-    """The layer in all its windows; the model runs once for each layer and picture."""
+    """The layer in all its windows; the model runs once for each layer and image."""
     parts = window_parts(of.loaded, of.pixels, index)
     return parts, sides(parts.content, parts.relative, parts.masked)
 
@@ -176,7 +176,7 @@ def tile(row: Row, name: str, weights: Tensor) -> Tile:
 
 
 def on_grid(row: Row, weights: Tensor) -> np.ndarray:
-    """Weights of one window's keys where they lie on the picture, 0 elsewhere."""
+    """Weights of one window's keys where they lie on the image, 0 elsewhere."""
     ids, tokens = row.parts.ids[row.at[0]], row.parts.tokens
     assert tokens.grid is not None
     flat = weights.new_zeros(len(tokens) + 1)  # the last collects padding

@@ -167,9 +167,7 @@ def _planned_runs(data: str, seed: int) -> Planned | None:
     with st.spinner("Opening the images …"):
         known = facts(data)
     if known is None:
-        st.error(
-            "These images cannot be opened for training; the Train page says why.", icon=":material/broken_image:"
-        )
+        st.error("These images cannot be opened for training; the Train page says why.", icon=":material/broken_image:")
         return None
     folder = runs_root() / folder_of(data)
     try:
