@@ -458,7 +458,7 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     [
         ("Find insects in scenes", "detr-small", "--model detr_small"),
         ("Rewrite dates", "dates_transformer", "--model seq2seq_transformer"),
-        ("Enlarge images", "insects_ttsr", "--model ttsr_small"),
+        ("Enlarge pictures", "insects_ttsr", "--model ttsr_small"),  # in a link of an earlier version
         ("Learn from a teacher", "quick", "--teacher bundled:insects_cnn --distillation soft"),
     ],
 )

@@ -61,6 +61,7 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
         ("super_resolution", {}, {"picture"}),
         ("detection", {}, set()),
         ("detection", {"det_of": "image of the sidebar"}, {"picture"}),
+        ("detection", {"det_of": "picture of the sidebar"}, {"picture"}),  # in a link of an earlier version
         ("patches", {"patches_view": "Cost"}, {"picture", "models"}),  # which is part of Cut
         ("patches", {"patches_view": "Norms"}, {"picture", "models"}),  # as it was called
     ],
