@@ -216,7 +216,7 @@ def with_view(copy):
     told = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n### Add a view\n")[2]
     view, entry = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
     (copy / "vizkit/views/sizes.py").write_text(view)
-    alone = 'page="rollout",\n        ),\n'
+    alone = 'name="rollout",\n        ),\n'
     entry = entry.strip().replace('page="patches"', 'page="sizes"')
     for file, before, after in (
         ("views/__init__.py", alone, f"{alone}        {entry},\n"),
