@@ -17,11 +17,7 @@ from vizkit.geometry import all_ids
 from vizkit.models.families.translate import Translated, attention_of, cam_features
 from vizkit.traces import Tokens
 
-TITLE, SAME_ROWS = "toy", True
-
-
-def names():
-    return []
+TITLE, SAME_ROWS, MODULES = "toy", True, ()
 
 
 def matches(model):
