@@ -38,6 +38,8 @@ WEIGHTS = Weights()
 
 @dataclass(frozen=True)
 class DetectingTask(Task):
+    """Finding things. `backbone`: how its CNN is made again."""
+
     model: DETR
     sets: dict[str, BoxSet]
     backbone: Backbone

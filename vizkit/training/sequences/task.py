@@ -26,6 +26,8 @@ COUNTS = {"train": 40_000, "val": 1000, "test": 2000}
 
 @dataclass(frozen=True)
 class SequenceTask(Task):
+    """Translating, guessing hidden words or continuing a line."""
+
     sets: dict[str, Lines]
     examples, template = "texts", CARD
 

@@ -68,6 +68,8 @@ def pixels_of(pictures: Bytes, device: torch.device) -> Float[Tensor, "_picture 
 
 @dataclass(frozen=True)
 class EnlargingTask(Task):
+    """Enlarging pictures; `perceptual` and `adversary`: what the recipe adds to the loss."""
+
     model: TTSR
     sets: dict[str, Pairs]
     perceptual: Perceptual | None = None
