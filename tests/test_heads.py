@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from timm.models._hub import save_config_for_hf
 
 import vizkit
-from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
+from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines, by_hand
 from tests.toys import linear, picture
 from vizkit import heads
 from vizkit.__main__ import main
@@ -455,16 +455,10 @@ def test_the_gradients_of_an_embedding_are_those_of_its_length():
     model = Several(6)
     loaded = vizkit.wrap(model, size_hw=SIZE_HW, head="embedding")
     trace = vizkit.trace(loaded, PICTURE, target=ITSELF)
-    x, maps = pixels_of(loaded, PICTURE).requires_grad_(), []
-    tokens = torch.cat([model.tokens, model.embed(x).flatten(2).transpose(1, 2)], 1)
-    for layer in model.layers:
-        q, k, v = layer["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
-        maps.append((q @ k.transpose(-2, -1) / 6**0.5).softmax(-1))
-        tokens = tokens + layer["out"]((maps[-1] @ v).transpose(1, 2).flatten(2))  # pyright: ignore
-    by_hand = torch.autograd.grad(model.head(tokens.mean(1))[0].norm(), maps)
+    _, gradients = by_hand(model, pixels_of(loaded, PICTURE), torch.Tensor.norm)
     assert trace.target == ITSELF
-    for layer, gradient in zip(trace.attention, by_hand, strict=True):
-        torch.testing.assert_close(layer.gradient[0], gradient[0], rtol=0, atol=1e-6)
+    for layer, gradient in zip(trace.attention, gradients, strict=True):
+        torch.testing.assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -1,6 +1,7 @@
-"""The records of the methods: whole, quick to list, with their own code; and that a new one is a file and a line."""
+"""The records of the methods: whole, quick to list, with their own code; and that a new one is one more of them."""
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.analysis.conftest import image, made, traced
 from tests.toys import linear, picture
 from vizkit.analysis.attribution import explaining, methods
 from vizkit.analysis.attribution.explaining import METHODS, applicable, explain, why_not
-from vizkit.analysis.attribution.methods import Method, record_of
+from vizkit.analysis.attribution.methods import Method, record
 from vizkit.analysis.attribution.subject import Stopped, Subject
 from vizkit.analysis.trust.scores import Case, score_case
 from vizkit.commands.explaining.maps import chosen
@@ -46,10 +47,12 @@ def brightness(monkeypatch):
 # Records --------------------------------------------------------------------------------------------------------------
 
 
-def test_every_file_of_methods_is_listed():
-    there = {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "record"}
-    assert there == set(METHODS)
+def test_all_methods_are_listed_with_their_code():
+    """Nothing is imported before it is called, so a name that is wrong there is found here."""
     assert METHODS is explaining.METHODS
+    assert all(each.name == name for name, each in METHODS.items())
+    for place in re.findall(r'"(\w+:\w+)"', Path(methods.__file__).read_text("utf-8")):
+        assert callable(record._function(place))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_every_file_of_methods_is_listed():
 )
 def test_a_record_with_a_part_missing_says_what_to_add_where(changed, words):
     with pytest.raises(
-        ValueError, match=r"METHOD in vizkit/analysis/attribution/methods/brightness\.py is not whole"
+        ValueError, match=r"brightness in vizkit/analysis/attribution/methods/__init__\.py is not whole"
     ) as caught:
         whole(**changed)
     assert words in str(caught.value)
@@ -81,17 +84,12 @@ def test_a_record_without_code_cannot_be_made():
         Method(name="x", needs="model", title="X", asks="?", caveat=".", source="x")
 
 
-def test_a_file_without_its_record_says_what_to_add():
-    with pytest.raises(ValueError, match=r"methods/record.py needs METHOD = Method\(name='record', …\), its record"):
-        record_of("record")
-
-
-def test_a_record_under_another_files_name_is_refused(monkeypatch):
-    from vizkit.analysis.attribution.methods import rollout
-
-    monkeypatch.setattr(rollout, "METHOD", whole())
-    with pytest.raises(ValueError, match=r"methods/rollout\.py needs METHOD"):
-        record_of("rollout")
+def test_code_is_given_what_its_parameters_are_named_after(monkeypatch):
+    given = record.Given("the trace", 3, "blur", "the model", None)
+    monkeypatch.setattr(record, "_function", {"a:b": lambda subject, fill, steps=7: [subject, fill, steps]}.get)
+    assert record.code("a:b")(given) == ["the model", "blur", 7]
+    monkeypatch.setattr(record, "_function", {"a:b": lambda query: query, "c:d": lambda trace: f"of {trace}"}.get)
+    assert record.code("a:b", note="c:d")(given) == (3, "of the trace")
 
 
 def test_nothing_else_goes_by_the_name_of_a_method():
@@ -162,7 +160,7 @@ def test_a_difference_is_the_records_own_or_that_of_two_maps(monkeypatch):
     found = explain("brightness", one, against=two)
     torch.testing.assert_close(found.heat, one.logits.view(1, 5) * (3 - 1))
     assert found.signed
-    own = {"signed_run": lambda given, against: torch.tensor([[float(given.trace.target), -float(against.target)]])}
+    own = {"signed_run": lambda trace, against: torch.tensor([[float(trace.target), -float(against.target)]])}
     monkeypatch.setitem(METHODS, "brightness", whole(**parts, **own))
     assert explain("brightness", one, against=two).heat.tolist() == [[3.0, -1.0]]
 

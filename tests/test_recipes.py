@@ -17,11 +17,7 @@ from vizkit.geometry import all_ids
 from vizkit.models.families.translate import Translated, attention_of, cam_features
 from vizkit.traces import Tokens
 
-TITLE, SAME_ROWS = "toy", True
-
-
-def names():
-    return []
+TITLE, SAME_ROWS, MODULES = "toy", True, ()
 
 
 def matches(model):
@@ -83,13 +79,19 @@ assert tuple(rollout(trace, "cls").shape) == (8, 8)
 
 METHOD = '''
 """A toy: how bright each pixel is."""
-from vizkit.analysis.attribution.methods.record import Method
 
-METHOD = Method(
-    name="brightness", title="Brightness", needs="model", run=lambda given: given.subject.pixels[0].mean(0),
-    asks="How bright is each pixel?", caveat="It knows no model.", source="nobody",
-)
+
+def brightness(subject):
+    return subject.pixels[0].mean(0)
 '''
+
+METHOD_ENTRY = """
+    Method(
+        name="brightness", title="Brightness", needs="model", run=code("brightness:brightness"),
+        asks="How bright is each pixel?", caveat="It knows no model.", source="nobody",
+    ),
+)
+METHODS:"""
 
 USE_METHOD = """
 import numpy as np, torch, vizkit
@@ -141,9 +143,9 @@ assert main(["datasets", "greys", "--images", "8"]) == 0
 RECIPES = {
     "family": ("models/families/toy.py", "models/families/__init__.py", '"generic"', FAMILY, USE_FAMILY),
     "method": (
-        "analysis/attribution/methods/brightness.py",
+        "analysis/attribution/brightness.py",
         "analysis/attribution/methods/__init__.py",
-        '"patch_ablation"',
+        ")\nMETHODS:",
         METHOD,
         USE_METHOD,
     ),
@@ -151,7 +153,7 @@ RECIPES = {
 }
 
 
-FOLDERS = [(ROOT / "vizkit" / file).parent for file, *_ in RECIPES.values()] + [
+FOLDERS = [(ROOT / "vizkit" / path).parent for recipe in RECIPES.values() for path in recipe[:2]] + [
     ROOT / "vizkit/ui",
     ROOT / "vizkit/views",
 ]
@@ -180,7 +182,7 @@ def follow(copy, file, listing, before, source):
     text = there.read_text()
     there.unlink()  # the link, not the file behind it
     # Families are tried in order, and the last takes all: a new one comes before it.
-    lines = f'"{name}", {before}' if name == "toy" else f'{before}, "{name}"'
+    lines = {"toy": f'"toy", {before}', "brightness": METHOD_ENTRY}.get(name, f'{before}, "{name}"')
     assert text.count(before) == 1
     there.write_text(text.replace(before, lines))
 
@@ -210,7 +212,7 @@ def with_view(copy):
     told = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n### Add a view\n")[2]
     view, entry = re.findall(r"```python\n(.*?)```", told, re.DOTALL)
     (copy / "vizkit/views/sizes.py").write_text(view)
-    alone = 'page="rollout",\n        ),\n'
+    alone = 'name="rollout",\n        ),\n'
     entry = entry.strip().replace('page="patches"', 'page="sizes"')
     for file, before, after in (
         ("views/__init__.py", alone, f"{alone}        {entry},\n"),
@@ -261,7 +263,7 @@ def test_without_the_line_it_is_not_there(copy):
     ("recipe", "part", "sentence"),
     [
         ("family", "def expected", "vizkit/models/families/toy.py needs `expected`: a function of a model"),
-        ("method", "METHOD =", "methods/brightness.py needs METHOD = Method(name='brightness', …), its record."),
+        ("method", "def brightness", "'vizkit.analysis.attribution.brightness' has no attribute 'brightness'"),
         ("data set", "ABOUT =", "vizkit/datasets/builtin/greys.py needs `ABOUT`: a dictionary from each name"),
     ],
 )

@@ -1,6 +1,7 @@
 """Models whose answers are known on paper, for tests of explanations."""
 
 import torch
+from torch import nn
 
 from vizkit.analysis.attribution.subject import Subject
 
@@ -25,3 +26,16 @@ def picture(seed: int, channels: int = 3) -> torch.Tensor:
 def by_cell(values: torch.Tensor) -> torch.Tensor:
     """The sum over channels and the 2 × 2 pixels of each cell."""
     return values.sum(0).view(CELLS[0], 2, CELLS[1], 2).sum((1, 3))
+
+
+class Stranger(nn.Module):
+    """Anybody's module with attention, of three classes."""
+
+    def __init__(self, patch_px: int = 12, width: int = 32, heads: int = 4) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Conv2d(3, width, patch_px, patch_px), nn.Linear(width, 3)
+        self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        return self.head((x + self.attention(x, x, x)[0]).mean(1))

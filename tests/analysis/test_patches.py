@@ -230,13 +230,6 @@ def test_first_28_components_of_a_model(vit):
     torch.testing.assert_close(flat @ flat.T, torch.eye(28), rtol=1e-4, atol=1e-4)
 
 
-def toy_features():
-    """A class token and 2 × 3 patches with vectors at known angles."""
-    angles = torch.tensor([90.0, 0, 30, 60, 90, 120, 180]).deg2rad()
-    values = torch.stack([angles.cos(), angles.sin()], 1) * torch.arange(1.0, 8)[:, None]
-    return Features("blocks.0", values, Tokens("patches", ("cls",), (2, 3), stride=16.0))
-
-
 # ---- token norms ---------------------------------------------------------------------------------------------------
 def test_outliers_by_hand():
     # Patches 1 2 3 4 100: median 3; the logarithms deviate by ln 3 − ln 2 in the median: the threshold is 3 · 1.5⁵.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.overrides import _get_current_function_mode_stack
 
 import vizkit
+from tests.models.test_positions import torchvision_swin, toy
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.value_weighted import transformed, value_weighted
 from vizkit.analysis.attention.walkthrough import (
@@ -23,11 +24,9 @@ from vizkit.analysis.attention.walkthrough import (
     softmax,
     steps,
 )
-from vizkit.image import Preprocessing
 from vizkit.models import families
 from vizkit.models.probes.parts import attention_parts
 from vizkit.models.recording.watching import Seen, fused
-from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
 HEADS, QUERIES, KEYS, WIDTH, VALUES, OUT = 3, 5, 7, 11, 13, 17  # a different prime for every axis
@@ -165,11 +164,6 @@ def test_a_large_weight_on_a_short_vector_moves_little():
 # Real layers
 
 
-def toy(model, size_hw):
-    needs = Preprocessing(size_hw=size_hw, mean=(0.5,) * 3, std=(0.5,) * 3, crop_pct=1.0, interpolation="bilinear")
-    return Loaded("toy", model.eval().requires_grad_(False), torch.device("cpu"), needs)
-
-
 def normalised_vit():
     """Query and key norm, attention pooling, registers."""
     from timm.models.vision_transformer import VisionTransformer
@@ -197,15 +191,6 @@ def swin(version=1):
         if "bias_table" in name or "cpb_mlp" in name or "logit_scale" in name:
             torch.nn.init.normal_(parameter)
     return model
-
-
-def torchvision_swin(version):
-    from torchvision.models import swin_transformer as tv
-
-    options = {"num_classes": 5, "norm_layer": torch.nn.LayerNorm}
-    if version == 2:
-        options |= {"block": tv.SwinTransformerBlockV2, "downsample_layer": tv.PatchMergingV2}
-    return tv.SwinTransformer([4, 4], 22, [2], [2], [2, 3], **options)
 
 
 def torchvision_vit():

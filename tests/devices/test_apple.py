@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 
 import vizkit
 from tests.devices import NAME, ElsewhereError, pretended
+from tests.toys import Stranger
 from tests.training.super_resolution.test_task import TINY as ENLARGING
 from tests.training.test_detection import TINY as DETECTING
 from tests.training.test_sequences import TINY as TEXTS
@@ -90,18 +91,8 @@ def test_a_trace_is_what_it_is_on_the_cpu(name):
 
 
 def test_a_strangers_module_is_measured_there():
-    class Own(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.embed, self.head = nn.Conv2d(3, 8, 8, 8), nn.Linear(8, 3)
-            self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
-
-        def forward(self, x):
-            x = self.embed(x).flatten(2).transpose(1, 2)
-            return self.head((x + self.attention(x, x, x)[0]).mean(1))
-
     with pretended():
-        found = vizkit.trace(vizkit.wrap(Own(), size_hw=(32, 32), device=NAME), PICTURE)
+        found = vizkit.trace(vizkit.wrap(Stranger(8, 8, 2), size_hw=(32, 32), device=NAME), PICTURE)
     assert found.check.passed
     assert found.attention[0].query.grid == (4, 4)
 

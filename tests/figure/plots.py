@@ -1,17 +1,9 @@
 """Figures as the browser gets them."""
 
 import base64
-import json
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from streamlit.testing.v1 import AppTest
-
-
-def figures(test: AppTest) -> list[dict[str, Any]]:
-    """All charts of the page, without its sidebar, as plotly's JSON."""
-    return [json.loads(chart.proto.spec) for chart in test.main.get("plotly_chart")]
 
 
 def numbers(values: list | dict) -> list:
@@ -19,11 +11,6 @@ def numbers(values: list | dict) -> list:
     if isinstance(values, dict):
         return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
     return values
-
-
-def class_bars_of(test: AppTest) -> list[dict[str, list]]:
-    """All class bars of the page, from left to right and down."""
-    return [bars(each.proto.body) for each in test.main.get("html") if "class-bars" in each.proto.body]
 
 
 def bars(markup: str) -> dict[str, list]:

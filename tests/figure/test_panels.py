@@ -10,7 +10,6 @@ from PIL import Image
 
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule, template
 from vizkit.figure.palette import CLASSES, SIGNED, colours
-from vizkit.figure.saved.panel import cells_of
 from vizkit.figure.saved.panels import Line, Panel, chart_marks, panel_of
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
@@ -140,8 +139,7 @@ def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
     panel = panel_of(heat_map(np.eye(2), "x", "y", x_names=names, y_names=["a", "b"]))
     assert (panel.rows, panel.columns) == (("a", "b"), ("the", "cat"))
     assert {"a", "b", "the", "cat"} <= set(words(plate_of(panel)))
-    strip = cells_of(np.array([[0.5, -np.inf, -1.0]]), columns=["x", "y", "z"], title="scores")
-    assert (strip.cells, strip.signed) == (((0.5, None, -1.0),), True)
+    strip = Panel("scores", "", "", cells=((0.5, None, -1.0),), signed=True, columns=("x", "y", "z"))
     plate = plate_of(strip)
     (raster,) = (mark for mark in plate.marks if isinstance(mark, Raster))
     assert raster.height < 20

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vizkit.figure.canvas import LOOK
+from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.figure.scales import OWN, SHARES, SIGNED_SHARES, Scale, between, colours_used, robust
 
 MAP = np.array([[0.5, 0.25], [0.125, 0.125]])  # 2, 1, ½ and ½ times an equal share
@@ -89,7 +89,7 @@ def test_positions_lie_on_the_bar_and_keep_the_order(values):
 @pytest.mark.parametrize("scale", [SHARES, OWN, SIGNED_SHARES, between(-1, 1, signed=True), robust([MAP])])
 def test_the_browser_finds_the_same_colours(scale: Scale):
     values = MAP.ravel() if not scale.signed else MAP.ravel() - 0.2
-    code = "".join(file.read_text(encoding="utf-8") for file in LOOK[:2])
+    code = "".join(file.read_text(encoding="utf-8") for file in SCRIPTS["vizkit_look"].js[:2])
     call = f"const scale = scaleOf({json.dumps(scale.packed())}, {values.tolist()}, 4, 0)\n"
     code += call + f"console.log(JSON.stringify([{values.tolist()}.map(value => levelOf(scale, value)), scale.ticks]))"
     levels, ticks = json.loads(subprocess.run(["node", "-e", code], capture_output=True, check=True, text=True).stdout)

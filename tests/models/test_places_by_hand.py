@@ -317,8 +317,8 @@ def test_the_trace_of_a_small_swin():
     kept = families.trace(loaded, pixels, keep=Keep(layers=(1,), rows=(0,), heads="mean", dtype=torch.float16))
     assert [(each.name, each.weights.dtype) for each in kept.attention if each.learned] == [(paths[1], torch.float16)]
     assert kept.attention[0].weights.shape[1:] == (1, 16, 16)  # all rows of a window, and the mean over heads
-    assert {"swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"} <= {*swin.names()}
-    assert all(name.startswith("swin") for name in swin.names())
+    assert {"swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"} <= {*families.names_of(swin)}
+    assert all(name.startswith("swin") for name in families.names_of(swin))
 
 
 def embedding(**values) -> Any:
@@ -441,7 +441,7 @@ def test_attention_layers_of_vits():
     twice = DiffAttention(4, num_heads=1)
     assert vit.expected(nn.Sequential(fused, nn.Identity(), twice)) == 3
     assert vit.expected(made("vit_parts_tiny", depth=2, img_size=32)) == 2
-    named = vit.names()
+    named = families.names_of(vit)
     assert {"deit3_base_patch16_224", "vit_base_r26_s32_224", "test_vit_relpos", "vit_parts_base"} <= {*named}
     assert {"aimv2_1b_patch14_224", "eva02_base_patch14_224", "beit_base_patch16_224"} <= {*named}
     assert "resnet18" not in named

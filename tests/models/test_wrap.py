@@ -1,5 +1,8 @@
 """Anybody's module: recorded as its own library says, its patches where the pixels say."""
 
+from collections.abc import Callable
+from operator import itemgetter
+
 import numpy as np
 import pytest
 import timm
@@ -74,15 +77,15 @@ def same_weights():
         yield
 
 
-def by_hand(model: TenLines, x: Tensor, target: int) -> tuple[list[Tensor], list[Tensor]]:
-    """(weights, gradients of a logit) of both layers, (head, query, key), in plain torch."""
+def by_hand(model: TenLines, x: Tensor, answer: Callable[[Tensor], Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """(weights, gradients of what `answer` makes of the outputs) of both layers, (head, query, key), in plain torch."""
     x, maps = x.clone().requires_grad_(), []
     tokens = torch.cat([model.tokens, model.embed(x).flatten(2).transpose(1, 2)], 1)
     for layer in model.layers:
         q, k, v = layer["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
         maps.append((q @ k.transpose(-2, -1) / 6**0.5).softmax(-1))
         tokens = tokens + layer["out"]((maps[-1] @ v).transpose(1, 2).flatten(2))  # pyright: ignore
-    gradients = torch.autograd.grad(model.head(tokens.mean(1))[0, target], maps)
+    gradients = torch.autograd.grad(answer(model.head(tokens.mean(1))[0]), maps)
     return [m[0].detach() for m in maps], [g[0] for g in gradients]
 
 
@@ -94,7 +97,7 @@ def test_attention_rollout_and_relevance_are_those_computed_by_hand(kernel):
     assert trace.check.passed
     assert trace.check.layers == "2 of 2 layers"
     assert loaded.label(3) == "kind 3"
-    weights, gradients = by_hand(model, pixels_of(loaded, PICTURE), 3)
+    weights, gradients = by_hand(model, pixels_of(loaded, PICTURE), itemgetter(3))
     for layer, weight, gradient in zip(trace.attention, weights, gradients, strict=True):
         assert layer.query.grid == (3, 5)
         torch.testing.assert_close(layer.weights[0], weight, rtol=0, atol=1e-5)

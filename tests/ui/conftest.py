@@ -169,3 +169,9 @@ def until_done(test: AppTest, name: str) -> AppTest:
         time.sleep(0.05)
     assert not test.session_state[f"_task_{name}"].running
     return test.run()
+
+
+@pytest.fixture
+def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,7 +34,6 @@ from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 from vizkit.ui.widgets.processes.evaluation import FOLDER
 
 PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
-ROOT = Path(__file__).parents[2]
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
 
 

@@ -130,10 +130,7 @@ def undrawn(test: AppTest, stem: str, view: View, given: dict[str, str]) -> Iter
 ALL = {f"{stem}: {view.title}": (stem, view) for stem in STEMS for view in views_of(stem)}
 
 
-@pytest.fixture(autouse=True)
-def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+pytestmark = pytest.mark.usefixtures("no_runs")
 
 
 def test_titles_and_addresses_are_unique():

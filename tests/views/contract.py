@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import vizkit
+from tests.toys import Stranger
 from tests.views import unusual
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
@@ -70,19 +71,6 @@ PICTURES = (
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
-
-
-class Stranger(nn.Module):
-    """Anybody's module with attention, 4 × 4 patches."""
-
-    def __init__(self):
-        super().__init__()
-        self.embed, self.head = nn.Conv2d(3, 32, 12, 12), nn.Linear(32, 3)
-        self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
-
-    def forward(self, x):
-        x = self.embed(x).flatten(2).transpose(1, 2)
-        return self.head((x + self.attention(x, x, x)[0]).mean(1))
 
 
 def two_heads() -> nn.Module:

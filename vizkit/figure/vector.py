@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
+from vizkit.figure.charts import literal
 from vizkit.figure.overlay import under
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.scales import OWN, Scale
@@ -41,7 +42,7 @@ def vector_overlay(
     x0, y0, x1, y1 = box_xyxy
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'shape-rendering="crispEdges">{f"<title>{escaped(title)}</title>" if title else ""}'
+        f'shape-rendering="crispEdges">{f"<title>{literal(title)}</title>" if title else ""}'
         f'<image width="{width}" height="{height}" href="{data_url(under(image, ceiling), PHOTOGRAPH_PX)}"'
         f"{PIXELATED if max(width, height) <= SMALL_PX else ''}/>"
         f'<path d="M0 0H{width}V{height}H0ZM{x0:.3f} {y0:.3f}V{y1:.3f}H{x1:.3f}V{y0:.3f}Z" fill="#000" '
@@ -86,7 +87,3 @@ def _raster(
         f'<image x="{x0:.3f}" y="{y0:.3f}" width="{x1 - x0:.3f}" height="{y1 - y0:.3f}" preserveAspectRatio="none"'
         f'{PIXELATED} href="data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"/>'
     )
-
-
-def escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vizkit.models import FAMILIES
+from vizkit.models.families import names_of
 from vizkit.models.sources.hub import cached
 
 
@@ -20,7 +21,7 @@ def catalogue(pattern: str) -> list[Entry]:
     """timm's models whose name, with or without the tag, fits a pattern such as "vit_tiny*"; without the network."""
     import timm
 
-    own = [(name, family) for family in reversed(FAMILIES) if family != "generic" for name in FAMILIES[family].names()]
+    own = [(name, family) for family in reversed(FAMILIES) for name in names_of(FAMILIES[family])]
     family_of = dict(own)  # reversed: where two families list a name, the first one keeps it
     return [
         Entry(name, family_of.get(name.partition(".")[0], "generic"), _weights_of(name))

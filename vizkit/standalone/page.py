@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
-from vizkit.figure.canvas import LOOK_CSS, LOOK_HTML, LOOK_JS
 from vizkit.figure.canvas.rows import text64
+from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, data_url
@@ -76,8 +76,10 @@ def fragment(*cards: Card, limit_mb: float = LIMIT_MB, refuse: bool = True) -> s
     book = {"models": models, "colours": text64(colours()), "floor": FLOOR, "ceiling": CEILING}
     name = f"vizkit-{uuid.uuid4().hex}"
     content = json.dumps(book, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    shell = json.dumps({"css": LOOK_CSS, "own": _HOST_CSS, "card": LOOK_HTML}).replace("<", "\\u003c")
-    script = LOOK_JS.replace("export default function", "const look = function") + _HOST_JS
+    look = SCRIPTS["vizkit_look"]
+    css = look.css.read_text(encoding="utf-8")
+    shell = json.dumps({"css": css, "own": _HOST_CSS, "card": look.html}).replace("<", "\\u003c")
+    script = look.code.replace("export default function", "const look = function") + _HOST_JS
     return (
         f"<div id='{name}'></div><script type='application/json' id='{name}-book'>{content}</script>"
         f"<script>(() => {{{script}\nshow(document.getElementById('{name}'), {shell},"

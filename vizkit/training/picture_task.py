@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import timm.data
 import torch
@@ -24,6 +23,7 @@ from vizkit.training.pictures.batches import Fitted, normalised
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import card, saving
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.task import Task
 
 SAMPLES = 12
 
@@ -57,18 +57,17 @@ class Teacher:
 
 
 @dataclass(frozen=True)
-class PictureTask:
-    """A `task.Task`. The model is on the CPU, the teacher on its device."""
+class PictureTask(Task):
+    """The teacher is on its device."""
 
-    recipe: Recipe
-    labels: tuple[str, ...]
-    model: nn.Module
+    sets: dict[str, ImageSet]
     needs: Preprocessing
-    sets: dict[str, ImageSet]  # by split
     teacher: Teacher | None
     examples = "images"
-    loss = score = None
-    parts = MappingProxyType({})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.sets["train"].labels
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         """The set as the model sees it; in memory where it fits and no single picture is changed."""
@@ -108,7 +107,7 @@ def picture_task(recipe: Recipe, device: torch.device) -> PictureTask:
     for split, images in sets.items():
         if images.labels != labels:
             raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
-    return PictureTask(recipe, labels, model, needs, sets, _teacher_of(recipe, labels, needs, device))
+    return PictureTask(recipe, model, sets, needs, _teacher_of(recipe, labels, needs, device))
 
 
 def _opened(recipe: Recipe, split: str, side: int) -> ImageSet:

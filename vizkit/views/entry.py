@@ -1,5 +1,6 @@
 """Where a view stands: its page and its place there, its name, and what it needs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -31,7 +32,8 @@ class Former(NamedTuple):
 @dataclass(frozen=True)
 class Entry:
     """One view of a page. `title` is its place in the address, `line` one sentence, `module` its file: that of its
-    class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address.
+    class, "rollout:Rollout", with `name` in a notebook and on the command line and `page`, its page's address, that of
+    its folder where none is given.
 
     `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
     another has to have that it is compared with; `least`: so many models are shown at least. `fragment`: a change
@@ -55,3 +57,6 @@ class Entry:
     beside: str = ""
     least: int = 1
     only: Only | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "page", self.page or re.split("[.:]", self.module)[0])

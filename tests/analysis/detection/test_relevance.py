@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vizkit.analysis.attribution.methods.generic_relevance import METHOD
+from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.detection.relevance import encoder_decoder_relevance, with_gain_of_one
 from vizkit.geometry import all_ids
 from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
@@ -60,7 +60,7 @@ def test_a_row_that_has_gained_nothing_stays():
     assert torch.equal(with_gain_of_one(torch.eye(3)), torch.eye(3))
     gained = torch.eye(3) + torch.tensor([[0.0, 0.2, 0.6], [0, 0, 0], [0, 0, 0]])
     assert torch.equal(with_gain_of_one(gained), torch.eye(3) + torch.tensor([[0.0, 0.25, 0.75], [0, 0, 0], [0, 0, 0]]))
-    assert "divides 0 by 0" in METHOD.differs
+    assert "divides 0 by 0" in METHODS["generic_relevance"].differs
 
 
 def test_without_a_target_or_cross_attention_there_is_none():

@@ -22,8 +22,6 @@ from vizkit.models import ModelError
 from vizkit.models.sources import hub, sizing
 from vizkit.models.sources.sizing import bytes_of, measured, sketch
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(autouse=True)
 def budget(monkeypatch):

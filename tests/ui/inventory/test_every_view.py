@@ -4,8 +4,6 @@ It says what it must, and is as recorded (tests/ui/inventory), with other models
 is given another value than it has, and whoever opens the address that came of it sees the same.
 """
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -20,11 +18,7 @@ from vizkit.report.making import Made
 from vizkit.ui.views import View
 from vizkit.views.subject import Subject
 
-
-@pytest.fixture(autouse=True)
-def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+pytestmark = pytest.mark.usefixtures("no_runs")
 
 
 @pytest.fixture(autouse=True)

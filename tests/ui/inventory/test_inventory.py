@@ -5,7 +5,6 @@ test_every_view.py, all options here."""
 import time
 import zlib
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,7 @@ from tests.ui.inventory import record, walk
 from tests.ui.test_views import toy  # noqa: F401
 from vizkit.ui.views import View
 
-
-@pytest.fixture(autouse=True)
-def no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
+pytestmark = pytest.mark.usefixtures("no_runs")
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,7 @@ def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Te
         result = method.run(inputs)
         return (result[0], result[1:]) if isinstance(result, tuple) else (result, ())
     if method.signed_run is not None:
-        return method.signed_run(inputs, against), ()
+        return method.signed_run(inputs.trace, against), ()
     return _run(method, inputs, None)[0] - _run(method, replace(inputs, trace=against), None)[0], ()
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
+from vizkit.percent import in_percent
 
 COMPLETE = 0.02
 """Integrated gradients are given more steps until they miss the difference of the scores by less than this share …"""
@@ -57,6 +58,26 @@ def integrated_gradients(
         if error <= COMPLETE or 2 * steps > MOST_STEPS:
             return Integrated(heat.cpu(), error, steps)
         steps *= 2
+
+
+def told_integrated_gradients(
+    subject: Subject, fill: Fill = "mean", progress: Progress | None = None
+) -> tuple[Float[Tensor, "height width"], str]:
+    """The same map, with a sentence on what its sum misses."""
+    integrated = integrated_gradients(subject, fill, progress=progress)
+    note = (
+        f"The sum misses the difference of the scores by {in_percent(integrated.error)}, with {integrated.steps} steps."
+    )
+    if integrated.error > COMPLETE:
+        note += f" That is more than {in_percent(COMPLETE)}: the scores jump on the way, so read the map with care."
+    return integrated.heat, note
+
+
+def input_times_gradient(subject: Subject) -> Float[Tensor, "height width"]:
+    """Signed: the first-order share of every pixel in the score; Shrikumar et al. 2016 (arXiv 1605.01713)."""
+    pixels = _graph_leaf(subject)
+    (gradient,) = torch.autograd.grad(subject.score(pixels).sum(), pixels)
+    return (gradient * pixels.detach())[0].sum(0)
 
 
 def smooth_grad(

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.analysis.attribution.layer_product import Query
+from vizkit.analysis.attribution.layer_product import Query, read_by_head
 from vizkit.geometry import id_of
 from vizkit.traces import NotApplicable, Tokens, Trace, row_times
 
@@ -33,6 +33,11 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     first = len(last.key.special)
     attended = row_times(row, last)
     return attended[first : first + last.key.grid[0] * last.key.grid[1]].unflatten(0, last.key.grid)
+
+
+def applies(trace: Trace) -> None:
+    """Raises NotApplicable as `last_layer` does for what the head reads."""
+    last_layer(trace, read_by_head(trace))
 
 
 def _query_ids_of(tokens: Tokens, query: Query) -> list[int]:

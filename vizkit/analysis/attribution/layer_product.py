@@ -128,6 +128,11 @@ def start(layers: Sequence[Attention], query: Query) -> tuple[int, Float[Tensor,
     return last, spike(tokens, [one]), name_of(tokens, one)
 
 
+def applies(trace: Trace) -> None:
+    """Raises NotApplicable where layers cannot be multiplied for what the head reads."""
+    start(stream(trace), read_by_head(trace))
+
+
 def spike(tokens: Tokens, ids: list[int]) -> Float[Tensor, "1 token"]:
     """Mass 1, shared evenly by some tokens."""
     row = torch.zeros(1, len(tokens), dtype=torch.float64)

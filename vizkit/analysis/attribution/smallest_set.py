@@ -14,7 +14,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 Goal = Literal["keep", "flip"]
-GOALS: tuple[Goal, ...] = ("keep", "flip")
 Answers = Callable[[Bool[Tensor, "case part"]], Float[Tensor, "case two"]]
 """Which parts are there, in many cases → of each case how far the answer's logit lies above the next (below 0: it is no
 longer the answer), and its probability."""

@@ -18,8 +18,6 @@ TASKS: dict[str, str] = {
     "copy": "letters to be repeated after a gap",
     "reverse": "letters to be said backwards after a gap",
 }
-LONGEST = {"dates": dates.LONGEST, "copy": gaps.LONGEST, "reverse": gaps.LONGEST}
-"""Tokens of the longest source that `split_text` lets through."""
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,4 @@
+// After short, news.
 // How an image becomes tokens: it comes apart into patches, each patch becomes a row of numbers, the rows are multiplied
 // into embeddings, and positions are added. `step` says how far, from 1 to 5; from one step to another everything moves
 // there, unless the reader wants no motion. Above, the one chosen patch with its own numbers; below, over the full width,

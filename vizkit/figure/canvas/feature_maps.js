@@ -1,3 +1,4 @@
+// After short, scales, news.
 // The maps of a layer's strongest channels. Pointing at a unit shows which pixels it can see; a click chooses it.
 
 const STORE = new WeakMap()

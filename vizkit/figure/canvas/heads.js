@@ -1,3 +1,4 @@
+// After short, scales.
 // The maps of one query in all layers and heads: a column for each layer, a row for each head, both with their numbers, and
 // under each map its largest weight; where there is no room for that, a row for each layer. A click tells Python the layer
 // and the head, counted from 1.

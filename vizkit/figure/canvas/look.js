@@ -1,3 +1,4 @@
+// After short, scales, enlarge, guide.
 // One model's card: the image, its grid, the map of the chosen query, its predictions.
 // The whole matrix of the layer is here, so hovering needs no round trip; only a click is sent to Python.
 // All cards on the page share one cursor (a point of the image in fractions), each at its own grid.

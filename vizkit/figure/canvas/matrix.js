@@ -1,3 +1,4 @@
+// After short, scales.
 // A matrix of weights with named axes: a row for each query, a column for each key, the row of the map framed. A click on a
 // row makes its token the query; on the axes stand the rows of the image that the tokens come from.
 

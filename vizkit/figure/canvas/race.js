@@ -1,3 +1,4 @@
+// After short.
 // A race of maps: each takes the places of the picture away, or puts them back, in its own order, and the class's probability
 // is followed. Large what the model sees at this step of the lane that is lit, beside it the curves with a mark there, below
 // all lanes; to point at one lights it, a click keeps it, and a click on the curves goes to that step. Grey: a random order.

@@ -1,3 +1,4 @@
+// After news.
 // A kernel walks over a small picture. Every product and every sum is computed here, so playing, stepping, hovering and the
 // sliders need no Python; Python sends pixels, kernels and PyTorch's output, and is sent an edited kernel, the chosen place
 // and, once they rest, the values of the sliders, under the names of the view's fields.

@@ -1,3 +1,4 @@
+// After short.
 // The terms of one share of a rollout: pointing at a patch lists what the query takes from a token in the last layer, times
 // what that token has of the patch; the tokens are framed and numbered on the image. It follows the cursor of the maps
 // beside it (look.js), and is pale while they show the product up to another layer (scrubber.js), whose terms are not here.

@@ -1,3 +1,4 @@
+// After short, scales.
 // Several maps side by side, each with its name, its colours and the value under the common cursor.
 // Only what the model saw is drawn. A click on one of the first `pick` tiles chooses it and tells Python which.
 

@@ -1,13 +1,11 @@
 """What a chart shows, as plain values that a record can hold; it is read off the figure that a page draws."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.palette import CLASSES, OTHERS
 
@@ -63,31 +61,6 @@ class Panel:
     numbered: bool = field(default=True, metadata=LATER)
     low: float = field(default=0.0, metadata=LATER)
     equal: float | None = field(default=None, metadata=LATER)
-
-
-def cells_of(
-    values: Float[np.ndarray, "row column"],
-    rows: Sequence[str] = (),
-    columns: Sequence[str] = (),
-    *,
-    title: str = "",
-    x: str = "",
-    y: str = "",
-    limit: float = 0.0,
-    signed: bool | None = None,
-) -> Panel:
-    """Numbers as cells, by default of both signs where one is negative; what is infinite is left out."""
-    signed = bool((values[np.isfinite(values)] < 0).any()) if signed is None else signed
-    return Panel(
-        title,
-        x,
-        y,
-        cells=tuple(map(_few, values)),
-        limit=limit,
-        signed=signed,
-        rows=tuple(rows),
-        columns=tuple(columns),
-    )
 
 
 def panel_of(figure: "go.Figure") -> Panel:

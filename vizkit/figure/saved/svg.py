@@ -8,19 +8,20 @@ from zlib import crc32
 import numpy as np
 from PIL import Image
 
+from vizkit.figure.charts import literal
 from vizkit.figure.saved.plate import PATTERNS, Mark, Outline, Overlay, Plate, Stroke, Words
-from vizkit.figure.vector import PIXELATED, escaped, vector_overlay
+from vizkit.figure.vector import PIXELATED, vector_overlay
 
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of about the same width
 
 
 def svg(plate: Plate) -> str:
     """A document that is complete in itself; also valid inside an HTML page."""
-    facts = "".join(f'<fact name="{_attribute(name)}">{escaped(text)}</fact>' for name, text in plate.facts.items())
+    facts = "".join(f'<fact name="{_attribute(name)}">{literal(text)}</fact>' for name, text in plate.facts.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {plate.width:g} {plate.height:g}" '
         f'width="{plate.width:g}pt" height="{plate.height:g}pt" role="img" font-family="{FONTS}">'
-        f"<title>{escaped(plate.title)}</title><desc>{escaped(plate.facts.get('Description', ''))}</desc>"
+        f"<title>{literal(plate.title)}</title><desc>{literal(plate.facts.get('Description', ''))}</desc>"
         f'<metadata><facts xmlns="urn:vizkit">{facts}</facts></metadata>'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{_shared("".join(map(_drawn, plate.marks)))}</svg>'
     )
@@ -44,7 +45,7 @@ def _drawn(mark: Mark) -> str:
     if isinstance(mark, Words):
         return (
             f'<text x="{mark.x:g}" y="{mark.y:g}" font-size="{mark.size:g}" fill="{mark.colour}" '
-            f'text-anchor="{mark.anchor}">{escaped(mark.text)}</text>'
+            f'text-anchor="{mark.anchor}">{literal(mark.text)}</text>'
         )
     if isinstance(mark, Stroke):
         parts = " ".join(f"{part:g}" for part in PATTERNS.get(mark.dash, ()))
@@ -72,4 +73,4 @@ def _base64(rgb: np.ndarray) -> str:
 
 
 def _attribute(text: str) -> str:
-    return escaped(text).replace('"', "&quot;")
+    return literal(text).replace('"', "&quot;")

@@ -1,9 +1,13 @@
 """One file per family, with all that is true of it alone: which call is which layer, and where its tokens lie.
 
-A new family is a file here with the parts below, and its name in `ORDER`. Four parts more are for the families that
-have them: `layer_at(model, size_hw, index, call)`, the call of layer `index` as an `Attention`, opens the walk-through;
-`position_table(model)`, (name, table, prefix rows, grid), the learned positions; `IN_TOKENS = True`, that blocks give
-tokens in a row and no maps; `kept(model, keep)`, what is recorded where that is not as it was asked.
+A new family is a file here with the parts below, and its name in `ORDER`. More parts are for families that differ in
+them from what is usual: `matches(model)`, whether a model is one of the family, usually one of `MODULES`;
+`tokens_of(model, size_hw)`, the sets of tokens that its layers see, the first patches first, usually () as where the
+image is not cut into one grid of patches; `step_px(model, size_hw)`: both sides of an image are multiples of so many
+pixels, usually None, as where the model takes one size only; `kept(model, keep)`, what is recorded where that is not as
+it was asked; `IN_TOKENS = True`, that blocks give tokens in a row and no maps. And where there are any:
+`layer_at(model, size_hw, index, call)`, the call of layer `index` as an `Attention`, opens the walk-through;
+`position_table(model)`, (name, table, prefix rows, grid), the learned positions.
 """
 
 from importlib import import_module
@@ -14,6 +18,7 @@ from torch import Tensor, nn
 from vizkit.models.families.translate import finish
 from vizkit.models.recording.call import Keep
 from vizkit.models.recording.forward import forward
+from vizkit.models.recording.kinds import home
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable, Trace
 
@@ -23,22 +28,25 @@ ORDER = ("vit", "swin", "tnt", "dual_scale", "gradual_reduction", "cnn", "mlp", 
 PARTS = {
     "TITLE": "what the family is called on pages",
     "SAME_ROWS": "whether row i is the same token in every layer, so that some rows can be kept",
-    "names": "a function that lists timm's names of its models",
-    "matches": "a function that says whether a model is one of the family",
-    "tokens_of": "a function of model and size_hw: the sets of tokens that its layers see, the first patches first; () "
-    "where the image is not cut into one grid of patches",
+    "MODULES": "the files of timm, or of ours, in which its models are",
     "expected": "a function of a model: how many attention layers a pass calls, None where it cannot be known",
-    "step_px": "a function of model and size_hw: both sides of an image are multiples of so many pixels, None where "
-    "the model takes one size only",
     "translated": "a function of loaded, size_hw and what was recorded (a Pass) that gives the Translated",
 }
 
 
 def whole(name: str, module: ModuleType) -> ModuleType:
-    """The module, unless a part is missing; ValueError says what to add where."""
+    """The module, with what is usual; ValueError says which part is missing where."""
     for part, meaning in PARTS.items():
         if not hasattr(module, part):
             raise ValueError(f"vizkit/models/families/{name}.py needs `{part}`: {meaning}.")
+    usual = {
+        "matches": lambda model: home(model) in module.MODULES,
+        "tokens_of": lambda model, size_hw: (),
+        "step_px": lambda model, size_hw: None,
+        "kept": lambda model, keep: keep,
+        "IN_TOKENS": False,
+    }
+    vars(module).update(usual | vars(module))
     return module
 
 
@@ -62,13 +70,21 @@ def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Ke
 
 def keeping(model: nn.Module, keep: Keep | None) -> Keep:
     """What is recorded of a model where this was asked."""
-    own, keep = family(model), keep or Keep()
-    return own.kept(model, keep) if hasattr(own, "kept") else keep
+    return family(model).kept(model, keep or Keep())
 
 
 def in_tokens(model: nn.Module) -> bool:
     """Whether its blocks give tokens in a row."""
-    return getattr(family(model), "IN_TOKENS", False)
+    return family(model).IN_TOKENS
+
+
+def names_of(own: ModuleType) -> list[str]:
+    """timm's names of a family's models."""
+    import timm
+
+    import vizkit.models.networks  # noqa: F401  registers ours with timm
+
+    return [name for module in own.MODULES for name in timm.list_models(module=module)]
 
 
 def first_grid(loaded: Loaded, size_hw: tuple[int, int]) -> tuple[int, int]:

@@ -14,21 +14,6 @@ MODULES = ("lenet", "alexnet", "vgg", "resnet", "resnetv2", "densenet", "mobilen
 MODULES += ("byobnet", "convnext")
 
 
-def names() -> list[str]:
-    import timm
-
-    return [name for module in MODULES for name in timm.list_models(module=module)]
-
-
-def matches(model: nn.Module) -> bool:
-    return home(model) in MODULES
-
-
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
-    """None: the stages have grids, but no patches."""
-    return ()
-
-
 def expected(model: nn.Module) -> None:
     """Some have attention here and there; it is counted in the pass."""
 

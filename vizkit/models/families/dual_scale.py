@@ -15,25 +15,13 @@ from torch import Tensor, nn
 from vizkit.geometry import cell_of, id_of
 from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of
 from vizkit.models.recording.forward import Pass
-from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens
 
 TITLE, SAME_ROWS, IN_TOKENS = "dual scale", True, True
+MODULES = ("dual_scale",)
 COARSE = "coarse patches"
-
-
-def names() -> list[str]:
-    import timm
-
-    import vizkit.models.networks  # noqa: F401  registers ours with timm
-
-    return timm.list_models(module="dual_scale")
-
-
-def matches(model: nn.Module) -> bool:
-    return home(model) == "dual_scale"
 
 
 def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:

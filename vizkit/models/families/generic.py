@@ -22,6 +22,7 @@ from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens
 
 TITLE, SAME_ROWS = "other", False
+MODULES = ()
 
 CHANNELS = (
     "timm.models.davit.ChannelAttention",
@@ -46,28 +47,12 @@ MEASURED = "Where the patches lie was measured: noise over a part of the image c
 GIVEN = "Where the patches lie was said by whoever loaded the model; it was not measured."
 
 
-def names() -> list[str]:
-    """All of timm's: what another family knows never comes here, because this family is tried last."""
-    import timm
-
-    return timm.list_models()
-
-
 def matches(model: nn.Module) -> bool:
     return True
 
 
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
-    """None: nothing is known of the model before it has run."""
-    return ()
-
-
 def expected(model: nn.Module) -> None:
     """Counted in the pass."""
-
-
-def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
-    return None
 
 
 def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:

@@ -10,7 +10,6 @@ from vizkit.geometry import all_ids, merging
 from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of, layer_features
 from vizkit.models.families.vit import layer, position_table, special_names
 from vizkit.models.recording.forward import Pass
-from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens
@@ -19,18 +18,7 @@ __all__ = ["position_table"]
 
 
 TITLE, SAME_ROWS, IN_TOKENS = "gradual reduction", False, True  # a row is another token after each reduction
-
-
-def names() -> list[str]:
-    import timm
-
-    import vizkit.models.networks  # noqa: F401  registers ours with timm
-
-    return timm.list_models(module="gradual_reduction")
-
-
-def matches(model: nn.Module) -> bool:
-    return home(model) == "gradual_reduction"
+MODULES = ("gradual_reduction",)
 
 
 def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:

@@ -31,12 +31,6 @@ class Block:
     shift: tuple[int, int]
 
 
-def names() -> list[str]:
-    import timm
-
-    return [name for module in MODULES for name in timm.list_models(module=module)]
-
-
 def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "head")
 

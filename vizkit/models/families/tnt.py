@@ -5,34 +5,15 @@ from torch import nn
 from vizkit.geometry import all_ids, window_ids
 from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of
 from vizkit.models.recording.forward import Pass
-from vizkit.models.recording.kinds import home
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Tokens
 
 TITLE, SAME_ROWS = "TNT", False
-
-
-def names() -> list[str]:
-    import timm
-
-    return timm.list_models(module="tnt")
-
-
-def matches(model: nn.Module) -> bool:
-    return home(model) == "tnt"
-
-
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
-    """None: words and patches are two grids at once."""
-    return ()
+MODULES = ("tnt",)
 
 
 def expected(model: nn.Module) -> int:
     return 2 * len(model.blocks)  # pyright: ignore
-
-
-def step_px(model: nn.Module, size_hw: tuple[int, int]) -> None:
-    return None
 
 
 def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:

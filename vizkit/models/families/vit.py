@@ -31,14 +31,6 @@ MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
 OURS, TWICE = "vizkit.models.networks.vit_from_parts.MultiHeadSelfAttention", "timm.layers.diff_attention.DiffAttention"
 
 
-def names() -> list[str]:
-    import timm
-
-    import vizkit.models.networks  # noqa: F401  registers ours with timm
-
-    return [name for module in MODULES for name in timm.list_models(module=module)]
-
-
 def matches(model: nn.Module) -> bool:
     """One list of blocks, one patch embedding, special tokens counted by the model: then the places are known."""
     if is_torchvision(model):

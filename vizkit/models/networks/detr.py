@@ -26,7 +26,6 @@ from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, Multi
 Pixels = Float[Tensor, "image channel height width"]
 Cells = Float[Tensor, "image cell dim"]
 Queries = Float[Tensor, "image query dim"]
-ByHead = Float[Tensor, "image head token _channel"]
 Boxes = Float[Tensor, "image query 4"]
 
 NEAR_EDGE = 1e-4

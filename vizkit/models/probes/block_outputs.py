@@ -3,7 +3,6 @@
 Hooks are put on a second model that shares all weights, so other threads see nothing of them.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from vizkit.models.recording.forward import run
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 from vizkit.traces import NotApplicable
 
 Outputs = dict[str, Float[Tensor, "image feature"]]
@@ -32,8 +31,7 @@ def blocks_of(model: nn.Module) -> list[str]:
 def block_outputs(loaded: Loaded) -> Callable[[Float[Tensor, "image channel height width"]], Outputs]:
     """A function of a batch that gives what leaves each block by its name, in the order of the pass; of a model with
     fewer than two blocks what leaves its stages. Raises NotApplicable for models that have neither."""
-    weights = (*loaded.model.parameters(), *loaded.model.buffers())
-    model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
+    model = copy_with(loaded.model)
     names = blocks_of(model)
     if len(names) < 2:
         return lambda pixels: _stages(loaded, pixels)

@@ -93,7 +93,7 @@ def strengths(loaded: Loaded, pixels: Tensor) -> dict[str, Tensor]:
 def watched(model: nn.Module, paths: Sequence[str], see: Callable[[str, tuple, object], None]) -> nn.Module:
     """A second model that shares all weights and tells what passes through some modules. The first stays without
     hooks: other sessions may be running it."""
-    clone = copy_with(model, lambda tensor: tensor)
+    clone = copy_with(model)
     watch(clone, paths, see)
     return clone
 

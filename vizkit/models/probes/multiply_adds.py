@@ -6,7 +6,6 @@ and the size of its input alone. PyTorch's FlopCounterMode knows some kernels of
 its count one of the version, the device and the padding that a kernel wants.
 """
 
-import copy
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 
 
 # ---- the counts ------------------------------------------------------------------------------------------------------
@@ -54,7 +53,7 @@ def work_of(model: nn.Module, shape: tuple[int, ...], before: Callable[[nn.Modul
         return one_pass(copy_with(model, without_content), before, pixels)
     except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
         pixels = torch.zeros(shape, dtype=weight.dtype, device=weight.device)
-        return one_pass(copy_with(model, lambda tensor: tensor), before, pixels)
+        return one_pass(copy_with(model), before, pixels)
 
 
 def one_pass(model: nn.Module, before: Callable[[nn.Module], None], pixels: Tensor) -> Work:
@@ -64,11 +63,6 @@ def one_pass(model: nn.Module, before: Callable[[nn.Module], None], pixels: Tens
     with torch.inference_mode(), counting:
         model(pixels)
     return Work(counting.total, counting.products)
-
-
-def copy_with(model: nn.Module, other: Callable[[Tensor], Tensor]) -> nn.Module:
-    """A copy of the modules, with `other(tensor)` in the place of every parameter and buffer."""
-    return copy.deepcopy(model, {id(tensor): other(tensor) for tensor in (*model.parameters(), *model.buffers())})
 
 
 def without_content(tensor: Tensor) -> Tensor:

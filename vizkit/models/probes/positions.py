@@ -5,7 +5,6 @@ eq. 4; continuous: Liu et al. 2022 (arXiv 2111.09883), eq. 4. Rotation: Su et al
 dimensions Heo et al. 2024 (arXiv 2403.13298).
 """
 
-import copy
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 from vizkit.models.families import family, first_grid
 from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.models.recording.weights import precise
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 from vizkit.traces import NotApplicable
 
 Size = tuple[int, int]
@@ -180,8 +179,7 @@ def without_positions(loaded: Loaded) -> Loaded:
     """
     if kind(loaded) == ("other",):
         raise NotApplicable(f"How {loaded.name} knows positions cannot be taken out of it.")
-    weights = (*loaded.model.parameters(), *loaded.model.buffers())
-    model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
+    model = copy_with(loaded.model)
     absolute_table = absolute(model)
     if absolute_table is not None:
         zero(model, absolute_table[0])

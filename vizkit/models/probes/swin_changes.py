@@ -3,13 +3,11 @@
 Both were taken out before training by Liu et al. 2021 (arXiv 2103.14030, table 4); here a trained model loses them.
 """
 
-import copy
 from dataclasses import replace
-from typing import Any
 
 from vizkit.models.families import swin
 from vizkit.models.probes.positions import zero
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 from vizkit.traces import NotApplicable
 
 
@@ -23,8 +21,7 @@ def changed(loaded: Loaded, *, shift: bool = True, bias: bool = True) -> Loaded:
     """
     if not swin.matches(loaded.model):
         raise NotApplicable(f"{loaded.name} is not a Swin: it has no shift to switch off.")
-    weights = (*loaded.model.parameters(), *loaded.model.buffers())
-    model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
+    model = copy_with(loaded.model)
     for module in model.modules():
         if not shift and hasattr(module, "shift_size"):
             # timm keeps the shift as a tuple and the mask beside it; torchvision a list, and makes the mask anew.

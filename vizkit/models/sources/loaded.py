@@ -1,8 +1,8 @@
 """A model ready to be looked at, and what is known about it: preprocessing, class names, licence, origin."""
 
 import re
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -177,6 +177,12 @@ class Loaded:
             return values
         values = values.clamp(min=torch.finfo(torch.float32).tiny)
         return values.log() if self.head.exclusive else values.logit(eps=torch.finfo(torch.float32).eps)
+
+
+def copy_with(model: nn.Module, other: Callable[[Tensor], Tensor] = lambda tensor: tensor) -> Any:
+    """A copy of the modules, with `other(tensor)` in the place of every parameter and buffer: usually the very same,
+    so that it costs next to no memory."""
+    return deepcopy(model, {id(tensor): other(tensor) for tensor in (*model.parameters(), *model.buffers())})
 
 
 def likened(loaded: Loaded, own: Float[Tensor, " feature"]) -> Loaded:

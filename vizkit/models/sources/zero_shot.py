@@ -5,7 +5,6 @@ for the bias Zhai et al. 2023 (arXiv 2303.15343), algorithm 1. The logits depend
 map that explains one.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +20,7 @@ from vizkit.heads import SIGMOID, SOFTMAX
 from vizkit.models.sources.checkpoint import read_header, read_json
 from vizkit.models.sources.from_transformers import made_by_library, read_config
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 from vizkit.models.sources.transformers_weights import WEIGHTS
 from vizkit.tokenizing import Tokenizer, TokenizerError
 
@@ -65,8 +64,7 @@ def with_classes(loaded: Loaded, classes: Sequence[str]) -> Loaded:
     texts, scale, bias = embedded(folder, loaded.name, (facts.st_mtime_ns, facts.st_size), names)
     if bias is None and len(names) < 2:
         raise ModelError(f"{loaded.name[:60]} chooses among texts: give two classes or more.")
-    weights = (*loaded.model.parameters(), *loaded.model.buffers())
-    model: Any = copy.deepcopy(loaded.model, {id(tensor): tensor for tensor in weights})
+    model = copy_with(loaded.model)
     projection = model.head.projection if isinstance(model.head, TextHead) else model.head
     model.head = TextHead(projection, texts, scale, bias).to(loaded.device).requires_grad_(False).eval()
     model.num_classes = len(names)

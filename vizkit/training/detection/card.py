@@ -1,11 +1,5 @@
 """The story of a finished run of a network that finds things, as `runs.card` tells it of classifiers."""
 
-from torch import nn
-
-from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import card_of_network
-from vizkit.training.runs.folder import RunFolder
-
 CARD = """\
 # {name}
 
@@ -27,12 +21,3 @@ AP as COCO defines it, by torchmetrics. The test scenes had no part in training 
 metrics.jsonl holds the curves. {origin}
 """
 DRAWN = "Images: drawn by vizkit. They are not photographs: expect nothing on real animals."
-
-
-def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
-    """The card as Markdown."""
-    val_ap50 = max(line["val_ap50"] for line in run.metrics())
-    origin = DRAWN if run.recipe.data == "scenes" else ""
-    return card_of_network(
-        CARD, run, model, score, train_scenes, ap50=score.ap50, ap=score.ap, val_ap50=val_ap50, origin=origin
-    )

@@ -1,11 +1,5 @@
 """The story of a finished run of a mask head, as `card` tells it of the network that finds."""
 
-from torch import nn
-
-from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import card_of_network
-from vizkit.training.runs.folder import RunFolder
-
 CARD = """\
 # {name}
 
@@ -27,9 +21,3 @@ The mask head of {of}, {parameters:,} parameters, trained on {data}; the network
 Panoptic quality as Kirillov et al. (2019) define it, of things alone. The test scenes had no part in training or in the
 choice of the epoch. Images: drawn by vizkit. They are not photographs: expect nothing on real animals.
 """
-
-
-def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int, of: str) -> str:
-    """The card as Markdown. `of`: the name of the network that finds."""
-    val_pq = max(line["val_pq"] for line in run.metrics())
-    return card_of_network(CARD, run, model, score, train_scenes, of=of, pq=score.pq, iou=score.iou, val_pq=val_pq)

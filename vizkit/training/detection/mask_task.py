@@ -1,9 +1,9 @@
 """The task of the mask head behind the loop's protocol: a network that finds stays as it is, masks are learned behind
 it (Carion et al. 2020, § 4.4: first boxes, then masks with the weights of the boxes frozen)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -23,14 +23,13 @@ from vizkit.models.detection.panoptic import quality
 from vizkit.models.detection.segmenting import FINEST, MaskInputs, finer_channels, mask_inputs, segments_of
 from vizkit.models.networks.detr_masks import MaskHead
 from vizkit.training.detection.batches import things_of
-from vizkit.training.detection.mask_card import card
+from vizkit.training.detection.mask_card import CARD
 from vizkit.training.detection.masked_scenes import BOX, MaskedScenes
 from vizkit.training.evaluating import Score
-from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.pictures.batches import in_order, loader, normalised
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.task import Task
 
 OF = "bundled:scenes_detr"
 BATCH = 25
@@ -38,17 +37,14 @@ Masks = Float[Tensor, "instance height width"]
 
 
 @dataclass(frozen=True)
-class MaskTask:
-    """A `vizkit.training.task.Task`: what learns is the head alone. The models are on the CPU."""
+class MaskTask(Task):
+    """What learns is the head alone: it is opened with the network behind which it was trained."""
 
-    recipe: Recipe
     model: MaskHead
+    sets: dict[str, BoxSet]
     detector: Detector
     digest: str
-    sets: dict[str, BoxSet]  # by split
-    teacher = None
-    parts = MappingProxyType({})
-    examples = "scenes"
+    examples, template = "scenes", CARD
 
     @property
     def needs(self) -> Preprocessing:
@@ -59,15 +55,9 @@ class MaskTask:
         return MaskedScenes(self.sets[split], self.needs.size_hw[0], tell, mirrors)
 
     def shown(
-        self,
-        inputs: UInt8[Tensor, "_p _h _w 3"],
-        labels: Float[Tensor, "_p _thing _row"],
-        place: tuple[int, int],
-        own: Rows,
-        batch: int,
+        self, inputs: UInt8[Tensor, "_p _h _w 3"], labels: Float[Tensor, "_p _thing _row"], *draw: Any
     ) -> tuple[tuple[Tensor, ...], Masks]:
         """What the head is given of the queries that are matched with things, and the masks of these things."""
-        del place, own, batch
         given = self._found(inputs, labels.device)
         image, query, masks = self._matched(given, labels)
         return given.inputs(image, query), masks
@@ -78,13 +68,10 @@ class MaskTask:
         return mask_loss(logits, masks), right, max(1, len(masks))
 
     @torch.inference_mode()
-    def score(
-        self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, shown: Sequence[int] = ()
-    ) -> Score:
+    def score(self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, *sampled: Any) -> Score:
         """Every process looks at all scenes. `iou`: mean over things of their matched query's mask; `pq`: of the map of
         the queries that are sure; accuracy is the share of scenes whose things all match and in which nothing else is
         said."""
-        del shown
         assert isinstance(data, MaskedScenes)
         model.eval()
         total = len(data)
@@ -108,16 +95,12 @@ class MaskTask:
             iou=float(iou.mean()) if len(iou) else 0.0,
         )
 
-    def sampled(self) -> Sequence[int]:
-        return ()
+    def config(self) -> dict[str, Any]:
+        return config_of(self.model, self.digest, self.recipe.licence)
 
-    def save(self, run: RunFolder, model: nn.Module) -> None:
-        """The head alone: it is opened with the network behind which it was trained."""
-        saving.save_weights(run, model)
-        run.write("config.json", config_of(self.model, self.digest, self.recipe.licence))
-
-    def card(self, run: RunFolder, tested: Score) -> str:
-        return card(run, self.model, tested, len(self.sets["train"]), self.detector.name)
+    def told(self, run: RunFolder, tested: Score) -> dict[str, Any]:
+        val_pq = max(line["val_pq"] for line in run.metrics())
+        return {"of": self.detector.name, "pq": tested.pq, "iou": tested.iou, "val_pq": val_pq}
 
     def _found(self, pictures: UInt8[Tensor, "_p _h _w 3"], device: torch.device) -> MaskInputs:
         return mask_inputs(self.detector.model.to(device), normalised(pictures, self.needs, device))
@@ -171,7 +154,7 @@ def mask_task(recipe: Recipe) -> MaskTask:
     sets = {split: _opened(recipe, split, height) for split in SPLITS}
     if sets["train"].labels != detector.labels:
         raise RecipeError(f"{detector.name} finds things of other classes than there are in {recipe.data}.")
-    return MaskTask(recipe, head, detector, weights_digest(source), sets)
+    return MaskTask(recipe, head, sets, detector, weights_digest(source))
 
 
 def _opened(recipe: Recipe, split: str, side: int) -> BoxSet:

@@ -1,8 +1,7 @@
 """The task of finding things behind the loop's protocol: matching, the set loss, the best epoch by AP50."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -23,44 +22,29 @@ from vizkit.models.networks.detr import DETR, Answers, Learning
 from vizkit.models.networks.positions import cell_middles
 from vizkit.models.sources.loading import load
 from vizkit.training.detection.batches import Scenes, things_of
-from vizkit.training.detection.card import card
+from vizkit.training.detection.card import CARD, DRAWN
 from vizkit.training.evaluating import Score
-from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.pictures.batches import in_order, loader, normalised
 from vizkit.training.pictures.picture_cache import MEMORY_BYTES
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.task import CHANGES, Task, made, refuse_idle
 
 BACKBONE = "bundled:insects_cnn"
 SIDE_PX = 160
-IDLE = (
-    "turn_deg",
-    "randaugment",
-    "mixup",
-    "cutmix",
-    "erasing",
-    "drop_path",
-    "patch_drop",
-    "teacher",
-    "smoothing",
-)
 BATCH = 50
 WEIGHTS = Weights()
 
 
 @dataclass(frozen=True)
-class DetectingTask:
-    """A `vizkit.training.task.Task`. The model is on the CPU."""
+class DetectingTask(Task):
+    """Finding things. `backbone`: how its CNN is made again."""
 
-    recipe: Recipe
     model: DETR
+    sets: dict[str, BoxSet]
     backbone: Backbone
     needs: Preprocessing
-    sets: dict[str, BoxSet]  # by split
-    teacher = None
-    parts = MappingProxyType({})
-    examples = "scenes"
+    examples, template = "scenes", CARD
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -79,15 +63,9 @@ class DetectingTask:
         )
 
     def shown(
-        self,
-        inputs: UInt8[Tensor, "_p _h _w 3"],
-        labels: Float[Tensor, "_p _thing 5"],
-        place: tuple[int, int],
-        own: Rows,
-        batch: int,
+        self, inputs: UInt8[Tensor, "_p _h _w 3"], labels: Float[Tensor, "_p _thing 5"], *draw: Any
     ) -> tuple[tuple[Tensor], list[Things]]:
         """Pictures normalised, and what is in them; how they are turned was drawn when they were read."""
-        del place, own, batch
         return (normalised(inputs, self.needs, labels.device),), things_of(labels)
 
     def loss(self, learned: Learning, truth: list[Things]) -> tuple[Tensor, Int[Tensor, ""], int]:
@@ -113,12 +91,9 @@ class DetectingTask:
         return total, right, max(1, sum(len(each.labels) for each in things))
 
     @torch.inference_mode()
-    def score(
-        self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, shown: Sequence[int] = ()
-    ) -> Score:
+    def score(self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, *sampled: Any) -> Score:
         """Every process looks at all scenes: average precision is not a mean of parts. Accuracy here is the share of
         scenes all of whose things are found and in which nothing else is said."""
-        del shown
         model.eval()
         total = len(data)  # type: ignore[arg-type]
         detections, truth, error = [], [], 0.0
@@ -135,19 +110,13 @@ class DetectingTask:
         right = sum(all_right(one, things) for one, things in zip(detections, truth, strict=True))
         return Score(error / total, right / total, total, [], ap50=measured.ap50, ap=measured.ap)
 
-    def sampled(self) -> Sequence[int]:
-        return ()
+    def config(self) -> dict[str, Any]:
+        return config_of(self.recipe.model, self.model, self.backbone, self.labels, self.needs, self.recipe.licence)
 
-    def save(self, run: RunFolder, model: nn.Module) -> None:
-        """config.json says all that is needed to make the network again."""
-        saving.save_weights(run, model)
-        run.write(
-            "config.json",
-            config_of(self.recipe.model, self.model, self.backbone, self.labels, self.needs, self.recipe.licence),
-        )
-
-    def card(self, run: RunFolder, tested: Score) -> str:
-        return card(run, self.model, tested, len(self.sets["train"]))
+    def told(self, run: RunFolder, tested: Score) -> dict[str, Any]:
+        val_ap50 = max(line["val_ap50"] for line in run.metrics())
+        origin = DRAWN if run.recipe.data == "scenes" else ""
+        return {"ap50": tested.ap50, "ap": tested.ap, "val_ap50": val_ap50, "origin": origin}
 
 
 def detecting_task(recipe: Recipe) -> DetectingTask:
@@ -155,9 +124,7 @@ def detecting_task(recipe: Recipe) -> DetectingTask:
 
     The backbone is `model_args["backbone"]`: "bundled:NAME", whose weights it starts from, or a timm name.
     """
-    usual = Recipe()
-    if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
-        raise RecipeError(f"The recipe's {idle[0]} is for telling images apart; {recipe.model} finds things in them.")
+    refuse_idle(recipe, (*CHANGES, "smoothing"), f"telling images apart; {recipe.model} finds things in them.")
     sizes = dict(recipe.model_args)
     source = str(sizes.pop("backbone", BACKBONE))
     torch.manual_seed(recipe.seed)
@@ -167,11 +134,8 @@ def detecting_task(recipe: Recipe) -> DetectingTask:
     if any(each.labels != sets["train"].labels for each in sets.values()):
         raise RecipeError(f"The splits of {recipe.data} have different classes; give them the same categories.")
     needs = Preprocessing((side, side), config.mean, config.std, 1.0, "squash", "bilinear")
-    try:
-        model = build(recipe.model, len(sets["train"].labels), trunk, sizes)
-    except (TypeError, ValueError, RuntimeError, KeyError) as error:
-        raise RecipeError(f"{recipe.model} cannot be made with these model arguments: {error}.") from None
-    return DetectingTask(recipe, model, plan, needs, sets)
+    model = made(recipe, build, len(sets["train"].labels), trunk, sizes)
+    return DetectingTask(recipe, model, sets, plan, needs)
 
 
 def _opened(recipe: Recipe, split: str, side: int) -> BoxSet:

@@ -1,11 +1,5 @@
 """The story of a finished run on texts in words, as `runs.card` tells it of pictures."""
 
-from torch import nn
-
-from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import card_of_network
-from vizkit.training.runs.folder import RunFolder
-
 CARD = """\
 # {name}
 
@@ -33,9 +27,3 @@ HOW = {
     "causal": "continued after the arrow without a mistake, by the most probable word at every step",
     "masked": "in which all hidden words (15 %, as in BERT) were guessed right",
 }
-
-
-def card(run: RunFolder, model: nn.Module, score: Score, train_texts: int) -> str:
-    """The card as Markdown."""
-    answers = 100 * (score.answers_right or 0.0)
-    return card_of_network(CARD, run, model, score, train_texts, how=HOW[run.recipe.task], answers=answers)

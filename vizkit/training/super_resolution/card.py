@@ -1,11 +1,5 @@
 """The story of a finished run of a network that enlarges, as `runs.card` tells it of classifiers."""
 
-from torch import nn
-
-from vizkit.training.evaluating import Score
-from vizkit.training.runs.card import card_of_network
-from vizkit.training.runs.folder import RunFolder
-
 CARD = """\
 # {name}
 
@@ -31,10 +25,3 @@ of the epoch. metrics.jsonl holds the curves.
 """
 DRAWN = "Images: drawn by vizkit, and for useless references parts of two photographs. Expect less of photographs."
 FOLDER = "Images: squares of 192 × 192 pixels of those in a folder, halved. Expect less of other images."
-
-
-def card(run: RunFolder, model: nn.Module, score: Score, train_scenes: int) -> str:
-    """The card as Markdown."""
-    val_psnr = max(line["val_psnr"] for line in run.metrics())
-    pictures = DRAWN if run.recipe.data == "insects" else FOLDER
-    return card_of_network(CARD, run, model, score, train_scenes, psnr=score.psnr, val_psnr=val_psnr, pictures=pictures)

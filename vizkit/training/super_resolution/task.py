@@ -21,31 +21,15 @@ from vizkit.datasets.pairs.folder import FolderPairs, open_folder_pairs
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import TTSR, build
 from vizkit.training.evaluating import Score, zeros
-from vizkit.training.pictures.augmentation import Rows
 from vizkit.training.pictures.batches import Key, in_order, loader
 from vizkit.training.recipe import Recipe, RecipeError
-from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
-from vizkit.training.super_resolution.card import card
+from vizkit.training.super_resolution.card import CARD, DRAWN, FOLDER
 from vizkit.training.super_resolution.losses import Adversary, Perceptual
+from vizkit.training.task import OF_PICTURES, Task, made, refuse_idle
 
 COUNTS = {"train": 800, "val": 48, "test": 120}
 """Scenes of each split; the recipe's `images` may choose another number of those to learn from."""
-IDLE = (
-    "image_size",
-    "pretrained",
-    "train_blocks",
-    "crop",
-    "turn_deg",
-    "randaugment",
-    "mixup",
-    "cutmix",
-    "erasing",
-    "drop_path",
-    "patch_drop",
-    "teacher",
-    "smoothing",
-)
 BATCH = 16
 
 Pairs = DrawnPairs | FolderPairs
@@ -83,16 +67,14 @@ def pixels_of(pictures: Bytes, device: torch.device) -> Float[Tensor, "_picture 
 
 
 @dataclass(frozen=True)
-class EnlargingTask:
-    """A `vizkit.training.task.Task`. The model is on the CPU."""
+class EnlargingTask(Task):
+    """Enlarging pictures; `perceptual` and `adversary`: what the recipe adds to the loss."""
 
-    recipe: Recipe
     model: TTSR
-    sets: dict[str, Pairs]  # by split
+    sets: dict[str, Pairs]
     perceptual: Perceptual | None = None
     adversary: Adversary | None = None
-    needs = teacher = None
-    examples = "pairs"
+    examples, template = "pairs", CARD
 
     @property
     def parts(self) -> Mapping[str, Any]:
@@ -101,11 +83,8 @@ class EnlargingTask:
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:
         return Shown(self.sets[split], tell)
 
-    def shown(
-        self, inputs: tuple[Bytes, Bytes], labels: Bytes, place: tuple[int, int], own: Rows, batch: int
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
+    def shown(self, inputs: tuple[Bytes, Bytes], labels: Bytes, *draw: Any) -> tuple[tuple[Tensor, ...], Tensor]:
         """The small picture, the reference, and the truth, 0…1; how they are posed was drawn when they were read."""
-        del place, own, batch
         return tuple(pixels_of(each, labels.device) for each in inputs), pixels_of(labels, labels.device)
 
     def loss(self, enlarged: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, int]:
@@ -122,11 +101,8 @@ class EnlargingTask:
         return total, torch.zeros((), dtype=torch.long, device=truth.device), len(truth)
 
     @torch.inference_mode()
-    def score(
-        self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, shown: Sequence[int] = ()
-    ) -> Score:
+    def score(self, model: nn.Module, data: Dataset, accelerator: Accelerator, workers: int, *sampled: Any) -> Score:
         """Accuracy here is the share of pairs that come nearer to the truth than bicubic interpolation, by PSNR."""
-        del shown
         model.eval()
         total = len(data)  # type: ignore[arg-type]
         keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
@@ -145,40 +121,23 @@ class EnlargingTask:
         error, better, decibels = (float(each) / total for each in sums)
         return Score(error, better, total, [], psnr=decibels)
 
-    def sampled(self) -> Sequence[int]:
-        return ()
-
-    def save(self, run: RunFolder, model: nn.Module) -> None:
-        """config.json says all that is needed to make the network again."""
-        saving.save_weights(run, model)
-        run.write(
-            "config.json",
-            {
-                "architecture": self.recipe.model,
-                "sizes": self.model.sizes,
-                "task": "enlarge",
-                "data": self.recipe.data,
-                "license": self.recipe.licence or None,
-            },
-        )
-
-    def card(self, run: RunFolder, tested: Score) -> str:
-        return card(run, self.model, tested, len(self.sets["train"]))
+    def told(self, run: RunFolder, tested: Score) -> dict[str, Any]:
+        val_psnr = max(line["val_psnr"] for line in run.metrics())
+        return {
+            "psnr": tested.psnr,
+            "val_psnr": val_psnr,
+            "pictures": DRAWN if run.recipe.data == "insects" else FOLDER,
+        }
 
 
 def enlarging_task(recipe: Recipe, device: torch.device | str = "cpu") -> EnlargingTask:
     """`device`: of the losses that the recipe adds. Raises RecipeError or DatasetError with one sentence where
     something is not to be had."""
-    usual = Recipe()
-    if idle := [name for name in IDLE if getattr(recipe, name) != getattr(usual, name)]:
-        raise RecipeError(f"The recipe's {idle[0]} is for telling images apart; {recipe.model} enlarges them.")
+    refuse_idle(recipe, (*OF_PICTURES, "smoothing"), f"telling images apart; {recipe.model} enlarges them.")
     counts = COUNTS | ({"train": recipe.images} if recipe.images else {})
     sets = {split: opened(recipe, split, counts[split]) for split in SPLITS}
     torch.manual_seed(recipe.seed)
-    try:
-        model = build(recipe.model, recipe.model_args)
-    except (TypeError, ValueError, RuntimeError, KeyError) as error:
-        raise RecipeError(f"{recipe.model} cannot be made with these model arguments: {error}.") from None
+    model = made(recipe, build, recipe.model_args)
     if recipe.adversarial and PartialState().num_processes > 1:
         raise RecipeError("A critic learns in one process: leave the adversarial loss out, or start one process.")
     where = torch.device(device)

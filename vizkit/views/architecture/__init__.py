@@ -17,7 +17,6 @@ VIEWS = (
             Former("From parts", name="vit-from-parts"),
         ),
         name="flow",
-        page="architecture",
     ),
     Entry(
         "Coarser tokens",
@@ -31,6 +30,5 @@ VIEWS = (
             Former("Gradual reduction", name="gradual-reduction"),
         ),
         name="coarser-tokens",
-        page="architecture",
     ),
 )

@@ -18,7 +18,6 @@ VIEWS = (
             ),
         ),
         name="walk-through",
-        page="attention",
     ),
     Entry(
         "Statistics",
@@ -34,6 +33,5 @@ VIEWS = (
             ),
         ),
         name="head-statistics",
-        page="attention",
     ),
 )

@@ -22,7 +22,6 @@ VIEWS = (
         answers=True,
         least=2,
         name="compare-maps",
-        page="compare",
     ),
     Entry(
         "Cost",
@@ -37,7 +36,6 @@ VIEWS = (
         ),
         least=2,
         name="compare-cost",
-        page="compare",
     ),
     Entry(
         "Robustness",
@@ -47,7 +45,6 @@ VIEWS = (
         answers=True,
         least=2,
         name="compare-robustness",
-        page="compare",
     ),
     Entry(
         "Similarity",
@@ -56,6 +53,5 @@ VIEWS = (
         formerly=(Former("Similarity", "intervene"),),
         reads="models",
         name="layer-similarity",
-        page="compare",
     ),
 )

@@ -9,7 +9,6 @@ VIEWS = (
         "convolution.slide:Slide",
         formerly=(Former("Filters", name="filters", fields={"channel": "filter", "filters_channel": "filter"}),),
         name="slide",
-        page="convolution",
     ),
     Entry(
         "Feature maps",
@@ -17,7 +16,6 @@ VIEWS = (
         "convolution.feature_maps:FeatureMaps",
         "cnn",
         name="feature-maps",
-        page="convolution",
     ),
     Entry(
         "Reach",
@@ -25,7 +23,6 @@ VIEWS = (
         "convolution.receptive_field:ReceptiveField",
         formerly=(Former("Receptive field"), Former("Reach", "swin", "swin-reach")),
         name="receptive-field",
-        page="convolution",
     ),
     Entry(
         "Shift by a pixel",
@@ -33,7 +30,6 @@ VIEWS = (
         "convolution.shift:Shift",
         answers=True,
         name="shift",
-        page="convolution",
     ),
     Entry(
         "What makes deep networks trainable",
@@ -55,6 +51,5 @@ VIEWS = (
             ),
         ),
         name="vanishing-gradients",
-        page="convolution",
     ),
 )

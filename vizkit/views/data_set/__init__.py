@@ -6,7 +6,7 @@ from vizkit.views.entry import Entry, Former
 
 __all__ = ["VIEWS"]
 
-_entry = partial(Entry, page="data_set", reads="models")
+_entry = partial(Entry, reads="models")
 VIEWS = (
     _entry(
         "Map",

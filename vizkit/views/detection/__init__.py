@@ -10,7 +10,7 @@ SAME = {each: each for each in ("source", "scene", "detector")}
 OF = {SCENE: "drawn scene", PICTURE: "image of the sidebar"}
 ONLY = Only("source", "det_of", PICTURE, OF[PICTURE])
 
-of_scene = partial(Entry, needs="", reads="picture", page="detection", only=ONLY)
+of_scene = partial(Entry, needs="", reads="picture", only=ONLY)
 
 VIEWS = (
     of_scene(
@@ -54,6 +54,5 @@ VIEWS = (
         reads="nothing",
         formerly=(Former("Detectors", "evaluate"),),
         name="detectors",
-        page="detection",
     ),
 )

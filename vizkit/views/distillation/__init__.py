@@ -20,7 +20,6 @@ VIEWS = (
             ),
         ),
         name="temperature",
-        page="distillation",
     ),
     Entry(
         "Does it help?",
@@ -40,6 +39,5 @@ VIEWS = (
             Former("", name="augmentation", settings={"shows": "the paper"}),
         ),
         name="teacher-gain",
-        page="distillation",
     ),
 )

@@ -14,6 +14,5 @@ VIEWS = (
         reads="models",
         formerly=(Former("Your pictures"),),
         name="evaluation",
-        page="evaluate",
     ),
 )

@@ -1,19 +1,16 @@
 """Intervene: change what a model does, and see what follows."""
 
-from functools import partial
-
 from vizkit.views.entry import Entry, Former
 
-_entry = partial(Entry, page="intervene")
 VIEWS = (
-    _entry(
+    Entry(
         "Switches",
         "Hide, erase, exchange or paste patches, switch heads off: the answer and its maps before and after.",
         "intervene.switches:Switches",
         answers=True,
         name="switches",
     ),
-    _entry(
+    Entry(
         "Smallest set",
         "A greedy search for the fewest patches or heads that keep the answer, or without which it falls.",
         "intervene.smallest:Smallest",
@@ -21,7 +18,7 @@ VIEWS = (
         answers=True,
         name="smallest-set",
     ),
-    _entry(
+    Entry(
         "Patching",
         "Where is the evidence, and after which block? Parts of the clean run are put into a corrupted one.",
         "intervene.patching:Patching",
@@ -29,7 +26,7 @@ VIEWS = (
         answers=True,
         name="patching",
     ),
-    _entry(
+    Entry(
         "Steer",
         "The direction of a class is added to what a block gives, more and more of it.",
         "intervene.steer:Steer",
@@ -37,7 +34,7 @@ VIEWS = (
         answers=True,
         name="steer",
     ),
-    _entry(
+    Entry(
         "Heads",
         "What each head looks at, and what the answers lose without it.",
         "intervene.heads:Heads",
@@ -45,7 +42,7 @@ VIEWS = (
         reads="models",
         name="heads",
     ),
-    _entry(
+    Entry(
         "When does the answer appear?",
         "The model's own head after every layer, and what each layer and head adds to the answer.",
         "intervene.lenses:Lenses",

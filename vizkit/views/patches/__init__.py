@@ -13,7 +13,6 @@ VIEWS = (
             Former("Cost", name="patch-cost", fields={"patch": "patch", "cost_patch": "patch"}, settings={"step": 5}),
         ),
         name="cut",
-        page="patches",
     ),
     Entry(
         "Token norms by layer",
@@ -21,6 +20,5 @@ VIEWS = (
         "patches.token_norms:TokenNorms",
         formerly=(Former("Norms"),),
         name="token-norms",
-        page="patches",
     ),
 )

@@ -10,7 +10,6 @@ VIEWS = (
         "transformer",
         answers=True,
         name="shuffle",
-        page="positions",
     ),
     Entry(
         "What positions know",
@@ -23,6 +22,5 @@ VIEWS = (
             Former("Sinusoids", name="sinusoids", settings={"kind": "sinusoids"}),
         ),
         name="position-similarity",
-        page="positions",
     ),
 )

@@ -9,7 +9,6 @@ VIEWS = (
         "relevance.maps:Maps",
         answers=True,
         name="relevance",
-        page="relevance",
     ),
     Entry(
         "Trust",
@@ -18,7 +17,6 @@ VIEWS = (
         "answers",
         answers=True,
         name="trust",
-        page="relevance",
     ),
     Entry(
         "Deciding parts",
@@ -28,6 +26,5 @@ VIEWS = (
         formerly=(Former("Deciding parts", "intervene"),),
         reads="picture",
         name="deciding-parts",
-        page="relevance",
     ),
 )

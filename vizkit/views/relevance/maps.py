@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from vizkit.analysis.attribution.explaining import Explanation
-from vizkit.analysis.attribution.methods import METHODS, generic_relevance
+from vizkit.analysis.attribution.methods import METHODS, PREFERRED
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Numbers, Part
 from vizkit.views.controls import choice
@@ -17,7 +17,6 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 FIRST = "a map for the class"
-PREFERRED = (generic_relevance.METHOD.name, *METHODS)  # of those that know the class
 
 
 def models(of: Sequence[Subject]) -> list[str]:

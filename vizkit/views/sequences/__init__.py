@@ -7,7 +7,7 @@ from vizkit.views.entry import Entry, Former, Only
 BOTH = "a sentence and an image"
 """An option of Step by step, known before its own module, and torch, are there."""
 TYPED = {"text_model": "text_model", "text": "text", "sequence_model": "text_model", "sequence_text": "text"}
-of_text = partial(Entry, needs="", reads="nothing", page="sequences")
+of_text = partial(Entry, needs="", reads="nothing")
 
 VIEWS = (
     of_text(
@@ -22,7 +22,6 @@ VIEWS = (
         "sequences.steps:StepByStep",
         "",
         name="word-steps",
-        page="sequences",
         only=Only("beside", "steps_beside", BOTH, BOTH),
         formerly=(
             Former("Words", name="words", fields=TYPED, settings={"step": 1}),

@@ -19,6 +19,5 @@ VIEWS = (
                 settings={"side": "whole"},
             ),
         ),
-        page="super_resolution",
     ),
 )

@@ -9,7 +9,6 @@ VIEWS = (
         "swin.shift:Shift",
         "swin",
         name="shifted-windows",
-        page="swin",
     ),
     Entry(
         "Stages",
@@ -21,7 +20,6 @@ VIEWS = (
             Former("Beside a ViT", name="beside-a-vit"),
         ),
         name="swin-stages",
-        page="swin",
     ),
     Entry(
         "Window",
@@ -38,7 +36,6 @@ VIEWS = (
             ),
         ),
         name="window-attention",
-        page="swin",
     ),
     Entry(
         "Merging",
@@ -46,7 +43,6 @@ VIEWS = (
         "swin.merging:Merging",
         "swin",
         name="patch-merging",
-        page="swin",
     ),
     Entry(
         "Switched off",
@@ -55,6 +51,5 @@ VIEWS = (
         "swin",
         answers=True,
         name="swin-switched-off",
-        page="swin",
     ),
 )

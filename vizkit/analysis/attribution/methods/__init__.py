@@ -1,39 +1,173 @@
-"""The methods that explain a decision, one file each: their words, what they need, their code.
+"""The methods that explain a decision, as pages order them: their words, what they need, their code.
 
-A new one is a file here with its `METHOD`, and its name in `ORDER`. Imports nothing heavy, so lists are quick.
+A new one is an entry here. Imports nothing heavy, so lists are quick.
 """
 
-from importlib import import_module
+from vizkit.analysis.attribution.methods.record import Given, Method, code, later
 
-from vizkit.analysis.attribution.methods.record import Given, Method
-
-__all__ = ["METHODS", "Given", "Method"]
+__all__ = ["METHODS", "PREFERRED", "Given", "Method"]
 
 ORDER = (
-    "attention",
-    "rollout",
-    "gradient_rollout",
-    "generic_relevance",
-    "legrad",
-    "grad_cam",
-    "hires_cam",
-    "input_times_gradient",
-    "integrated_gradients",
-    "smooth_grad",
-    "gradient_shap",
-    "occlusion",
-    "patch_ablation",
+    Method(
+        name="attention",
+        title="Attention of the class token",
+        needs="trace",
+        run=code("last_layer:last_layer"),
+        applies=later("last_layer:applies"),
+        shares=True,
+        asks="How much does the class token of the last layer take from each place, on the mean of its heads?",
+        caveat="It is one layer of many, and by then each place carries what it gathered from others.",
+        source="Vaswani et al. 2017 (arXiv 1706.03762), eq. 1; as a map in Caron et al. 2021 (arXiv 2104.14294)",
+    ),
+    Method(
+        name="rollout",
+        title="Rollout",
+        needs="trace",
+        run=code("rollout:rollout"),
+        applies=later("layer_product:applies"),
+        shares=True,
+        asks="From which places can anything reach what the head reads when all layers' attention is multiplied?",
+        caveat="It knows no class, and leaves out values, MLPs and normalisation.",
+        source="Abnar & Zuidema 2020 (arXiv 2005.00928), eq. 1",
+    ),
+    Method(
+        name="gradient_rollout",
+        title="Gradient rollout",
+        needs="target",
+        run=code("gradient_rollout:gradient_rollout"),
+        applies=later("layer_product:applies"),
+        shares=True,
+        asks="From which places can anything reach what the head reads by attention that raises the answer?",
+        caveat="The gradient is that of this very image; the identity of every layer hides weak paths.",
+        differs="Each head's A ⊙ gradient loses what is below zero, then comes the mean over heads, as in Chefer "
+        "et al.'s code; jacobgil/vit-explain takes the mean first, in which heads can cancel, and sets "
+        "nine tenths of it to zero.",
+        even="Where the head reads the mean of all places, the identity of every layer passes all of them on alike.",
+        source="Abnar & Zuidema 2020 with the mean of relu(A ⊙ gradient) of Chefer et al. 2021 (arXiv 2103.15679)",
+    ),
+    Method(
+        name="generic_relevance",
+        title="Generic relevance",
+        needs="target",
+        run=code("generic_relevance:generic_relevance"),
+        applies=later("layer_product:applies"),
+        asks="Which places gain relevance for the answer when it is added up layer by layer?",
+        caveat="What attention does against the answer is set to zero; values and MLPs are left out.",
+        differs="A token that gains nothing keeps the row of the identity, also where gains are divided by their "
+        "sums (eqs. 8 and 9, for encoder and decoder): there the authors' code divides 0 by 0, which gives "
+        "no number.",
+        source="Chefer et al. 2021 (arXiv 2103.15679), eq. 5 and 6",
+    ),
+    Method(
+        name="legrad",
+        title="LeGrad",
+        needs="target",
+        run=code("legrad:legrad"),
+        applies=later("legrad:legrad_by_layer"),
+        asks="At which places would more attention raise the answer, read off each layer on its own?",
+        caveat="It is the slope of attention, not the attention paid; layers count alike.",
+        differs="Here the model's own head reads every layer, in most ViTs by the class token; the authors' code "
+        "for CLIP reads the last two layers by default, each by the mean of all its tokens.",
+        even="It is a mean over all heads and layers, in which what they mark averages out.",
+        source="Bousselham et al. 2024 (arXiv 2404.03214), § 3",
+    ),
+    Method(
+        name="grad_cam",
+        title="Grad-CAM",
+        needs="target",
+        run=code("grad_cam:grad_cam", note="grad_cam:where"),
+        applies=later("grad_cam:cam_layer"),
+        signed_run=later("grad_cam:signed_grad_cam"),
+        layered=True,
+        asks="Where do the late features hold what raises the answer on the mean of all places?",
+        caveat="Late features are coarse and have seen the whole image; their place is not the place of their cause.",
+        even="Each of its few late cells has seen the whole image.",
+        source="Selvaraju et al. 2017 (arXiv 1610.02391), eq. 1 and 2",
+    ),
+    Method(
+        name="hires_cam",
+        title="HiResCAM",
+        needs="target",
+        run=code("grad_cam:hires_cam", note="grad_cam:where"),
+        applies=later("grad_cam:cam_layer"),
+        signed_run=later("grad_cam:signed_hires_cam"),
+        layered=True,
+        asks="Where does each late feature itself raise the answer, gradient times feature place by place?",
+        caveat="As coarse as Grad-CAM; under a mean over places the two are the same map.",
+        even="Each of its few late cells has seen the whole image.",
+        source="Draelos & Carin 2020 (arXiv 2011.08891), eq. 3",
+    ),
+    Method(
+        name="input_times_gradient",
+        title="Input × gradient",
+        needs="model",
+        run=code("input_attribution:input_times_gradient"),
+        signed=True,
+        logit=True,
+        asks="How much of the logit would each pixel give, were the model linear with the slope that it has here?",
+        caveat="The model is not linear; the map is grainy, and zero where the picture has the model's own mean "
+        "colour.",
+        source="Shrikumar et al. 2016 (arXiv 1605.01713); 2017 (arXiv 1704.02685), § 2.2",
+    ),
+    Method(
+        name="integrated_gradients",
+        title="Integrated gradients",
+        needs="model",
+        run=code("input_attribution:told_integrated_gradients"),
+        signed=True,
+        logit=True,
+        slow=True,
+        asks="How is the change of the logit from an empty picture to this one shared out among the pixels?",
+        caveat="It depends on what counts as empty, is zero where the picture has that very colour, and is grainy.",
+        source="Sundararajan et al. 2017 (arXiv 1703.01365), eq. 1",
+    ),
+    Method(
+        name="smooth_grad",
+        title="SmoothGrad",
+        needs="model",
+        run=code("input_attribution:smooth_grad"),
+        slow=True,
+        asks="How strongly would a small change of each pixel move the logit, up or down, on the mean of noisy copies?",
+        caveat="It is the slope for small changes, not what the pixel contributes now; it shows no sign.",
+        source="Smilkov et al. 2017 (arXiv 1706.03825), § 3.1",
+    ),
+    Method(
+        name="gradient_shap",
+        title="GradientShap",
+        needs="model",
+        run=code("input_attribution:gradient_shap"),
+        signed=True,
+        logit=True,
+        slow=True,
+        asks="How is the change of the logit from several empty pictures to noisy copies of this one shared out?",
+        caveat="Points are drawn at random, so the shares add up only roughly.",
+        source="Lundberg & Lee 2017 (arXiv 1705.07874), as Captum draws it",
+    ),
+    Method(
+        name="occlusion",
+        title="Occlusion",
+        needs="model",
+        run=code("input_attribution:occlusion"),
+        signed=True,
+        logit=True,
+        slow=True,
+        asks="By how much does the logit fall when a square of 2 × 2 patches is covered?",
+        caveat="A cover is a thing to see itself; what stands twice in the image is missed, since one of it suffices.",
+        source="Zeiler & Fergus 2014 (arXiv 1311.2901), § 4.2",
+    ),
+    Method(
+        name="patch_ablation",
+        title="Patch ablation",
+        needs="model",
+        run=code("input_attribution:patch_ablation"),
+        signed=True,
+        logit=True,
+        slow=True,
+        asks="By how much does the logit fall when one patch is replaced?",
+        caveat="One patch alone often changes little, though several together would; the replacement is seen too.",
+        source="Zeiler & Fergus 2014 (arXiv 1311.2901), with patches; Captum's FeatureAblation",
+    ),
 )
-
-
-def record_of(name: str) -> Method:
-    """The record in the file of that name; ValueError says what to add where."""
-    record = getattr(import_module(f"{__name__}.{name}"), "METHOD", None)
-    if not isinstance(record, Method) or record.name != name:
-        raise ValueError(
-            f"vizkit/analysis/attribution/methods/{name}.py needs METHOD = Method(name={name!r}, …), its record."
-        )
-    return record
-
-
-METHODS: dict[str, Method] = {name: record_of(name) for name in ORDER}
+METHODS: dict[str, Method] = {each.name: each for each in ORDER}
+PREFERRED = ("generic_relevance", *METHODS)
+"""In the order in which one of them is shown first."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,16 +33,47 @@ class Given:
         assert self.model is not None, "only methods that need the model may run it"
         return self.model
 
+    @property
+    def cells(self) -> "tuple[int, int]":
+        """The model's patches, taken away together: see `subject.cells_of`."""
+        from vizkit.analysis.attribution.subject import cells_of
+
+        return cells_of(self.trace)
+
+
+def later(place: str) -> "Callable[..., Any]":
+    """The function "file:name" of `analysis.attribution`, imported when it is called."""
+    return lambda *given: _function(place)(*given)
+
+
+def code(place: str, note: str = "") -> "Callable[[Given], Map]":
+    """The same as a method's `run`: it is given that part of `Given` after which each of its parameters is named; those
+    of other names keep their defaults. `note`: the function, of the trace, of a sentence about the map, or ""."""
+
+    def run(given: Given) -> "Map":
+        function = _function(place)
+        parts = signature(function).parameters.keys() & dir(given)
+        heat = function(**{name: getattr(given, name) for name in parts})
+        said = note and _function(note)(given.trace)
+        return (heat, said) if said else heat
+
+    return run
+
+
+def _function(place: str) -> "Callable[..., Any]":
+    file, _, name = place.partition(":")
+    return getattr(import_module(f"vizkit.analysis.attribution.{file}"), name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """One way to explain: its words, what it needs, and its own code.
 
     `needs`: a "trace", a trace with a "target", or the "model" itself (a `subject.Subject`). `run`: from what is given
-    to the map; it imports what it needs when it is called, so that lists stay quick. `applies`: raises NotApplicable
+    to the map, imported when it is called, so that lists stay quick: `code`. `applies`: raises NotApplicable
     where this kind of model can have no such map, quickly; may be left out by methods that need the model only.
 
-    `signed_run`: the map of one class against another, from what is given and the rival's trace, where that is more
+    `signed_run`: the map of one class against another, from both their traces, where that is more
     than the difference of two maps. Methods that need the model explain the difference in `run`, by `Subject.score`.
 
     `signed`: values below zero speak against the class. `slow`: runs the model tens to hundreds of times. `shares`: the
@@ -57,7 +90,7 @@ class Method:
     source: str = ""
     run: "Callable[[Given], Map]" = None  # pyright: ignore[reportAssignmentType]  # left out, it is refused below
     applies: "Callable[[Trace], object] | None" = None
-    signed_run: "Callable[[Given, Trace], Tensor] | None" = None
+    signed_run: "Callable[[Trace, Trace], Tensor] | None" = None
     signed: bool = False
     slow: bool = False
     shares: bool = False
@@ -69,7 +102,7 @@ class Method:
     def __post_init__(self) -> None:
         wrong = next((said for is_wrong, said in self.faults() if is_wrong), "")
         if wrong:
-            raise ValueError(f"METHOD in vizkit/analysis/attribution/methods/{self.name}.py is not whole: {wrong}")
+            raise ValueError(f"{self.name} in vizkit/analysis/attribution/methods/__init__.py is not whole: {wrong}")
 
     def faults(self) -> tuple[tuple[bool, str], ...]:
         """(whether it is so, what to do about it)."""

@@ -1,3 +1,4 @@
+// After short, scales.
 // A network from the image to its answer: every block with its map over the image, all on one scale, or the image cut into its
 // tokens. A click opens a block; one on the image moves the cursor of the page. What is pointed at is told beside it.
 

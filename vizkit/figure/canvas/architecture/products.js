@@ -1,3 +1,4 @@
+// After short.
 // A matrix of queries and keys. A cell that is pointed at tells its score, channel by channel: the products that sum to q · k, and
 // both patches are framed on the image. At first the query under the cursor of the page and its strongest key.
 

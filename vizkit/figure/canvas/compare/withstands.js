@@ -1,3 +1,4 @@
+// After news.
 // One picture changed in several ways, and how probable each model's first answer stays. One slider turns the strength of
 // all changes: the pictures and the marks on the curves follow here, and Python hears it when the slider is let go.
 

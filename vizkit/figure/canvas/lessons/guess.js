@@ -1,3 +1,4 @@
+// After short, scales, news.
 // The picture as the model sees it, with its patches: a reader chooses one, or paints several, before the answer is shown;
 // then the map lies over it, with the reader's patches (dashed) and the model's (solid). `mode`: look, point or draw.
 

@@ -1,3 +1,4 @@
+// After short, scales, news.
 // One picture in several panels, each with frames, lines, or a map laid over it. What is pointed at, a frame or a place, is
 // shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 

@@ -1,3 +1,4 @@
+// After short, news.
 // Pictures as points of a plane: small pictures where there is room for them, dots elsewhere. A lasso or a click chooses some,
 // which Python is told by their numbers from 1, "3 7 12-15". The wheel zooms once the plane has the focus, so that a page scrolls.
 

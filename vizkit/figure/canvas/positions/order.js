@@ -1,3 +1,4 @@
+// After short, news.
 // Patches in another order. Left what the model gets: a patch is dragged onto another, or both are clicked, and they change
 // places. Right the picture in order, where the patch under the pointer comes from.
 

@@ -1,3 +1,4 @@
+// After short, scales, news.
 // Images under one cursor: the input as the network gets it, the enlarged one, or a part of it pixel by pixel, with a bar that is dragged, the true one, and the
 // reference with the relevance of all its places for the one that was clicked. Where the relevance for every place is here, Python is asked but to keep the
 // place; else it chooses. Places are those of the whole input. figure/saved/transfer.py draws the same on paper.

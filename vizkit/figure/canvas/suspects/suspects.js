@@ -1,3 +1,4 @@
+// After news.
 // Pictures that are suspect, each with what is wrong and buttons that say what is to be done with it. Python is told all decisions
 // so far, "12:label:4 30:duplicate:drop": the picture's number, what is suspect, and the label's number, both from 1.
 

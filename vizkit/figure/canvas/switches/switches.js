@@ -1,3 +1,4 @@
+// After news.
 // A picture on which patches are hidden, erased, exchanged or pasted, a switch for every head and a temperature for every layer. What
 // is switched is told once the pointer is let go; everything before that is drawn here.
 

@@ -1,3 +1,4 @@
+// After short.
 // A line of words as buttons: of a masked model a click hides a word, of a causal one a click on a probability writes
 // the next word. Below, the most probable words of every hidden place. What is chosen is told to Python.
 

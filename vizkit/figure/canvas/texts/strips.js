@@ -1,3 +1,4 @@
+// After short, news.
 // Steps of a computation, each a few strips of cells. All numbers are here: stepping, playing and reading a cell need no
 // Python, which hears of the step and of what is chosen (a word, a layer) to keep them in the address.
 

@@ -1,3 +1,4 @@
+// After short, news.
 // A source and what a model writes from it, word after word: who looks at whom, in every layer and head. Python sends all
 // weights once; hovering, choosing a head, stepping and playing need no Python. A word that is forced is told to Python.
 

@@ -1,3 +1,4 @@
+// After short, scales, news, walk/row, walk/scenes.
 // One query followed through one head, step by step. All numbers are here, so steps and keys need no round trip; whoever
 // mounts it hears of a new query, which is the one cursor of the page, and for the link of a step and a key at rest.
 

@@ -1,3 +1,4 @@
+// After short, news.
 // Which entry of a table of relative positions is added to the score of a pair. Left a window: the framed query, and what each
 // key gains. Right the table by offset, of which the query reads the outlined part; pointing at a key, or an arrow key, marks its
 // entry. Beside them the small tables of all heads, of which a click makes one the large one.

@@ -1,3 +1,4 @@
+// After short, scales, news, windows/pictures.
 // One block of a Swin in six steps: grid, roll, windows, mask, attention, roll back. All steps are here, so stepping and
 // playing need no round trip; Python gets the step and the place of the chosen token, and sends its window's numbers. The first time
 // that a page shows it, it plays by itself, unless its visitor wants no motion.

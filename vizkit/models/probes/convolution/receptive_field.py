@@ -99,7 +99,7 @@ def walk_of(model: nn.Module, shape: Sequence[int]) -> Walk:
         following, maps = _followed(copy_with(model, without_content), pixels)
     except (RuntimeError, NotImplementedError, TypeError):  # it looks into its tensors, which then have to be real
         pixels = torch.zeros(tuple(shape), dtype=weight.dtype, device=weight.device)
-        following, maps = _followed(copy_with(model, lambda tensor: tensor), pixels)
+        following, maps = _followed(copy_with(model), pixels)
     return Walk((shape[-2], shape[-1]), tuple(following.layers), tuple(following.seen(each) for each in maps))
 
 

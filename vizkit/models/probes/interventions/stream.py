@@ -106,7 +106,7 @@ class StreamRunner:
         self.loaded, self.pixels = loaded, pixels.to(loaded.device)
         self.after = -1
         self.stream: Tensor | None = None
-        self.model: Any = copy_with(loaded.model, lambda tensor: tensor)
+        self.model = copy_with(loaded.model)
         for number, path in enumerate(blocks_of(loaded)):
             self.model.set_submodule(path, _Gate(self.model.get_submodule(path), number, self))
 

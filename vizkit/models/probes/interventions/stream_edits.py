@@ -42,7 +42,7 @@ def with_edits(
         for edit in others:
             if edit.kind == "positions":
                 made = _positioned(made, edit)
-        model = copy_with(made.model, lambda tensor: tensor)
+        model = copy_with(made.model)
         for edit in others:
             if edit.kind == "drop":
                 _drop(made, model, edit)
@@ -70,7 +70,7 @@ def _positioned(loaded: Loaded, edit: Edit) -> Loaded:
         patches = patches[order.argsort().to(patches.device)]  # as if place i of the picture showed patch order[i]
     else:
         patches = patches.unflatten(0, grid).roll(edit.numbers, (0, 1)).flatten(0, 1)
-    model: Any = copy_with(loaded.model, lambda tensor: tensor)
+    model = copy_with(loaded.model)
     owner, _, name = path.rpartition(".")
     changed = torch.cat([rows.detach()[0, :prefix], patches])[None]
     setattr(model.get_submodule(owner), name, nn.Parameter(changed, requires_grad=False))

@@ -138,7 +138,7 @@ class _FrozenScale(TorchFunctionMode):
 
 def _entered(loaded: Loaded, pixels: Float[Tensor, "1 channel height width"], paths: Sequence[str]) -> "_Blocks":
     """One pass with the blocks of `paths` cut apart, so that what each adds is a function of its own parts."""
-    clone: Any = copy_with(loaded.model, lambda tensor: tensor)
+    clone = copy_with(loaded.model)
     seen = _Blocks(clone, paths)
     with torch.enable_grad(), seen:
         clone(pixels.to(loaded.device))
