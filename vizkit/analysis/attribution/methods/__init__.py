@@ -105,8 +105,7 @@ ORDER = (
         signed=True,
         logit=True,
         asks="How much of the logit would each pixel give, were the model linear with the slope that it has here?",
-        caveat="The model is not linear; the map is grainy, and zero where the picture has the model's own mean "
-        "colour.",
+        caveat="The model is not linear; the map is grainy, and zero where the image has the model's own mean colour.",
         source="Shrikumar et al. 2016 (arXiv 1605.01713); 2017 (arXiv 1704.02685), § 2.2",
     ),
     Method(
@@ -117,8 +116,8 @@ ORDER = (
         signed=True,
         logit=True,
         slow=True,
-        asks="How is the change of the logit from an empty picture to this one shared out among the pixels?",
-        caveat="It depends on what counts as empty, is zero where the picture has that very colour, and is grainy.",
+        asks="How is the change of the logit from an empty image to this one shared out among the pixels?",
+        caveat="It depends on what counts as empty, is zero where the image has that very colour, and is grainy.",
         source="Sundararajan et al. 2017 (arXiv 1703.01365), eq. 1",
     ),
     Method(
@@ -139,7 +138,7 @@ ORDER = (
         signed=True,
         logit=True,
         slow=True,
-        asks="How is the change of the logit from several empty pictures to noisy copies of this one shared out?",
+        asks="How is the change of the logit from several empty images to noisy copies of this one shared out?",
         caveat="Points are drawn at random, so the shares add up only roughly.",
         source="Lundberg & Lee 2017 (arXiv 1705.07874), as Captum draws it",
     ),
