@@ -67,9 +67,8 @@ class Page:
             raise NothingShownError
         if len(self.subjects) == 1:
             return self.subjects[0]
-        first = sorted(self.subjects, key=lambda each: each.source not in self.chosen)  # before those shown beside them
-        of = {each.source: each for each in first}
-        keep_valid("focus", of, first[0].source)
+        of = {each.source: each for each in self.subjects}
+        keep_valid("focus", of, self.subjects[0].source)
         return of[_choose("Model", "focus", tuple(of), marked)]
 
 
@@ -174,7 +173,7 @@ def draw(view: View, package: str, line: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if line:
             st.caption(line, width="content")
-        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside, view.least)
+        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside, view.least, view.first)
     if view.answers:
         banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:

@@ -36,7 +36,8 @@ class Entry:
     its folder where none is given.
 
     `needs`: what a model has to have (a key of `ui.session.needs.NEEDS`), "" for a view without models; `beside`: what
-    another has to have that it is compared with; `least`: so many models are shown at least. `fragment`: a change
+    another has to have that it is compared with; `least`: so many models are shown at least; `first`: the model that it
+    opens on where nobody has chosen any, of pictures that it knows or that no class is known of. `fragment`: a change
     inside draws this view alone again, not the page.
     `formerly`: what it replaces, so that old addresses, commands and reports still open. `answers`: whether it shows
     what models answer.
@@ -56,6 +57,7 @@ class Entry:
     page: str = ""
     beside: str = ""
     least: int = 1
+    first: str = ""
     only: Only | None = None
 
     def __post_init__(self) -> None:

@@ -8,7 +8,9 @@ from tests.ui import test_views
 from vizkit.models.families import FAMILIES
 from vizkit.ui.session import model_names, models
 from vizkit.ui.session.needs import NEEDS
+from vizkit.views.bundled import usual
 
+STUDENT = "bundled:insects_deit"
 PICTURES = {"mayfly nymph": "insects", "digit 3": "digits"}
 ONE_OF_EACH = {view.needs: (stem, view) for stem, view in test_views.ALL.values() if view.needs not in ("", "model")}
 
@@ -60,3 +62,26 @@ def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
         assert "\n" not in said
         assert said.startswith(f":material/info: None of your models {NEEDS[need].words}")
         assert f"; shown: {model_names.title(source).removeprefix('random:')}" in said
+
+
+@pytest.mark.parametrize(
+    ("picture", "chosen", "opens_on"),
+    [
+        ("mayfly nymph", [], STUDENT),
+        ("china", [], STUDENT),  # of the photographs' model no class is known
+        ("digit 3", [], "bundled:digits_vit"),  # which the DeiT does not know
+        ("mayfly nymph", ["bundled:insects_cnn", "bundled:insects_vit"], "bundled:insects_cnn"),
+    ],
+)
+def test_distillation_opens_on_a_student_and_its_teacher_where_nobody_has_chosen(
+    picture: str, chosen: list[str], opens_on: str
+):
+    test = test_views.opened("distillation", "Teacher and student", chosen or usual(picture), picture)
+    assert not test.exception
+    first = next((each for each in test.segmented_control if each.key == "focus"), None)
+    assert first is not None
+    assert first.options[0] == model_names.title(opens_on)
+    assert first.value == opens_on
+    shown = [each.value for each in test.caption if "Shown first" in each.value]
+    assert shown == ([":material/info: Shown first: DeiT · insects."] if opens_on == STUDENT else [])
+    assert any(each.key == f"add_{STUDENT}" for each in test.button) == bool(shown)

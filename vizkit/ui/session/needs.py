@@ -88,11 +88,16 @@ def _suitable(sources: list[str], need: str) -> list[str]:
     return fitting
 
 
-def models_for(need: str, sources: list[str], picture: bool = True, beside: str = "", least: int = 1) -> list[str]:
+def models_for(
+    need: str, sources: list[str], picture: bool = True, beside: str = "", least: int = 1, first: str = ""
+) -> list[str]:
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
     `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
     `beside`: another need, of which one more model is shown at least; `least`: so many are shown, of one alone another
-    that comes with vizkit."""
+    that comes with vizkit; `first`: this one before those that follow from the picture, unless they know more of it."""
+    if first and sources == bundled.usual(_image()) and _data_at_hand(sources, picture) in (knows(first), CLASSLESS):
+        _say_added(f"Shown first: {plain(title(first))}.", first)
+        return [first, *sources]
     if need == "model" and not sources:
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []
@@ -116,11 +121,16 @@ def models_for(need: str, sources: list[str], picture: bool = True, beside: str 
 
 def _stand_in(sources: list[str]) -> str:
     """A model to compare the chosen one with, said in one line."""
-    name = bundled.beside(bare(sources[0]), str(st.session_state.get("image", "")))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        st.caption(f":material/info: One model is chosen; to compare it with: {plain(title(name))}.", width="content")
-        st.button("Add it to your models", key=f"add_{name}", type="tertiary", on_click=add, args=(name,))
+    name = bundled.beside(bare(sources[0]), _image())
+    _say_added(f"One model is chosen; to compare it with: {plain(title(name))}.", name)
     return name
+
+
+def _say_added(words: str, name: str) -> None:
+    """One line on a model that nobody has chosen, with a button that does."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        st.caption(f":material/info: {words}", width="content")
+        st.button("Add it to your models", key=f"add_{name}", type="tertiary", on_click=add, args=(name,))
 
 
 def _offered(need: str, data: str) -> list[str]:
@@ -150,7 +160,11 @@ def _say_instead(instead: dict[str, str], offers: dict[str, list[str]], chosen: 
 
 def _data_at_hand(sources: list[str], picture: bool) -> str:
     """What a bundled model has to know here: what the picture is one of, or else what a chosen model knows."""
-    image = str(st.session_state.get("image", "")) if picture else ""
+    image = _image() if picture else ""
     if image and (known := KNOWN.get(samples.kind_of(image))):
         return known
     return next(filter(None, map(knows, sources)), "")
+
+
+def _image() -> str:
+    return str(st.session_state.get("image", ""))

@@ -20,6 +20,7 @@ VIEWS = (
             ),
         ),
         name="temperature",
+        first="bundled:insects_deit",
     ),
     Entry(
         "Does it help?",
