@@ -389,17 +389,19 @@ def test_no_layer_makes_the_page_jump(page: Page, server: str):
     """Every layer has a sentence of its own, of one line or two."""
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
     ready(page)
-    sentences, tops = set(), set()
+    sentences, rooms, tops = set(), set(), set()
     for layer in range(6, 0, -1):
         expect(page.get_by_text(f"layer {layer} of 6").first).to_be_visible(timeout=LONG_MS)
         still(page)
         sentences.add(page.locator(f"{CARD} strong").inner_text())
+        rooms.add(page.locator(f"{CARD} strong").get_attribute("data-room"))
         tops.add(parts(page, "ol")[0]["top"])
         page.locator(".st-key-layer_play input").focus()
         page.keyboard.press("ArrowLeft")
     assert "" not in sentences
     assert len(sentences) == 6
     assert len(tops) == 1
+    assert len(rooms) == 1  # the longest of all layers
 
 
 def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: str):

@@ -17,7 +17,7 @@ from vizkit.figure.scales import SHARES
 from vizkit.models.probes import window_parts
 from vizkit.models.probes.positions import relative_bias
 from vizkit.report.item import Item, stem_of
-from vizkit.views.blocks import Canvas, Chart, Line, Map, Numbers, Said, Table, Tiles
+from vizkit.views.blocks import Canvas, Chart, Heading, Line, Map, Numbers, Said, Table, Tiles
 from vizkit.views.controls import controls
 from vizkit.views.settled import flat
 from vizkit.views.subject import CENTRE, Subject
@@ -263,6 +263,7 @@ def test_the_sentence_names_the_head_and_both_offsets(monkeypatch: pytest.Monkey
 def test_merging_of_every_stage_but_the_last():
     of = subject(at=(0.3, 0.9))
     assert "the model's own layer gives exactly the same" in words(Merging().show(of))
+    assert of_kind(Merging().show(of), Heading)[0].text == "The image in 7 × 7 tokens"  # those that are made
     assert "14 × 14 tokens of 64 numbers · length of the vectors, one scale" in words(
         Merging(colours="lengths").show(of)
     )

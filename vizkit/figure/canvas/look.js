@@ -6,7 +6,6 @@
 const CURSOR = 'vizkit-cursor'
 const STORE = new WeakMap()
 const MARKS_APART = 0.07                               // of the side: as wide as a mark is
-const ADDITION = '; the largest single share, 26 %, is its own'   // that sentences of some layers have: it is never seen
 
 const ints = text => new Int32Array(bytes(text).buffer)
 
@@ -258,8 +257,7 @@ export default function ({ data, parentElement, setStateValue }) {
   found.hidden = data.sentence === undefined           // else its place is kept where nothing stands out: no page jumps
   found.firstChild.textContent = data.sentence
   card.sentences = new Map((data.sentences || []).flatMap(([words, queries]) => queries.map(query => [query, words])))
-  const longest = [...card.sentences.values()].reduce((most, words) => words.length > most.length ? words : most, '')
-  found.dataset.room = longest + (data.guide && !longest.includes(';') ? ADDITION : '')
+  found.dataset.room = data.longest ?? [...card.sentences.values()].reduce((most, words) => words.length > most.length ? words : most, '')
   const guide = () => {                                // of the query that is drawn, also while it is hovered over
     const map = canvas.parentElement, point = card.drawn || card.point
     card.guided_to = null

@@ -27,13 +27,13 @@ function stage(root, book, scripts, bus, tell = () => {}) {
   }
 
   // ---- one block each ---------------------------------------------------------------------------------------------------
-  const longest = ({ path, kind }, name) => book.frames.reduce((most, frame) => {
-    const block = path.reduce((inner, step) => inner && inner[step], frame), text = block && block.kind === kind ? given(block[name]) : ''
-    return text.length > most.length ? text : most
-  }, '')
-  const room = (place, name) => {                                         // for the longest: no step moves the rest
-    if (place.book !== book) { place.book = book; place.words.parentElement.dataset.room = longest(place, name) }
+  const longest = (place, texts) => {                                      // of all steps: none of them moves the rest
+    if (place.book === book) return place.longest
+    const inAll = book.frames.map(frame => place.path.reduce((inner, step) => inner && inner[step], frame))
+    const all = inAll.flatMap(block => block && block.kind === place.kind ? given(texts(block)) : [])
+    return Object.assign(place, { book, longest: all.reduce((most, text) => text.length > most.length ? text : most, '') }).longest
   }
+  const room = (place, name) => { place.words.parentElement.dataset.room = longest(place, block => [block[name]]) }
   const write = (place, block) => {
     if (!place.words) {
       place.words = make('span')
@@ -56,7 +56,8 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       else if (block.tells && what in block.tells) set(block.tells[what], value)
       else if (what === 'pick' && block.values) set(block.picks, block.values[value])
     }
-    const data = { ...block.data, ...(book.guided ? { alone: false } : { guide: '' }) }
+    const longestSaid = longest(place, ({ data }) => [data.sentence || '', ...(data.sentences || []).map(([words]) => words)])
+    const data = { ...block.data, longest: longestSaid, ...(book.guided ? { alone: false } : { guide: '' }) }
     script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
   const set = (fields, value) => pick(Array.isArray(fields)                // several for the parts of a value
@@ -115,7 +116,7 @@ function stage(root, book, scripts, bus, tell = () => {}) {
     if (elements.some((element, index) => element.parentElement !== home(index))) elements.forEach((element, index) => home(index).append(element))
     blocks.forEach((block, index) => {
       const place = mine[index], { kind } = block, drawnBy = kind + (block.script || '')
-      if (place.drawnBy !== drawnBy) Object.assign(place, { drawnBy, kind, shadow: null, words: null, image: null, parts: null })
+      if (place.drawnBy !== drawnBy) Object.assign(place, { drawnBy, kind, book: null, shadow: null, words: null, image: null, parts: null })
       place.element.hidden = false
       fill(place, block)
     })

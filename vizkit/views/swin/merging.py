@@ -80,7 +80,7 @@ class Merging(View):
         yield Said(swin.merges(made.before.shape[-1], made.after.shape[-1], made.parts[cell], CORNERS))
         colours, words = self.coloured(made)
         pictures = {
-            "The image": part_seen(of),
+            "The image in {} × {} tokens".format(*made.after.shape): part_seen(of),
             "What leaves the stage": colours[0],
             "What the next stage gets": colours[1],
         }
