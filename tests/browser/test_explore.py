@@ -404,6 +404,23 @@ def test_no_layer_makes_the_page_jump(page: Page, server: str):
     assert len(rooms) == 1  # the longest of all layers
 
 
+def test_a_view_that_is_drawn_anew_never_disappears_in_between(page: Page, server: str):
+    """What the view before left standing is hidden; what this one drew is not, once its next run has begun."""
+    page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
+    ready(page)
+    widths = page.evaluate(
+        """card => {
+          const picture = document.querySelector(card), styles = [...document.querySelectorAll('style')]
+          return [picture, styles.find(each => each.textContent.includes('data-stale'))].map(each => {
+            each.closest('[data-stale]').dataset.stale = 'true'  // as Streamlit marks what an earlier run has drawn
+            return picture.clientWidth
+          })
+        }""",
+        CARD,
+    )
+    assert widths[0] == 0 < widths[1]
+
+
 def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: str):
     """As somebody who has never been here: patches that are alike, on a photograph, and all heads beside them."""
     page.goto(server)

@@ -30,9 +30,13 @@ from vizkit.views import Entry as View
 
 DRAWN = "_view_drawn"
 SHOWN = "<style></style>"
-WITHOUT_STALE = "<style>[data-testid='stMain'] [data-stale='true'] { display: none }</style>"
+WITHOUT_STALE = (
+    "<style class='changed'>body:has([data-stale='false'] style.changed) [data-testid='stMain'] [data-stale='true'] "
+    "{ display: none }</style>"
+)
 """Streamlit leaves what the last run drew standing, grey, until this run has drawn its own there: when a view is
-changed, which is right of one only (a slider's old picture), that is another view."""
+changed, which is right of one only (a slider's old picture), that is another view. The next run makes this style stale
+too, so that what it draws anew never disappears in between."""
 
 
 class NothingShownError(Exception):
