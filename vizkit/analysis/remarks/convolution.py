@@ -185,6 +185,14 @@ def field_used(stage: str, seen_px: int, used_px: float, image_px: int, held: fl
     )
 
 
+def seen(models: Mapping[str, tuple[str, float]]) -> str:
+    """By model: after which layer, and the share of the image that the marked cell can see by then."""
+    cells = (
+        f"that of {name} sees {percent(share)} of the image after {layer}" for name, (layer, share) in models.items()
+    )
+    return f"The marked cell{'; '.join(cells).removeprefix('that')}."
+
+
 def reached(models: Mapping[str, tuple[str, int | None, int, float]]) -> str:
     """By model: what its layers are called, after how many of them the marked cell can see the whole image (None:
     never), how many there are, and the share of the image that is seen after the first."""

@@ -100,6 +100,9 @@ class ReceptiveField(View):
         whole = {each.name: whole_after(each, KINDS[kind], every[each]) for each, kind in shown}
         if not self.staged or (self.stage is None and self.shows != USES):  # it is about all stages
             yield Said(convolution.reached(whole))
+        elif self.shows != USES:
+            last = {each: every[each][upto[each] - 1] for each, _ in shown}
+            yield Said(convolution.seen({each.name: (name, seen(each, box)) for each, (name, box) in last.items()}))
         if others := [each for each, _ in shown if each not in of]:
             yield Line(
                 f"{standing(others)}: what a cell can see depends on how a network is built, not on what it has "
@@ -200,12 +203,14 @@ def cells_of(of: Subject, kind: str) -> Tokens:
 def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, int | None, int, float]:
     """(what is counted, the first after which the whole image is seen, how many there are, the share of the image that
     is seen after the first)."""
-    _, _, width, height = whole_of(of)
-    areas = [
-        max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0)) / width / height
-        for _, (x0, y0, x1, y1) in frames
-    ]
+    areas = [seen(of, box) for _, box in frames]
     return noun, next((number for number, area in enumerate(areas, 1) if area > 1 - 1e-9), None), len(frames), areas[0]
+
+
+def seen(of: Subject, box: tuple[float, float, float, float]) -> float:
+    """The share of the image that lies in a frame."""
+    (_, _, width, height), (x0, y0, x1, y1) = whole_of(of), box
+    return max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0)) / width / height
 
 
 def effect(of: Subject, share: float, progress: object = None) -> tuple[EffectiveField, str, float]:
