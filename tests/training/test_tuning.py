@@ -12,7 +12,8 @@ from torch import nn
 
 import vizkit
 from vizkit.datasets.opening import open_set
-from vizkit.image import Preprocessing
+from vizkit.evaluation import paired
+from vizkit.image import Preprocessing, prepare_all
 from vizkit.training import tuning
 from vizkit.training.architectures import build
 from vizkit.training.loop import train
@@ -148,6 +149,39 @@ def test_fine_tuning_beats_chance_and_learning_from_scratch_in_as_many_steps(tur
     reached, otherwise = (run.read("result.json")["test_accuracy"] for run in (tuned, scratch))
     assert reached > 0.3  # chance is 0.1
     assert reached > otherwise + 0.2
+
+
+def test_a_model_that_knew_the_classes_is_judged_before_too_on_the_same_images(tmp_path, turned):
+    """As somebody would by hand: both models are asked for the whole test split."""
+    recipe = tuning.TUNING[tuning.TUNE][1].but({**QUICK, "model": "bundled:digits_cnn", "images": 64, "lr": 3e-2})
+    run = followed(tmp_path / "run", recipe)
+    result, images = run.read("result.json"), open_set("digits", "test")
+    first, last = (vizkit.load(source, device="cpu") for source in ("bundled:digits_cnn", run.path))
+    pixels = torch.from_numpy(prepare_all([rgb for rgb, _ in images], first.preprocessing))
+    with torch.no_grad():
+        before, after = (each.model(pixels).argmax(-1).numpy() == images.targets for each in (first, last))
+    assert (after & ~before).sum() + (before & ~after).sum() > 0  # so that all three counts differ
+    counts = [int(each.sum()) for each in (before, after & before)]
+    assert [result["test_right_before"], result["test_right_both"]] == counts
+    assert round(result["test_accuracy"] * len(images)) == after.sum()
+    assert f"; {before.mean():.1%} before." in run.status["message"]
+    assert (
+        f"; before the training {before.sum():,} ({100 * before.mean():.1f} %) |"
+        in run.path.joinpath("card.md").read_text()
+    )
+    assert paired.compare({"last": after, "first": before})[0].p == of_pair(result).p
+    other = followed(tmp_path / "other", recipe.but({"data": turned}))  # its head is new
+    assert other.read("result.json")["test_right_before"] is None
+    assert "test_right_before" not in followed(tmp_path / "new", recipe.but({"model": "digits_cnn"})).read(
+        "result.json"
+    )
+
+
+def of_pair(result):
+    after = round(result["test_accuracy"] * result["test_images"])
+    return paired.of_counts(
+        "last", "first", result["test_images"], after, result["test_right_before"], result["test_right_both"]
+    )
 
 
 # ---- what cannot be fine-tuned ---------------------------------------------------------------------------------------

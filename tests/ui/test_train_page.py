@@ -242,6 +242,42 @@ def test_the_picture_of_a_run_on_other_data_is_one_of_these(runs_home, monkeypat
     assert np.array_equal(picture.rgb, of_digits[0][0])
 
 
+def test_a_folder_that_has_lost_classes_since_is_one_sentence(runs_home, tmp_path):
+    for number in range(30):
+        place = tmp_path / "mine" / f"{number % 3}"
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.roll(PLAIN, number)).save(place / f"{number}.png")
+    finished(runs_home, recipe=DIGITS.but({"data": str(tmp_path / "mine")}))  # of ten classes; it answered "7"
+    test = form(train_view="Watch")
+    assert not test.exception
+    assert "has changed since the run" in texts(test)
+    assert not test.main.get("image")
+
+
+def test_a_fine_tuned_model_is_shown_beside_what_it_was_before(runs_home):
+    result = {"test_accuracy": 0.75, "test_loss": 1.0, "test_images": 400}
+    finished(runs_home, recipe=DIGITS).write("result.json", result)
+    assert "Test before" not in [m.label for m in form(train_view="Watch").metric]  # it began at random
+    begun = DIGITS.but({"model": "bundled:insects_vit"})
+    finished(runs_home, "tuned", begun).write("result.json", {**result, "test_right_before": None})
+    test = form(train_view="Watch", run="tuned")
+    assert "Test before" not in [m.label for m in test.metric]
+    assert "ViT · insects did not know these classes: with its new head it could only guess, one in 10 right." in texts(
+        test
+    )
+    more = {**result, "test_right_before": 260, "test_right_both": 250}
+    finished(runs_home, "more", DIGITS.but({"model": "bundled:digits_cnn"})).write("result.json", more)
+    test = form(train_view="Watch", run="more")
+    assert [m.value for m in test.metric if m.label == "Test before"] == ["65.0 %"]
+    said = texts(test)
+    assert (
+        "CNN · digits, which more went on from, was right on 260 of 400 images. more is better than CNN · digits"
+        in said
+    )
+    assert "+10.0 percentage points" in said
+    assert "alone right on 50 and 10 of 400 images; exact McNemar p < 0.0001." in said
+
+
 def test_no_line_of_a_run_runs_back_when_it_ends(runs_home, monkeypatch):
     run = finished(runs_home, state="running")  # of two epochs
     run.say(

@@ -80,6 +80,12 @@ def _one_pair(a: str, b: str, right_a: np.ndarray, right_b: np.ndarray, seed: in
     return Pair(a, b, len(right_a), only_a, only_b, mean_interval(gained, seed), p, p, 1)
 
 
+def of_counts(a: str, b: str, images: int, right_a: int, right_b: int, both: int) -> Pair:
+    """The same where only the counts are kept; `both`: images that both have right."""
+    row = np.arange(images)
+    return _one_pair(a, b, row < right_a, (row < both) | ((row >= right_a) & (row < right_a + right_b - both)), 0)
+
+
 def mcnemar(only_a: int, only_b: int) -> float:
     """Two-sided exact p of the discordant pairs; 1 where there are none."""
     from scipy.stats import binomtest

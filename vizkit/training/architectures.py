@@ -77,7 +77,13 @@ OURS: dict[str, tuple[str, dict[str, Any], int]] = {
 
 
 def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
-    """The model of a recipe with one output per label, its initial weights drawn from the recipe's seed.
+    """The model of a recipe with one output per label, as `start` gives it."""
+    return start(recipe, labels)[0]
+
+
+def start(recipe: Recipe, labels: tuple[str, ...]) -> tuple[nn.Module, bool]:
+    """The model of a recipe with one output per label, its initial weights drawn from the recipe's seed, and whether it
+    knows these labels before its first step.
 
     Ours and timm's names begin at random (or from published weights); all else that `vizkit.load` opens goes on from
     its own weights, with a new head where its classes are others. Raises ModelError or RecipeError with one sentence
@@ -91,10 +97,11 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
         arguments["patch_drop_rate"] = recipe.patch_drop
     side = recipe.image_size or arguments.pop("img_size", 0)
     arguments.pop("img_size", None)
+    knows = False
     if name in OURS:
         model = ours(name, side, arguments)
     elif begins_elsewhere(name):
-        model = begun(name, side, arguments, labels)
+        model, knows = begun(name, side, arguments, labels)
     else:
         if recipe.pretrained:
             arguments["pretrained_cfg_overlay"] = {"file": str(published_weights(known(name))[0])}
@@ -104,7 +111,7 @@ def build(recipe: Recipe, labels: tuple[str, ...]) -> nn.Module:
     model.pretrained_cfg = {**model.pretrained_cfg, "license": _licence(recipe, model)}  # type: ignore[dict-item]
     if recipe.distillation != "none" and hasattr(model, "set_distilled_training"):
         model.set_distilled_training(True)  # type: ignore[operator] # both heads apart while training
-    return model
+    return model, knows
 
 
 def _say_size(model: Any, size_hw: tuple[int, int]) -> None:
@@ -113,8 +120,9 @@ def _say_size(model: Any, size_hw: tuple[int, int]) -> None:
     model.pretrained_cfg = {**model.pretrained_cfg, "input_size": (channels, *size_hw)}
 
 
-def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ...]) -> nn.Module:
-    """A trained model with one output per label: what comes before its head is as it was, and so is its preprocessing.
+def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ...]) -> tuple[nn.Module, bool]:
+    """A trained model with one output per label: what comes before its head is as it was, and so is its preprocessing;
+    and whether its head is its own.
 
     `name`: "bundled:<name>", a folder, a checkpoint file (with its "architecture" among the arguments, where it does
     not name it), "hf-hub:<owner/name>". What does not lie in timm's layout is brought into it first.
@@ -141,7 +149,7 @@ def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ..
         kept = keeps_head(classes_in(folder), labels) and config.get("head", "softmax") == "softmax"
     if not kept:
         model.reset_classifier(len(labels))  # timm keeps the head of as many other classes
-    return model
+    return model, kept
 
 
 def sketched(name: str, side_px: int, classes: int) -> nn.Module | None:

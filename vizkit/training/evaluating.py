@@ -29,6 +29,7 @@ class Score:
     then an enlargement nearer to the truth than the bicubic one, and the loss the mean absolute error. `ap50`,
     `ap`: of networks that find things, average precision from 0 to 1; "right" is then a scene without any mistake, as
     where masks are learned: `pq` is their panoptic quality, `iou` their mean overlap with the truth, from 0 to 1.
+    `right_before`: of a model that was trained further how many examples it had right before, `right_both`: and after.
     """
 
     loss: float
@@ -41,6 +42,8 @@ class Score:
     ap: float | None = None
     pq: float | None = None
     iou: float | None = None
+    right_before: int | None = None
+    right_both: int | None = None
 
     def numbers(self, split: str) -> dict[str, float]:
         """For metrics.jsonl and result.json: "val_loss", "val_accuracy", and "val_answers_right" of text."""
@@ -56,7 +59,8 @@ class Score:
             return f"AP50 {self.ap50:.3f}; {self.accuracy:.1%} of {self.images:,} test {examples} without any mistake."
         if self.pq is not None:
             return f"PQ {self.pq:.3f}; {self.accuracy:.1%} of {self.images:,} test {examples} without any mistake."
-        return f"{self.accuracy:.1%} of {self.images:,} test {examples} right."
+        before = "" if self.right_before is None else f"; {self.right_before / self.images:.1%} before"
+        return f"{self.accuracy:.1%} of {self.images:,} test {examples} right{before}."
 
 
 @torch.inference_mode()
@@ -67,13 +71,14 @@ def evaluate(
     accelerator: Accelerator,
     workers: int,
     shown: Sequence[int] = (),
+    before: nn.Module | None = None,
 ) -> Score:
     """Every process takes every n-th batch; all of them get the same answer. `needs`: None where the examples are no
     pictures but what the model takes as it is. `shown`: the rows of some images whose answers are kept, asked once more
-    in a batch of their own."""
+    in a batch of their own. `before`: the same model as it was, asked too."""
     model.eval()
 
-    def logits_of(inputs: Any) -> Tensor:
+    def logits_of(inputs: Any, model: nn.Module = model) -> Tensor:
         with accelerator.autocast():
             if needs is None:
                 return model(*(each.to(accelerator.device) for each in inputs)).float()
@@ -81,21 +86,27 @@ def evaluate(
 
     total = len(images)  # type: ignore[arg-type]
     keys = in_order(total, BATCH, accelerator.process_index, accelerator.num_processes)
-    sums: Any = zeros(4, accelerator.device)  # loss, right examples, answers, all
+    sums: Any = zeros(6, accelerator.device)  # loss, right examples, answers, all, right before, right both times
     for inputs, labels in loader(images, keys, workers):
         labels, logits = labels.to(accelerator.device), logits_of(inputs)
         right, counts = logits.argmax(-1) == labels, labels != IGNORED
         sums[0] += F.cross_entropy(logits.movedim(-1, 1), labels, reduction="sum", ignore_index=IGNORED)
-        sums[1] += (right | ~counts).reshape(len(labels), -1).all(-1).sum()
+        sums[1] += (whole := (right | ~counts).reshape(len(labels), -1).all(-1)).sum()
         sums[2] += right.sum()
         sums[3] += counts.sum()
+        if before is not None:
+            was_right = logits_of(inputs, before.eval()).argmax(-1) == labels
+            sums[4] += was_right.sum()
+            sums[5] += (was_right & whole).sum()
     if accelerator.num_processes > 1:
         sums = accelerator.reduce(sums, reduction="sum")
-    loss, right, answers_right, answers = (float(each) for each in sums)
+    loss, right, answers_right, answers, *of_both = (float(each) for each in sums)
     samples = []
     for pictures, labels in loader(images, [[(row, 0) for row in shown]], 0) if shown else ():
         samples = _answers(logits_of(pictures), labels, shown)
-    return Score(loss / answers, right / total, total, samples, answers_right / answers if answers > total else None)
+    of_answers = answers_right / answers if answers > total else None
+    both = dict(zip(("right_before", "right_both"), map(int, of_both), strict=True)) if before is not None else {}
+    return Score(loss / answers, right / total, total, samples, of_answers, **both)
 
 
 def zeros(count: int, device: torch.device) -> Float[Tensor, " sum"]:

@@ -22,6 +22,7 @@ from vizkit.training.run_setup import set_up
 from vizkit.training.runs import saving
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import merit
+from vizkit.training.tuning import begins_elsewhere
 from vizkit.training.updates import Updates
 
 SAY_EVERY_S = 0.5
@@ -194,16 +195,22 @@ class Loop:
         """Test the best epoch once, write the card."""
         self.say("testing", message=f"Testing the best epoch on {self.task.examples} it has never seen.")
         saving.load_best(self.run, self.model)
-        tested = self.score(self.model, self.read("test"))
+        before = self.task.before and self.task.before.to(self.device)
+        tested = self.score(self.model, self.read("test"), before=before)
         if self.main:
-            self.run.write("result.json", tested.numbers("test") | {"test_images": tested.images})
+            result = tested.numbers("test") | {"test_images": tested.images}
+            if begins_elsewhere(self.recipe.model):  # None: its head was new, so that it knew nothing
+                result |= {"test_right_before": tested.right_before, "test_right_both": tested.right_both}
+            self.run.write("result.json", result)
             self.run.write_text("card.md", self.task.card(self.run, tested))
         self.say("done", message=tested.sentence(self.task.examples))
 
-    def score(self, model: nn.Module, data: Dataset, sampled: Sequence[int] = ()) -> Score:
+    def score(
+        self, model: nn.Module, data: Dataset, sampled: Sequence[int] = (), before: nn.Module | None = None
+    ) -> Score:
         if self.task.score:
             return self.task.score(model, data, self.accelerator, self.workers, sampled)
-        return evaluate(model, data, self.needs, self.accelerator, self.workers, sampled)
+        return evaluate(model, data, self.needs, self.accelerator, self.workers, sampled, before)
 
     def read(self, split: str) -> Dataset:
         total = f"{len(self.sets[split]):,}"

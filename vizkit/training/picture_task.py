@@ -1,5 +1,6 @@
 """The task of telling pictures apart: pictures, a model, its preprocessing, a teacher."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,7 @@ class PictureTask(Task):
     sets: dict[str, ImageSet]
     needs: Preprocessing
     teacher: Teacher | None
+    before: nn.Module | None
     examples = "images"
 
     @property
@@ -100,14 +102,15 @@ class PictureTask(Task):
 def picture_task(recipe: Recipe, device: torch.device) -> PictureTask:
     """Raises RecipeError, DatasetError or ModelError with one sentence when something is not to be had."""
     labels = _opened(recipe, "train", 224).labels
-    model = architectures.build(recipe, labels)
+    model, knows = architectures.start(recipe, labels)
+    before = copy.deepcopy(model) if knows else None
     choose_trainable(model, recipe.train_blocks)
     needs = Preprocessing.from_config(timm.data.resolve_model_data_config(model))
     sets = {split: _opened(recipe, split, max(needs.size_hw)) for split in ("train", "val", "test")}
     for split, images in sets.items():
         if images.labels != labels:
             raise RecipeError(f"The {split} images of {recipe.data} have other classes than the training images.")
-    return PictureTask(recipe, model, sets, needs, _teacher_of(recipe, labels, needs, device))
+    return PictureTask(recipe, model, sets, needs, _teacher_of(recipe, labels, needs, device), before)
 
 
 def _opened(recipe: Recipe, split: str, side: int) -> ImageSet:

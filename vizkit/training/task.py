@@ -46,8 +46,9 @@ class Task:
     `needs`: how pictures come before the model; None where it is shown tokens. `loss`: from the model's output and the
     targets of `shown` the loss, how many answers are right, and how many there are; None: cross-entropy of logits, and
     the teacher's part. `score`: (model, data, accelerator, workers, sampled) as a Score; None: `evaluating.evaluate`.
-    `teacher`: logits for what the model is shown, where there is a model to learn from. `parts`: what else learns, by
-    name: saved with the state by `state_dict`, so that a resumed run goes on the same.
+    `teacher`: logits for what the model is shown, where there is a model to learn from. `before`: the model as it was
+    before its first step, where it knew these labels already. `parts`: what else learns, by name: saved with the state
+    by `state_dict`, so that a resumed run goes on the same.
     """
 
     recipe: Recipe
@@ -59,7 +60,7 @@ class Task:
     needs = None
     loss = None
     score = None
-    teacher = None
+    teacher = before = None
     parts = MappingProxyType({})
 
     def data(self, split: str, tell: Callable[[int], None]) -> Dataset:

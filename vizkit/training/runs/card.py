@@ -18,7 +18,7 @@ CARD = """\
 
 | | |
 |---|---|
-| Test | {right:,} of {images:,} right ({accuracy:.1f} %) |
+| Test | {right:,} of {images:,} right ({accuracy:.1f} %){before} |
 | Test loss | {loss:.3f}, cross-entropy in nats |
 | Validation | {val:.1f} %, which chose epoch {epoch} of {epochs} |
 | Trained on | {train_images:,} images, data seed {data_seed} |
@@ -55,6 +55,9 @@ def card(run: RunFolder, model: nn.Module, score: Score, train_images: int) -> s
         "start": begins(run.recipe),
         "teacher": f"{recipe.teacher}, {recipe.distillation}" if recipe.teacher else "none",
         "licence": config.get("license") or "not stated",
+        "before": ""
+        if score.right_before is None
+        else f"; before the training {score.right_before:,} ({100 * score.right_before / score.images:.1f} %)",
     }
     return CARD.format_map(_facts(run, model, score, train_images) | about) + CREDITS.get(
         recipe.data.partition(":")[0], ""

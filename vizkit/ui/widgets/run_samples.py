@@ -12,6 +12,7 @@ from vizkit.datasets.opening import open_set
 from vizkit.percent import in_percent
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.tuning import classes_in
 from vizkit.ui.plain import plain
 from vizkit.ui.sidebar.inputs import take
 from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
@@ -26,7 +27,8 @@ def show(run: RunFolder, whose: str = "of the last epoch") -> None:
     try:
         recipe = run.recipe
         with st.spinner("Opening validation images …"):
-            opened = pictures(recipe.data, recipe.data_seed, tuple(int(sample["index"]) for sample in shown))
+            rows = tuple(int(sample["index"]) for sample in shown)
+            opened = pictures(recipe.data, recipe.data_seed, rows, classes_in(run.path))
     except (DatasetError, RecipeError) as error:
         st.caption(f"The images cannot be shown: {plain(error)}")
         return
@@ -70,9 +72,11 @@ def counts(data: str, images: int, seed: int) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def pictures(data: str, seed: int, rows: tuple[int, ...]) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """Raises DatasetError: the folder may have gone since."""
+def pictures(
+    data: str, seed: int, rows: tuple[int, ...], classes: tuple[str, ...]
+) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Raises DatasetError: the folder may have gone since, or have lost images or some of the `classes`."""
     images = open_set(data, "val", size_px=SIDE_PX, seed=seed)
-    if rows and max(rows) >= len(images):
+    if max(rows) >= len(images) or images.labels != (classes or images.labels):
         raise DatasetError(f"{images.name} has changed since the run.")
     return [square(images[row][0]) for row in rows], images.labels

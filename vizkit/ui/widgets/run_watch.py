@@ -15,7 +15,7 @@ from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
 from vizkit.ui.session.address import go_next, keep_valid, put
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
-from vizkit.ui.widgets import run_curves, run_samples
+from vizkit.ui.widgets import run_curves, run_gain, run_samples
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.stage import PLAYED, scrubber
@@ -105,7 +105,7 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int) -> None
         head(run, jobs().state(run))
     say(run, before)
     run_curves.of_run(run, [], axes, epoch)
-    boxes({}, before, "done", result if epoch == len(metrics) else {})
+    boxes(run, {}, before, "done", result if epoch == len(metrics) else {})
     run_samples.show(run, "of the finished model")
     if run.has_model and run.learns_pictures:
         with st.container(horizontal=True):
@@ -149,7 +149,7 @@ def show(run: RunFolder, axes: run_curves.Axes) -> None:
         if at_work and state not in ACTIVE:
             st.rerun()
         head(run, state)
-        boxes(run.status, run.metrics(), state, run.read("result.json"))
+        boxes(run, run.status, run.metrics(), state, run.read("result.json"))
         say(run, run.metrics())
         run_curves.of_run(run, jobs().points(run), axes)
 
@@ -172,10 +172,13 @@ def head(run: RunFolder, state: str) -> None:
         st.progress(share, text=words)
 
 
-def boxes(status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]) -> None:
+def boxes(
+    run: RunFolder, status: dict[str, Any], metrics: list[dict[str, Any]], state: str, result: dict[str, Any]
+) -> None:
     with st.container(horizontal=True):
-        for label, value, more in numbers(status, metrics, state, result):
+        for label, value, more in [*numbers(status, metrics, state, result), *run_gain.box(result)]:
             st.metric(label, value, border=True, help=more, width=170)
+    run_gain.say(run, result)
 
 
 def _ended_unexpectedly(run: RunFolder, epochs: int) -> str:
