@@ -94,20 +94,34 @@ class Colours:
 
 def pca_rgb(table: Float[Tensor, "row column channel"]) -> Colours:
     """Places with like colours have like position vectors; which colour means which is arbitrary but repeatable."""
-    rows, columns, channels = table.shape
     flat = table.flatten(0, 1).double()
-    flat = flat - flat.mean(0)
-    _, spread, directions = torch.linalg.svd(flat, full_matrices=False)
-    count = min(3, rows * columns, channels)
-    scores = flat.new_zeros(rows * columns, 3)
-    scores[:, :count] = flat @ fixed_sign(directions[:count]).T
-    explained = flat.new_zeros(3)
+    mean, directions, explained = components(flat)
+    scores = (flat - mean) @ directions.T
+    return Colours(stretched(scores, scores.amin(0), scores.amax(0)).view(*table.shape[:2], 3), explained.float())
+
+
+def components(
+    vectors: Float[Tensor, "vector channel"],
+) -> tuple[Float[Tensor, " channel"], Float[Tensor, "3 channel"], Float[Tensor, "3"]]:
+    """(the mean, the first three principal directions around it, the share of the variance that each explains, 0 to 1),
+    in double precision; zeros for directions that do not exist."""
+    flat = vectors.double()
+    mean = flat.mean(0)
+    _, spread, directions = torch.linalg.svd(flat - mean, full_matrices=False)
+    count = min(3, len(directions))
+    first, explained = flat.new_zeros(3, flat.shape[1]), flat.new_zeros(3)
+    first[:count] = fixed_sign(directions[:count])
     explained[:count] = spread[:count] ** 2 / (spread**2).sum().clamp(min=torch.finfo(torch.float64).tiny)
-    low, high = scores.amin(0), scores.amax(0)
+    return mean, first, explained
+
+
+def stretched(
+    scores: Float[Tensor, "vector 3"], low: Float[Tensor, "3"], high: Float[Tensor, "3"]
+) -> Float[Tensor, "vector 3"]:
+    """Red, green and blue, 0 at `low` and 1 at `high`, of each component."""
     # A component that hardly varies is rounding noise; stretched to full colour it would look like structure.
     flatness = high - low <= 1e-6 * (high - low).max().clamp(min=1e-12)
-    rgb = torch.where(flatness, 0.5, (scores - low) / torch.where(flatness, 1.0, high - low))
-    return Colours(rgb.view(rows, columns, 3).float(), explained.float())
+    return torch.where(flatness, 0.5, (scores - low) / torch.where(flatness, 1.0, high - low)).clamp(0, 1).float()
 
 
 def depth_beside(share: float, blocks: int) -> int:

@@ -37,7 +37,16 @@ def _script(html: Path) -> Script:
 
 
 SCRIPTS = {f"vizkit_{html.stem}": _script(html) for html in sorted(_HERE.rglob("*.html"))}
-TURNED = ("vizkit_look", "vizkit_heads", "vizkit_tiles", "vizkit_cut", "vizkit_bias", "vizkit_race", "vizkit_panels")
+TURNED = (
+    "vizkit_look",
+    "vizkit_heads",
+    "vizkit_tiles",
+    "vizkit_cut",
+    "vizkit_bias",
+    "vizkit_race",
+    "vizkit_panels",
+    "vizkit_alike",
+)
 """Those that the stage of a page draws at every step of a played field."""
 
 

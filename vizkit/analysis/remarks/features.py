@@ -1,0 +1,66 @@
+"""What the vectors of patches know, as numbers of these very images."""
+
+from collections.abc import Mapping, Sequence
+
+from vizkit.analysis.remarks.remark import begun, counted, joined, percent
+
+
+def of_colours(explained: float, patches: int, images: int, after: str, on_insect: tuple[float, float] | None) -> str:
+    """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
+    positive with the drawn insect, and that of all places."""
+    held = f"three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}"
+    where = f" of {counted(images, 'image')}" if images > 1 else ""
+    if on_insect is None:
+        return f"After {after}, {held}{where}."
+    own, every = on_insect
+    how = (
+        "tells the insect apart"
+        if own >= 2 * every
+        else "hardly tells the insect apart"
+        if own > every
+        else "misses it"
+    )
+    return (
+        f"After {after}, the first component {how}: where it is positive the IoU with the insect is {own:.2f}, that of "
+        f"the whole image {every:.2f}; {held}{where}."
+    )
+
+
+def of_basis(rule: str, left_out: int, clipped: int, patches: int) -> str:
+    """How sign, basis and range of the colours were chosen."""
+    out = f"{counted(left_out, 'patch', 'patches')} of far larger norm left out" if left_out else "no patch left out"
+    return (
+        f"One basis for all images, {out}. Red, green and blue grow towards {rule}; they end at the 1st and 99th "
+        f"percentile, beyond which {clipped} of {patches:,} patches lie."
+    )
+
+
+def of_object(name: str, share: float, scored: Mapping[str, float] | None, every: float, chance: float) -> str:
+    """`scored`: the IoU of each rule with the drawn insect, `every` that of the whole image, `chance` that of as many
+    patches laid anywhere."""
+    if scored is None:
+        return f"{name} takes {percent(share)} of the image for the object."
+    best = max(scored.values())
+    leaders = [each for each, value in scored.items() if value == best]
+    lead = "the best of the rules here" if name in leaders else f"{joined(leaders)} has {best:.2f}"
+    return (
+        f"{name} finds the insect with an IoU of {scored[name]:.2f}, {lead}; the whole image has {every:.2f}, as many "
+        f"patches laid anywhere {chance:.2f}."
+    )
+
+
+def of_matches(right: float, swapped: float, patches: int, limit: float) -> str:
+    """Of the image and its mirror image: the shares of patches that find their own place there, and of those that match
+    what now is where they stood."""
+    return (
+        f"In the mirrored image, {percent(right)} of {patches:,} patches find their own place within "
+        f"{percent(limit)} of the side (PCK); {percent(swapped)} stay where they were, as if left were right."
+    )
+
+
+def of_parts(right: int, asked: int, chance: float, images: Sequence[str]) -> str:
+    """Of the patches of a drawn insect that have a part, how many match the same part of the other insects."""
+    return (
+        f"{begun(percent(right / max(1, asked)))} of {counted(asked, 'match', 'matches')} from the insect's patches to "
+        f"{joined(images)} lie on the same part; patches of that insect laid anywhere would have {percent(chance)}."
+    )

@@ -1,0 +1,150 @@
+"""Several images beside one another, their patches in colours, and which are most alike to one: for the browser
+(canvas/features/alike.js) and on paper."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from vizkit.figure.canvas.rows import text64
+from vizkit.figure.overlay import under
+from vizkit.figure.saved.plate import INK, PALE, RING, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
+from vizkit.image import data_url
+
+ACROSS, GAP, SIZE = 3, 10.0, 9.0
+COVER = 0.8
+"""How far the colours of patches cover the image."""
+CHOSEN = "#f59e0b"
+STEPS = 10_000  # of a cosine as it is sent
+
+
+@dataclass(frozen=True, eq=False)
+class AlikePatches:
+    """`rgb`: the images, as a model sees them. `grids`: (rows, columns) of each; patches are numbered through all of
+    them, row by row. `colours`: of all patches, or none. `ids` and `cosines`: to every patch the most alike ones, the
+    nearest first. `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them."""
+
+    rgb: Sequence[UInt8[np.ndarray, "_row _column 3"]]
+    names: Sequence[str]
+    grids: Sequence[tuple[int, int]]
+    ids: Int[np.ndarray, "patch alike"]
+    cosines: Float[np.ndarray, "patch alike"]
+    colours: UInt8[np.ndarray, "patch 3"] | None = None
+    chosen: int = -1
+    paired: bool = False
+
+    def pack(self) -> dict[str, Any]:
+        return {
+            "images": [data_url(each, 512) for each in self.rgb],
+            "sizes": [each.shape[:2] for each in self.rgb],
+            "names": [*self.names],
+            "grids": [*self.grids],
+            "tints": "" if self.colours is None else text64(self.colours),
+            "ids": text64(self.ids.astype("<i4")),
+            "cosines": text64((self.cosines * STEPS).round().astype("<i2")),
+            "count": self.ids.shape[1],
+            "cover": COVER,
+            "chosen": self.chosen,
+            "paired": self.paired,
+        }
+
+    def place_of(self, patch: int) -> tuple[int, int, int]:
+        """(image, row, column)."""
+        for image, (rows, columns) in enumerate(self.grids):
+            if patch < rows * columns:
+                return (image, *divmod(patch, columns))
+            patch -= rows * columns
+        raise IndexError(patch)
+
+    def said(self, patch: int) -> str:
+        """Where the patches most alike to one lie."""
+        image, row, column = self.place_of(patch)
+        who = f"{self.names[image]}, row {row + 1}, column {column + 1}"
+        if self.paired:
+            there = [(self.place_of(int(other)), cosine) for other, cosine in zip(*self._of(patch), strict=True)]
+            places = [f"{self.names[i]}, row {r + 1}, column {c + 1} ({cosine:.2f})" for (i, r, c), cosine in there]
+            return f"{who} matches: {' · '.join(places)}".replace("(-", "(−")
+        inside = np.bincount([self.place_of(int(other))[0] for other in self.ids[patch]], minlength=len(self.names))
+        where = " · ".join(f"{count} in {name}" for name, count in zip(self.names, inside.tolist(), strict=True))
+        low, high = (f"{value:.2f}".replace("-", "−") for value in (self.cosines[patch, -1], self.cosines[patch, 0]))
+        return f"{who}: of the {self.ids.shape[1]} most alike patches {where}; cosine {high} to {low}"
+
+    def _of(self, patch: int) -> tuple[list[int], list[float]]:
+        return self.ids[patch].tolist(), self.cosines[patch].tolist()
+
+    # ---- on paper ----------------------------------------------------------------------------------------------------
+    def marks(self, width: float) -> tuple[list[Mark], float]:
+        """From the top left, and how high they are."""
+        across = min(ACROSS, len(self.rgb))
+        side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0
+        asked = self.chosen >= 0 and not self.paired
+        start = 0
+        for number, (rgb, name, (rows, columns)) in enumerate(zip(self.rgb, self.names, self.grids, strict=True)):
+            if number and number % across == 0:
+                top, tallest = top + tallest + SIZE + 14, 0.0
+            x, high = number % across * (side + GAP), side * rgb.shape[0] / rgb.shape[1]
+            marks.append(Words(fitting(name, SIZE, side), x, top + SIZE, SIZE, INK))
+            drawn = under(rgb) if asked else rgb
+            if self.colours is not None and not asked:
+                tints = self.colours[start : start + rows * columns].reshape(rows, columns, 3)
+                drawn = tinted(rgb, tints)
+            marks.append(Raster(drawn, x, top + SIZE + 4, side, high))
+            corners.append((x, top + SIZE + 4, side / columns, high / rows))
+            start, tallest = start + rows * columns, max(tallest, high)
+        if self.chosen >= 0:
+            marks += self._alike(corners)
+        top += tallest + SIZE + 8
+        for line in wrapped(self.said(self.chosen) if self.chosen >= 0 else "", SIZE, width, 3):
+            top += SIZE + 3
+            marks.append(Words(line, 0.0, top, SIZE, PALE))
+        return marks, top + 4
+
+    def _alike(self, corners: Sequence[tuple[float, float, float, float]]) -> list[Mark]:
+        """The patch that asks and those that are like it, framed."""
+
+        def box(patch: int) -> tuple[float, float, float, float]:
+            image, row, column = self.place_of(patch)
+            x, y, wide, high = corners[image]
+            return x + column * wide, y + row * high, wide, high
+
+        marks: list[Mark] = []
+        others, _ = self._of(self.chosen)
+        if self.paired:
+            ends = [(box(self.chosen), box(other)) for other in others]
+            lines = [tuple((x + wide / 2, y + high / 2) for x, y, wide, high in pair) for pair in ends]
+            marks += [Stroke(line, ink, thick) for line in lines for ink, thick in (("#000000", 3.0), (RING, 1.6))]
+        for patch, ink in [*((other, RING) for other in others), (self.chosen, CHOSEN)]:
+            x, y, wide, high = box(patch)
+            marks += [Outline(x, y, wide, high, *each) for each in (("#000000", 2.6), (ink, 1.3))]
+        return marks
+
+
+def tinted(
+    rgb: UInt8[np.ndarray, "height width 3"], tints: UInt8[np.ndarray, "row column 3"]
+) -> UInt8[np.ndarray, "height width 3"]:
+    """An image with a colour over each of its places."""
+    laid = spread(tints, (rgb.shape[0], rgb.shape[1]))
+    return np.rint((1 - COVER) * rgb + COVER * laid).astype(np.uint8)
+
+
+def cut_out(
+    rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray, ink: tuple[int, int, int] = (56, 224, 255)
+) -> UInt8[np.ndarray, "height width 3"]:
+    """What is in a mask (row, column) as it is, the rest grey and dim, and a line between them."""
+    inside = spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
+    made = np.where(inside[..., None], rgb, under(rgb)).astype(np.uint8)
+    thick = max(1, len(rgb) // 160)
+    edge = np.zeros_like(inside)
+    for axis in (0, 1):
+        for step in range(1, thick + 1):
+            edge |= inside & ~np.roll(inside, step, axis) | inside & ~np.roll(inside, -step, axis)
+    made[edge] = ink
+    return made
+
+
+def spread(values: np.ndarray, size_hw: tuple[int, int]) -> np.ndarray:
+    """One value for each place as one for each pixel."""
+    rows, columns = ((np.arange(px) * len_ // px) for px, len_ in zip(size_hw, values.shape, strict=False))
+    return values[rows[:, None], columns[None]]

@@ -1,0 +1,27 @@
+"""What a patch knows: dense features of one model, on several images."""
+
+from vizkit.views.entry import Entry
+
+VIEWS = (
+    Entry(
+        "Colours of patches",
+        "Patches of several images in the colours of their three main directions; which are most alike?",
+        "features.colours:Colours",
+        name="pca",
+        page="features",
+    ),
+    Entry(
+        "Object",
+        "Which patches are the object? Four rules that need no label, and how right they are.",
+        "features.object:Object",
+        name="object",
+        page="features",
+    ),
+    Entry(
+        "Match",
+        "Click a patch: which place of the other images is most like it, and is it the right one?",
+        "features.match:Match",
+        name="match",
+        page="features",
+    ),
+)

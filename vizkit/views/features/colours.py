@@ -1,0 +1,100 @@
+"""Colours of patches: the three main directions of the vectors of all images' patches as red, green and blue."""
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from vizkit.analysis.attention.token_norms import norms_of
+from vizkit.analysis.features.matching import most_alike
+from vizkit.analysis.features.objects import iou
+from vizkit.analysis.features.principal import Principal, principal
+from vizkit.analysis.remarks import features
+from vizkit.figure.features.alike_patches import AlikePatches
+from vizkit.traces import Features, Tokens
+from vizkit.views.blocks import Blocks, Line, Numbers, Proof, Said
+from vizkit.views.features.vectors import OfPatches, called, chosen, foreground, insect, on_grid
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+ALIKE, LEAST, SHARE = 32, 4, 0.05
+"""So many of the most alike patches light up: a twentieth, at least 4 and at most 32."""
+EXACT = 1e-6
+HINT = "Point at a patch: those most alike to it, in all images, light up. A click keeps it."
+
+
+class Colours(View, OfPatches):
+    """Patches of several images in the colours of their three main directions."""
+
+    alone = True
+    overlays = False
+    how = How(
+        "Patches of one colour have similar vectors, within an image and from image to image, for all images share one "
+        "basis. A component points to the foreground: it has a positive covariance with what the class token attends "
+        "to in the last layer (without one: what all tokens attend to, or where the last features are strongest). "
+        "Patches of far larger norm than all others, as on the view of token norms, are left out of the basis. Point "
+        "at a patch: the most alike ones, by the cosine of their vectors, light up.",
+        r"X - \bar X = U S V^\top, \quad (r, g, b)_i = (x_i - \bar x)\,[\pm v_1, \pm v_2, \pm v_3], \quad "
+        r"\text{explained}_k = s_k^2 / \textstyle\sum_j s_j^2",
+        "what a colour means: only which patches have the same. Three directions are a part of the variance, and the "
+        "first may be of position or light.",
+        "Oquab et al. 2023, fig. 1; Darcet et al. 2024 for the long patches",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Colours of patches after {self.block(of)[1]}"
+
+    def show(self, of: Subject) -> Blocks:
+        images, after = self.pictured(of), self.block(of)[1]
+        vectors = [self.vectors(each) for each in images]
+        every = tuple(each.image for each in images)
+        key = "colours of patches", every, self.block(of)[0], self.norm
+        found, left_out, ids, cosines = of.kept(key, partial(together, images, vectors))
+        flat = torch.cat([each.flatten(0, 1) for each in vectors])
+        mask = insect(of, (vectors[0].shape[0], vectors[0].shape[1]))
+        on_insect = None
+        if mask is not None:
+            on_insect = iou(found.scores[0][..., 0] > 0, mask), iou(torch.ones_like(mask), mask)
+        yield Said(features.of_colours(float(found.explained.sum()), len(flat), len(images), after, on_insect))
+        drawn = AlikePatches(
+            [each.seen_rgb for each in images],
+            [called(each) for each in images],
+            [(each.shape[0], each.shape[1]) for each in vectors],
+            ids.numpy(),
+            cosines.numpy(),
+            np.rint(255 * torch.cat([each.flatten(0, 1) for each in found.rgb]).numpy()).astype(np.uint8),
+            chosen(self, len(flat)),
+        )
+        yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT)
+        parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())
+        yield Line(f"Red + green + blue: {parts} of the variance.")
+        yield Line(features.of_basis(foreground(of)[1], left_out, found.clipped, len(flat)))
+        yield Proof(of.seen)
+        words = f"computed once more from the vectors, the shares of the variance differ by {found.error:.0e}"
+        yield Proof(None, words, found.error <= EXACT)
+        yield Numbers(partial(numbers, found))
+
+
+def together(images: list[Subject], vectors: list[torch.Tensor]) -> tuple[Principal, int, torch.Tensor, torch.Tensor]:
+    """(the colours, how many patches have no say in them, the most alike patches of each, their cosines)."""
+    grids = [(each.shape[0], each.shape[1]) for each in vectors]
+    outliers = [
+        norms_of(Features("", each.flatten(0, 1), Tokens("patches", (), grid))).outliers.view(grid)
+        for each, grid in zip(vectors, grids, strict=True)
+    ]
+    weights = [on_grid(foreground(each)[0], grid) for each, grid in zip(images, grids, strict=True)]
+    flat = torch.cat([each.flatten(0, 1) for each in vectors])
+    count = max(LEAST, min(ALIKE, round(SHARE * len(flat))))
+    alike = most_alike(flat, flat, count, same=True)
+    return principal(vectors, weights, outliers), int(sum(each.sum() for each in outliers)), *alike
+
+
+def numbers(found: Principal) -> dict[str, np.ndarray]:
+    """Scores of all images in a row, image by image, and their grids (image, 2)."""
+    return {
+        "scores": torch.cat([each.flatten(0, 1) for each in found.scores]).numpy(),
+        "colours": torch.cat([each.flatten(0, 1) for each in found.rgb]).numpy(),
+        "grids": np.array([each.shape[:2] for each in found.scores]),
+        "explained": found.explained.numpy(),
+        "directions": found.directions.float().numpy(),
+    }

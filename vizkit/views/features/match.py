@@ -1,0 +1,158 @@
+"""Match: which place of other images is most like a patch, and whether it is the right one."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vizkit.analysis.features.matching import matching_error, middles, most_alike, near
+from vizkit.analysis.remarks import features
+from vizkit.analysis.remarks.places import cover
+from vizkit.datasets import samples
+from vizkit.figure.features.alike_patches import AlikePatches
+from vizkit.geometry import id_at
+from vizkit.traces import Features, Tokens
+from vizkit.views import alike
+from vizkit.views.blocks import Blocks, Line, Numbers, Proof, Said
+from vizkit.views.features.vectors import OfPatches, called, chosen, grid_of, insect
+from vizkit.views.subject import Subject
+from vizkit.views.view import How, View
+
+LIMIT = 0.1
+"""PCK@0.1: of the side of the image."""
+EXACT = 1e-5
+HINT = "Click a patch: lines lead to the most similar place of every other image."
+
+
+class Match(View, OfPatches):
+    """Which place of other images is most like a patch, by the cosine of their vectors."""
+
+    alone = True
+    overlays = False
+    how = How(
+        "Every patch is matched with the most similar one of each other image. The last image is the first in a "
+        "mirror, where the right place of every patch is known. A patch that stays where it was took the other side "
+        "for its own, or its place for its content. On drawn insects it is known on which part a patch lies.",
+        r"m(i) = \arg\max_j \cos(x_i, y_j), \qquad \mathrm{PCK} = \tfrac1N \sum_i "
+        r"\big[\,\lVert p_{m(i)} - p^*_i \rVert \le 0.1\,\text{side}\,\big]",
+        "that anything matches: of what is not there the most similar place is shown all the same.",
+        "Amir et al. 2021; Zhang et al. 2024, “Telling left from right”; Yang & Ramanan 2013 for PCK",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"Matches after {self.block(of)[1]}"
+
+    def show(self, of: Subject) -> Blocks:
+        images = self.pictured(of)
+        vectors = [*(self.vectors(each) for each in images), self.mirrored(images[0])]
+        names = [*map(called, images), f"{called(images[0])}, mirrored"]
+        grids = [(each.shape[0], each.shape[1]) for each in vectors]
+        every = [each.flatten(0, 1) for each in vectors]
+        key = "matches", tuple(each.image for each in images), self.block(of)[0], self.norm
+        ids, cosines = of.kept(key, partial(pairs, every))
+        starts = np.cumsum([0, *(len(each) for each in every)])
+        mirror = ids[: len(every[0]), -1] - int(starts[-2])
+        right, swapped = of_mirror(mirror, grids[0])
+        told = [features.of_matches(float(right.float().mean()), float(swapped.float().mean()), len(mirror), LIMIT)]
+        if (parts := of_parts(images, grids, ids, starts)) is not None:
+            told.insert(0, parts)
+        yield Said(" ".join(told))
+        asked = id_at(Tokens("patches", (), grids[0], stride=1.0), of.asked) or 0
+        rgb = [each.seen_rgb for each in images]
+        drawn = AlikePatches(
+            [*rgb, np.ascontiguousarray(rgb[0][:, ::-1])],
+            names,
+            grids,
+            ids.numpy(),
+            cosines.numpy(),
+            chosen=chosen(self, len(ids), asked),
+            paired=True,
+        )
+        yield self.canvas(drawn, f"{self.title(of)}, of", HINT)
+        yield Line(HINT)
+        yield Proof(of.seen)
+        error = max(
+            matching_error(every[0], other, ids[: len(every[0]), at] - int(starts[at + 1]))
+            for at, other in enumerate(every[1:])
+        )
+        words = f"computed once more in double precision, no other patch is nearer by more than {error:.0e}"
+        yield Proof(None, words, error <= EXACT)
+        arrays = {"ids": ids.numpy(), "cosines": cosines.numpy(), "grids": np.array(grids)}
+        yield Numbers(lambda: arrays | {"right": right.numpy(), "swapped": swapped.numpy()})
+
+    def mirrored(self, of: Subject) -> Tensor:
+        """The vectors of the image in a mirror."""
+        blocks = of.kept("mirrored blocks", partial(mirrored_blocks, of))
+        return grid_of(self.read(of, blocks[self.block(of)[0] - 1]))
+
+
+def mirrored_blocks(of: Subject) -> tuple[Features, ...]:
+    """What leaves the blocks where the model sees its image in a mirror."""
+    flipped = np.ascontiguousarray(of.seen_rgb[:, ::-1])
+    loaded = replace(of.open(), preprocessing=of.open().preprocessing.of_seen)
+    return alike.blocks_of(Subject(lambda: loaded, flipped, of.edits, of.picture_of))[1]
+
+
+def pairs(every: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """(of each patch of every image the most similar one of each other image, counted through all, their cosines)."""
+    starts = np.cumsum([0, *(len(each) for each in every)]).tolist()
+    ids, cosines = [], []
+    for at, own in enumerate(every):
+        best = [
+            (found[:, 0] + starts[number], cosine[:, 0])
+            for number, other in enumerate(every)
+            if number != at
+            for found, cosine in [most_alike(own, other, 1)]
+        ]
+        ids.append(torch.stack([each for each, _ in best], 1))
+        cosines.append(torch.stack([each for _, each in best], 1))
+    return torch.cat(ids), torch.cat(cosines)
+
+
+def of_mirror(found: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """Of each patch of an image, matched with `found` of its mirror image: (whether that is its own place, whether it
+    is that of its twin instead, which stood there before)."""
+    own = middles(grid)
+    true = own * torch.tensor([-1.0, 1.0]) + torch.tensor([1.0, 0.0])
+    right = near(own[found], true, LIMIT)
+    return right, near(own[found], own, LIMIT) & ~right
+
+
+def of_parts(images: list[Subject], grids: list[tuple[int, int]], ids: Tensor, starts: np.ndarray) -> str | None:
+    """Of a drawn insect beside others: how many of its patches match the same part there; None of other images."""
+    drawn = [
+        (number, each)
+        for number, each in enumerate(images)
+        if each.image in samples.INSECTS and insect(each, grids[number]) is not None
+    ]
+    if len(drawn) < 2 or drawn[0][0] != 0:
+        return None
+    parts = {number: part_of_each(each, grids[number]) for number, each in drawn}
+    asking = parts[0].nonzero()[0]
+    right = asked = 0
+    chances: list[float] = []
+    for number, _ in drawn[1:]:
+        there = parts[number]
+        found = ids[asking, number - 1].numpy() - int(starts[number])
+        shared = np.isin(parts[0][asking], there[there > 0])
+        right += int((there[found] == parts[0][asking])[shared].sum())
+        asked += int(shared.sum())
+        chances += [float((there[there > 0] == part).mean()) for part in parts[0][asking][shared]]
+    if not asked:
+        return None
+    return features.of_parts(right, asked, float(np.mean(chances)), [f"the {each.image}" for _, each in drawn[1:]])
+
+
+def part_of_each(of: Subject, grid: tuple[int, int]) -> np.ndarray:
+    """The part that covers most of each patch of the drawn insect, row by row; 0 elsewhere."""
+    seen = insect(of, grid)
+    parts = samples.insect(of.image).parts
+    counts = np.stack([on_patches(parts == part, of, grid) for part in range(1, int(parts.max()) + 1)])
+    return np.where(np.zeros(grid, bool) if seen is None else seen.numpy(), counts.argmax(0) + 1, 0).ravel()
+
+
+def on_patches(mask: np.ndarray, of: Subject, grid: tuple[int, int]) -> np.ndarray:
+    """How much of each patch it covers."""
+    return cover(torch.from_numpy(mask).float(), of.box_xyxy, grid).numpy()

@@ -1,0 +1,119 @@
+"""The vectors of the patches of an image that dense views read, and what they take for its foreground."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from vizkit.analysis.attention.attention_map import head_map
+from vizkit.analysis.attention.feature_strength import feature_strength
+from vizkit.figure.features.alike_patches import AlikePatches
+from vizkit.models.probes.patch_vectors import last_norm, normed
+from vizkit.traces import Features, NotApplicable
+from vizkit.views import alike
+from vizkit.views.blocks import Canvas, Paper
+from vizkit.views.compare.images import OfImages
+from vizkit.views.controls import choice, layer, number
+from vizkit.views.rules import whole
+from vizkit.views.subject import Subject
+
+BEFORE, AFTER = "before the last norm", "after the last norm"
+MOST_SIDE = 56  # places; of more, such as a CNN's first stages have, neighbours are averaged
+MOST = 10**6  # patches of all images
+COVERED = 0.25  # of a patch, from which it belongs to a drawn insect, whose legs are thin
+
+
+def norms(of: Sequence[Subject]) -> list[str]:
+    return [BEFORE, AFTER] if any(last_norm(each.loaded, width) for each in of for width in widths(each)) else [BEFORE]
+
+
+def widths(of: Subject) -> set[int]:
+    return {each.values.shape[1] for each in alike.blocks_of(of)[1]}
+
+
+@dataclass(frozen=True)
+class OfPatches(OfImages):
+    """Views of the patches of several images after a block."""
+
+    layer: int | None = layer("Layer", "A model with fewer layers shows its last.", plays=True, key="layer")
+    norm: str = choice(
+        "Vectors",
+        norms,
+        "As they leave the block, or as the model's last normalisation would leave them, which its head reads.",
+        default=BEFORE,
+        key="feature_norm",
+    )
+    patch: int = number(
+        "Patch", 0, MOST, 0, "Counted from 1 through all images, row by row; 0: none.", key="feature_patch", inside=True
+    )
+
+    def block(self, of: Subject) -> tuple[int, str]:
+        return alike.after(of, min(self.layer or of.depth, of.depth or 1) / (of.depth or 1))
+
+    def pictured(self, of: Subject) -> list[Subject]:
+        return [each for (each,) in self.rows([of])]
+
+    def vectors(self, of: Subject) -> Tensor:
+        """(row, column, channel) after the block that is shown."""
+        return grid_of(self.read(of, alike.blocks_of(of)[1][self.block(of)[0] - 1]))
+
+    def read(self, of: Subject, features: Features) -> Features:
+        return normed(of.loaded, features) if self.norm == AFTER else features
+
+    def canvas(self, drawn: AlikePatches, alt: str, hint: str) -> Canvas:
+        data = drawn.pack() | {"hint": hint}
+        return Canvas("vizkit_alike", data, alt, {"pick": (whole(0, MOST), "patch")}, (Paper(drawn.marks),))
+
+
+def grid_of(features: Features) -> Float[Tensor, "row column channel"]:
+    """Of patches alone; very many are averaged. NotApplicable where their places are not known."""
+    tokens = features.tokens
+    if tokens.grid is None:
+        raise NotApplicable("Where the tokens of this block lie in the image is not known.")
+    first, (rows, columns) = len(tokens.special), tokens.grid
+    vectors = features.values[first : first + rows * columns].float().unflatten(0, tokens.grid)
+    while max(vectors.shape[:2]) > MOST_SIDE:
+        vectors = F.avg_pool2d(vectors.permute(2, 0, 1), 2, ceil_mode=True).permute(1, 2, 0)
+    return vectors
+
+
+def foreground(of: Subject) -> tuple[Float[Tensor, "row column"], str]:
+    """(how much each place stands out, ≥ 0, by what): the attention of the class token in the last layer, in the mean
+    of its heads, else what all tokens attend to; without attention how strong the last features are."""
+    return of.kept("foreground", lambda: _foreground(of))
+
+
+def _foreground(of: Subject) -> tuple[Float[Tensor, "row column"], str]:
+    last = next((each for each in reversed(of.whole().attention) if each.learned and each.key.grid), None)
+    if last is not None:
+        maps = [head_map(last, head) for head in range(last.weights.shape[1])]
+        who = f"[{last.query.special[0]}] attends" if last.query.special else "all tokens attend"
+        return torch.stack([each for each in maps if each is not None]).mean(0), f"what {who} to in the last layer"
+    placed = [each for each in of.seen.features if each.tokens.grid]
+    if not placed:
+        raise NotApplicable(f"No layer of {of.name} has places in the image.")
+    return feature_strength(placed[-1]), "where the last features are strongest"
+
+
+def on_grid(places: Float[Tensor, "row column"], grid: tuple[int, int]) -> Float[Tensor, "row column"]:
+    """The same map on another grid."""
+    return F.interpolate(places[None, None].float(), grid, mode="area")[0, 0]
+
+
+def insect(of: Subject, grid: tuple[int, int]) -> Tensor | None:
+    """The patches of the drawn insect, (row, column); None of other images, and where it covers none enough."""
+    covered = of.covered(grid)
+    mask = None if covered is None else covered >= COVERED
+    return mask if mask is not None and bool(mask.any()) else None
+
+
+def called(of: Subject) -> str:
+    return of.image or "the image"
+
+
+def chosen(view: OfPatches, count: int, default: int = -1) -> int:
+    """Which patch asks, from 0; −1 for none."""
+    return min(view.patch, count) - 1 if view.patch else default
