@@ -12,8 +12,9 @@ from torch import Tensor
 
 from vizkit.traces import NotApplicable
 
-THRESHOLD, WEAK = 0.2, 1e-5
-"""τ of TokenCut, and the weight of two patches that are less alike."""
+THRESHOLD, OF_OUTPUTS, WEAK = 0.2, 0.4, 1e-5
+"""τ of TokenCut for keys as published, and for what leaves a block, whose vectors are more alike; the weight of two
+patches that are less alike."""
 SEEDS = 0.25  # of all patches, at most 100 of them as published: the seed of LOST grows by those
 MASS, CLUSTERS, ROUNDS = 0.6, 2, 50
 MOST = 4096  # places, whose eigenvector takes half a minute
@@ -63,8 +64,10 @@ def _edges(cosines: Float[Tensor, "patch patch2"], threshold: float) -> Float[Te
 
 def lost(vectors: Float[Tensor, "patch channel"]) -> Bool[Tensor, " patch"]:
     """From the patch with the fewest positive products, grown by the patches with few of them that agree with it: all
-    that agree with these together. Products are of the vectors as they are, as published."""
-    products = vectors.double() @ vectors.double().T
+    that agree with these together. Products are of the vectors around their mean: published for the keys of DINO as
+    they are; of other models nearly all of those are positive."""
+    centred = vectors.double() - vectors.double().mean(0)
+    products = centred @ centred.T
     degrees = (products > 0).sum(1)
     order = degrees.argsort(stable=True)[: max(1, min(100, round(SEEDS * len(vectors))))]
     seeds = order[products[order[0], order] > 0]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vizkit.analysis.features.objects import (
     MASS,
+    OF_OUTPUTS,
     THRESHOLD,
     chance_iou,
     clusters,
@@ -52,11 +53,10 @@ class Object(View):
     """Which patches are the object, by four rules that need no label."""
 
     rule: Literal["TokenCut", "LOST", "attention", "k-means"] = choice("Rule", RULES, "Which mask is shown large.")
-    vectors: Literal["keys", "block outputs"] = choice(
+    vectors: Literal["block outputs", "keys"] = choice(
         "Vectors",
-        (KEYS, OUTPUTS),
-        "Keys of the layer, all heads side by side, or what leaves its block; a model whose keys cannot be seen gives "
-        "the latter.",
+        (OUTPUTS, KEYS),
+        "What leaves the block of the layer, or its keys, all heads side by side, as TokenCut was published for DINO.",
         key="object_vectors",
         runs=True,
     )
@@ -65,12 +65,12 @@ class Object(View):
     alone = True
     overlays = False
     how = How(
-        f"TokenCut joins patches whose vectors have a cosine of {THRESHOLD:g} or more and cuts the graph where it is "
-        "thinnest; the side on which the eigenvector is largest is the object. LOST begins with the patch that agrees "
-        "with the fewest others and adds those that agree with it. “Attention” takes the patches that hold "
-        f"{in_percent(MASS)} of the class token's attention in the last layer; k-means, of two clusters, those that "
-        "get more than the mean of it. (Without a class token: of what all tokens attend to; without attention: of the "
-        "strength of the last features.)",
+        f"TokenCut joins patches whose vectors have a cosine of {OF_OUTPUTS:g} or more ({THRESHOLD:g} of keys) and "
+        "cuts the graph where it is thinnest; the side on which the eigenvector is largest is the object. LOST begins "
+        "with the patch that agrees with the fewest others and adds those that agree with it. “Attention” takes the "
+        f"patches that hold {in_percent(MASS)} of the class token's attention in the last layer; k-means, of two "
+        "clusters, those that get more than the mean of it. (Without a class token: of what all tokens attend to; "
+        "without attention: of the strength of the last features.)",
         r"(D - E)\,y = \lambda D\,y, \quad E_{ij} = \begin{cases} 1 & \cos(k_i, k_j) \ge \tau \\ 10^{-5} & \text{else} "
         r"\end{cases}, \quad \text{object} = \{ i : y_i > \bar y \}",
         "what the object is; where there are several, or none, a rule finds something all the same.",
@@ -87,7 +87,7 @@ class Object(View):
         vectors, said = self.read(of)
         grid, flat = (vectors.shape[0], vectors.shape[1]), vectors.flatten(0, 1)
         weights = on_grid(foreground(of)[0], grid).flatten()
-        cut = token_cut(flat)
+        cut = token_cut(flat, THRESHOLD if said.startswith(KEYS) else OF_OUTPUTS)
         flat_masks = cut.mask, lost(flat), heaviest(weights), heavy_clusters(clusters(flat), weights)
         masks = {name: mask.view(grid) for name, mask in zip(RULES, flat_masks, strict=True)}
         return Found(masks, cut.vector.view(grid), said, cut.error)

@@ -98,7 +98,7 @@ def _foreground(of: Subject) -> tuple[Float[Tensor, "row column"], str]:
     return feature_strength(placed[-1]), "where the last features are strongest"
 
 
-def on_grid(places: Float[Tensor, "row column"], grid: tuple[int, int]) -> Float[Tensor, "row column"]:
+def on_grid(places: Float[Tensor, "row column"], grid: tuple[int, int]) -> Float[Tensor, "rows columns"]:
     """The same map on another grid."""
     return F.interpolate(places[None, None].float(), grid, mode="area")[0, 0]
 

@@ -1,0 +1,135 @@
+"""How right dense features are on drawn insects: masks without labels, and matches of joints: docs/features.md."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import vizkit
+from vizkit.analysis.features.matching import middles, most_alike, near
+from vizkit.analysis.features.objects import chance_iou, iou, token_cut
+from vizkit.analysis.remarks.places import cover
+from vizkit.datasets import insects, samples
+from vizkit.datasets.insects.joints import joints
+from vizkit.views import alike
+from vizkit.views.features.match import LIMIT, mirrored_blocks
+from vizkit.views.features.object import KEYS, OUTPUTS, RULES, Object
+from vizkit.views.features.vectors import COVERED, grid_of
+from vizkit.views.subject import Subject
+
+PAGE = Path(__file__).parents[2] / "docs" / "features.md"
+MODELS = ("insects_vit", "insects_deit", "insects_swin", "insects_cnn")
+IMAGES, SIDE_PX, LARGE_PX = 200, 224, 336
+HEAD = """# What patches know of drawn insects
+
+Written by `python -m benchmarks features`, on {count} insects of the test split, which no model has seen, at the last
+layer of each model. A patch belongs to the insect where that covers a quarter of it.
+
+## Objects without labels: mean IoU
+
+“Anywhere”: as many patches as TokenCut's mask has, laid at random.
+
+| model | vectors | {rules} | the whole image | anywhere |
+|---|---|{lines}---|---|
+"""
+MATCHES = """
+## Matches: PCK of the joints of legs
+
+Each hip, knee and ankle of an insect is matched with the next insect of its kind: right within {limit:g} of the longer
+side of that insect's box (PCK). “Best”: of the patches on which the joints really lie. “Insect” and “anywhere”: of a
+patch of the insect, or of the image, at random. Mirrored: the same joints in a mirror image, right within {limit:g} of
+its side; “stay”: matched with where they were before instead, as if left were right.
+
+| model | PCK | best | insect | anywhere | mirrored: PCK | mirrored: stay |
+|---|---|---|---|---|---|---|
+"""
+
+
+def run() -> None:
+    parts = [HEAD.format(count=IMAGES, rules=" | ".join(RULES), lines="---|" * len(RULES))]
+    matches = [MATCHES.format(limit=LIMIT)]
+    for name in MODELS:
+        masks, pck = measured(name)
+        parts += masks
+        matches.append(pck)
+        print(*masks, pck, sep="", flush=True)
+    PAGE.write_text("".join([*parts, *matches, seconds()]), encoding="utf-8")
+
+
+def measured(name: str) -> tuple[list[str], str]:
+    loaded = vizkit.load(f"bundled:{name}", device="cpu")
+    scores = {of: [] for of in (OUTPUTS, KEYS)}
+    kept = []
+    for index in range(IMAGES):
+        drawn = insects.draw(index, split="test", size_px=SIDE_PX)
+        of = Subject(lambda: loaded, drawn.picture)
+        mask = torch.from_numpy(drawn.insect).float()
+        for vectors, rows in scores.items():
+            found = Object(vectors=vectors).found(of)
+            if vectors == KEYS and not found.said.startswith(KEYS):
+                continue
+            grid = tuple(found.vector.shape)
+            truth = cover(mask, of.box_xyxy, grid) >= COVERED
+            every = float(truth.float().mean())
+            share = float(found.masks["TokenCut"].float().mean())
+            rows.append([*(iou(found.masks[rule], truth) for rule in RULES), every, chance_iou(share, every)])
+        last, mirrored = (grid_of(blocks[-1]) for blocks in (alike.blocks_of(of)[1], mirrored_blocks(of)))
+        kept.append((drawn, joints(index, split="test"), last, mirrored))
+    lines = [
+        f"| {name} | {vectors} | {' | '.join(f'{value:.2f}' for value in np.mean(rows, 0))} |\n"
+        for vectors, rows in scores.items()
+        if rows
+    ]
+    return lines, of_joints(name, kept)
+
+
+def of_joints(name: str, kept: list) -> str:
+    rates = {what: [] for what in ("pck", "best", "insect", "anywhere", "right", "stay")}
+    for at, (drawn, own, vectors, mirrored) in enumerate(kept):
+        grid = tuple(vectors.shape[:2])
+        places, flat = middles(grid), vectors.flatten(0, 1)
+        if not len(own):
+            continue
+        visible = ((own > 0) & (own < 1)).all(1)
+        own_ids = ids_of(own, grid)
+        flipped = torch.from_numpy(own * (-1, 1) + (1, 0)).float()
+        there = places[most_alike(flat[own_ids], mirrored.flatten(0, 1), 1)[0][:, 0]]
+        right = near(there, flipped, LIMIT)[visible]
+        rates["right"] += right.tolist()
+        rates["stay"] += (near(there, torch.from_numpy(own).float(), LIMIT)[visible] & ~right).tolist()
+        other = next((each for each in kept[at + 1 :] if each[0].label == drawn.label), None)
+        if other is None or len(other[1]) != len(own):
+            continue
+        both = torch.from_numpy(visible & ((other[1] > 0) & (other[1] < 1)).all(1))
+        true = torch.from_numpy(other[1]).float()[both]
+        rows, columns = (np.flatnonzero(other[0].insect.any(axis)) for axis in (1, 0))
+        limit = LIMIT * max(np.ptp(rows), np.ptp(columns)) / SIDE_PX
+        found = places[most_alike(flat[own_ids[both]], other[2].flatten(0, 1), 1)[0][:, 0]]
+        rates["pck"] += near(found, true, limit).tolist()
+        rates["best"] += near(places[ids_of(other[1], grid)][both], true, limit).tolist()
+        on = (cover(torch.from_numpy(other[0].insect).float(), (0.0, 0.0, SIDE_PX, SIDE_PX), grid) >= COVERED).flatten()
+        close = (places[None] - true[:, None]).norm(dim=2) <= limit
+        rates["anywhere"] += close.float().mean(1).tolist()
+        rates["insect"] += close[:, on].float().mean(1).tolist() if on.any() else []
+    return f"| {name} | {' | '.join(f'{np.mean(each):.2f}' for each in rates.values())} |\n"
+
+
+def ids_of(points: np.ndarray, grid: tuple[int, int]) -> torch.Tensor:
+    """The patches on which points (x, y) lie."""
+    x, y = (points.T * np.array([[grid[1]], [grid[0]]])).astype(int)
+    return torch.from_numpy(y.clip(0, grid[0] - 1) * grid[1] + x.clip(0, grid[1] - 1))
+
+
+def seconds() -> str:
+    loaded = vizkit.load("bundled:photographs_vit", image_size=LARGE_PX, device="cpu")
+    of = Subject(lambda: loaded, samples.picture("cat"))
+    vectors = grid_of(alike.blocks_of(of)[1][-1]).flatten(0, 1)
+    start = time.process_time()
+    token_cut(vectors)
+    took = time.process_time() - start
+    return f"\nTokenCut of {len(vectors)} patches ({LARGE_PX} px): {took:.2f} s of the processor.\n"
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,187 @@
+"""The views of the page Features: what is shown, what is said, what is saved, and proofs that fail."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.views.contract import everything, subject
+from vizkit.analysis.features import objects
+from vizkit.datasets import samples
+from vizkit.traces import Features, NotApplicable, Tokens
+from vizkit.views.blocks import Canvas, Download, Numbers, Picture, Proof, Said, Table
+from vizkit.views.features import match
+from vizkit.views.features import object as object_view
+from vizkit.views.features.colours import Colours
+from vizkit.views.features.match import Match
+from vizkit.views.features.object import KEYS, Object
+from vizkit.views.features.vectors import AFTER, grid_of
+from vizkit.views.subject import Subject
+
+
+def shown(view, of, kind):
+    return [block for block in everything(view.show(of)) if isinstance(block, kind)]
+
+
+def arrays(view, of):
+    (block,) = shown(view, of, Numbers)
+    return block.arrays()
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+def test_special_tokens_are_no_patches_and_very_fine_grids_are_averaged():
+    values = torch.arange(14.0)[:, None]
+    assert grid_of(Features("", values, Tokens("", ("cls",), (3, 4), free=1))).flatten().tolist() == list(range(1, 13))
+    fine = grid_of(Features("", torch.ones(100 * 60, 2), Tokens("", (), (100, 60))))
+    assert fine.shape == (50, 30, 2)
+    with pytest.raises(NotApplicable, match="lie in the image"):
+        grid_of(Features("", values, Tokens("", free=14)))
+
+
+@pytest.mark.parametrize("name", ["digits_vit", "windows"])
+def test_after_the_last_norm_vectors_are_those_that_the_head_reads(name):
+    of = subject(name)
+    before, after = (Colours(norm=norm).vectors(of) for norm in (Colours().norm, AFTER))
+    norm = of.loaded.model.norm
+    torch.testing.assert_close(after, norm(before).detach())
+
+
+def test_keys_are_those_that_meet_the_queries():
+    of = subject("digits_vit")
+    given = []
+    block = of.loaded.model.blocks[-1].attn.qkv
+    handle = block.register_forward_hook(lambda _, __, out: given.append(out.detach()))
+    of.loaded.model(of.pixels)
+    handle.remove()
+    width = given[0].shape[-1] // 3
+    read, said = Object(vectors=KEYS).read(of)
+    assert said == "keys of layer 4 of 4" or said.startswith("keys of layer")
+    torch.testing.assert_close(read.flatten(0, 1), given[0][0, 1:, width : 2 * width], atol=1e-5, rtol=1e-4)
+
+
+# ---- colours ---------------------------------------------------------------------------------------------------------
+def test_the_images_are_the_sidebars_and_others_in_one_basis():
+    of = subject("digits_vit")
+    found = arrays(Colours(images=("digit 5",)), of)
+    rows, columns = found["grids"][0]
+    assert len(found["scores"]) == 2 * rows * columns
+    alone = arrays(Colours(images=("digit 3",)), of)
+    assert not np.allclose(alone["directions"], found["directions"])
+    (drawn,) = shown(Colours(images=("digit 5",), patch=2), of, Canvas)
+    assert drawn.data["names"] == ["digit 3", "digit 5"]
+    assert drawn.data["chosen"] == 1
+    assert shown(Colours(), of, Canvas)[0].data["chosen"] == -1
+
+
+def test_a_basis_that_is_none_fails_its_proof(monkeypatch):
+    from vizkit.analysis.features import principal
+
+    def tilted(vectors):
+        mean, directions, explained = original(vectors)
+        return mean, directions + 0.05, explained
+
+    original = principal.components
+    of = subject("digits_vit")
+    assert all(proof.holds for proof in shown(Colours(), of, Proof))
+    monkeypatch.setattr(principal, "components", tilted)
+    assert not shown(Colours(), subject("digits_vit"), Proof)[-1].holds
+
+
+# ---- object ----------------------------------------------------------------------------------------------------------
+def test_the_truth_is_said_of_a_drawn_insect_and_of_nothing_else():
+    of = subject("two_heads")
+    (table,) = shown(Object(), of, Table)
+    assert [row["rule"] for row in table.rows] == [*object_view.RULES, "the whole image"]
+    (said,) = shown(Object(rule="LOST"), of, Said)
+    (row,) = (row for row in table.rows if row["rule"] == "LOST")
+    assert f"IoU of {row['IoU']}" in said.text
+    assert not shown(Object(), subject("digits_vit"), Table)
+
+
+def test_the_mask_is_saved_with_what_is_around_it_clear():
+    of = subject("two_heads")
+    (download,) = shown(Object(), of, Download)
+    saved = np.asarray(Image.open(io.BytesIO(download.make())))
+    mask = arrays(Object(), of)["TokenCut"]
+    assert saved.shape == (48, 48, 4)
+    assert np.array_equal(saved[4::8, 4::8, 3] > 0, mask)
+    assert np.array_equal(saved[..., :3], of.seen_rgb)
+
+
+def test_a_vector_that_solves_nothing_fails_its_proof(monkeypatch):
+    real = objects.token_cut
+
+    def wrong(vectors, threshold):
+        cut = real(vectors, threshold)
+        moved = cut.vector.roll(1)
+        return replace(cut, vector=moved, error=objects.cut_error(vectors, moved, cut.value, threshold))
+
+    assert shown(Object(), subject("digits_vit"), Proof)[-1].holds
+    monkeypatch.setattr(object_view, "token_cut", wrong)
+    assert not shown(Object(), subject("digits_vit"), Proof)[-1].holds
+
+
+def test_of_a_network_without_keys_the_outputs_are_said_to_be_used():
+    of = subject("digits_cnn")
+    pictures = shown(Object(vectors=KEYS), of, Picture)
+    assert len(pictures) == 4
+    assert "outputs of" in pictures[0].caption
+
+
+# ---- match -----------------------------------------------------------------------------------------------------------
+def symmetric() -> Subject:
+    """An image that is its own mirror image."""
+    of = subject("digits_vit")
+    half = samples.picture("digit 3")[:, :4]
+    loaded = of.loaded
+    return Subject(lambda: loaded, np.concatenate([half, half[:, ::-1]], 1), image="symmetric")
+
+
+def test_of_an_image_that_is_its_mirror_image_every_patch_stays_where_it_was():
+    found = arrays(Match(images=("digit 5",)), symmetric())
+    rows, columns = found["grids"][0]
+    assert np.array_equal(found["ids"][: rows * columns, -1] - 2 * rows * columns, np.arange(rows * columns))
+    assert not (found["right"] & found["swapped"]).any()
+    assert (found["right"] | found["swapped"]).all()
+
+
+def test_left_and_right_of_a_mirror_are_told_apart():
+    grid = (2, 10)
+    own = torch.arange(20)
+    mirrored = own.view(grid).flip(1).flatten()
+    right, swapped = match.of_mirror(mirrored, grid)
+    assert right.all()
+    assert not swapped.any()
+    right, swapped = match.of_mirror(own, grid)
+    assert right.view(grid)[0].tolist() == [False] * 4 + [True] * 2 + [False] * 4
+    assert torch.equal(swapped, ~right)
+
+
+def test_a_patch_asks_where_the_cursor_stands_or_where_the_link_says():
+    of = subject("digits_vit")
+    rows, columns = arrays(Match(), of)["grids"][0]
+    assert shown(Match(), of, Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
+    assert shown(Match(patch=1), of, Canvas)[0].data["chosen"] == 0
+    assert shown(Match(patch=10**6), of, Canvas)[0].data["chosen"] == len(arrays(Match(), of)["ids"]) - 1
+
+
+def test_a_match_that_is_not_the_nearest_fails_its_proof(monkeypatch):
+    real = match.pairs
+
+    def moved(every):
+        ids, cosines = real(every)
+        own = len(every[0])
+        return torch.cat([ids[:own].roll(1, 0), ids[own:]]), cosines
+
+    assert shown(Match(), subject("digits_vit"), Proof)[-1].holds
+    monkeypatch.setattr(match, "pairs", moved)
+    assert not shown(Match(), subject("digits_vit"), Proof)[-1].holds
+
+
+def test_parts_of_insects_are_counted_where_they_are_known():
+    said = shown(Match(images=("stonefly nymph",)), subject("two_heads"), Said)[0].text
+    assert "lie on the same part" in said
+    assert "same part" not in shown(Match(), subject("digits_vit"), Said)[0].text
