@@ -77,7 +77,8 @@ class Match(View, OfPatches):
             matching_error(every[0], other, ids[: len(every[0]), at] - int(starts[at + 1]))
             for at, other in enumerate(every[1:])
         )
-        words = f"computed once more in double precision, no other patch is nearer by more than {error:.0e}"
+        more = f" by more than {error:.0e}" if error else ""
+        words = f"computed once more in double precision, no other patch is nearer{more}"
         yield Proof(None, words, error <= EXACT)
         arrays = {"ids": ids.numpy(), "cosines": cosines.numpy(), "grids": np.array(grids)}
         yield Numbers(lambda: arrays | {"right": right.numpy(), "swapped": swapped.numpy()})
