@@ -66,10 +66,10 @@ def measured(name: str) -> tuple[list[str], str]:
         of = Subject(lambda: loaded, drawn.picture)
         mask = torch.from_numpy(drawn.insect).float()
         for vectors, rows in scores.items():
-            found = Object(vectors=vectors).found(of)
+            found = Object(vectors=vectors).found(of)  # pyright: ignore[reportArgumentType] - one of its options
             if vectors == KEYS and not found.said.startswith(KEYS):
                 continue
-            grid = tuple(found.vector.shape)
+            grid = (found.vector.shape[0], found.vector.shape[1])
             truth = cover(mask, of.box_xyxy, grid) >= COVERED
             every = float(truth.float().mean())
             share = float(found.masks["TokenCut"].float().mean())

@@ -99,8 +99,9 @@ def _folders(view: View) -> dict[str, str]:
 
 def _pictures(view: View) -> dict[str, RGB]:
     """Other images that were named by their paths."""
-    chosen = [str(getattr(view, name)) for name, control in controls(view).items() if control.pictures]
-    return {path: open_image(path) for path in chosen if Path(path).is_file()}
+    chosen = [getattr(view, name) for name, control in controls(view).items() if control.pictures]
+    every = [path for each in chosen for path in (each if isinstance(each, tuple) else (each,))]
+    return {path: open_image(path) for path in every if Path(path).is_file()}
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:

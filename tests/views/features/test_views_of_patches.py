@@ -8,9 +8,11 @@ import pytest
 import torch
 from PIL import Image
 
+import vizkit
 from tests.views.contract import everything, subject
 from vizkit.analysis.features import objects
 from vizkit.datasets import samples
+from vizkit.figure.saved.plate import Outline, Raster
 from vizkit.traces import Features, NotApplicable, Tokens
 from vizkit.views.blocks import Canvas, Download, Numbers, Picture, Proof, Said, Table
 from vizkit.views.features import match
@@ -88,6 +90,27 @@ def test_a_basis_that_is_none_fails_its_proof(monkeypatch):
     assert all(proof.holds for proof in shown(Colours(), of, Proof))
     monkeypatch.setattr(principal, "components", tilted)
     assert not shown(Colours(), subject("digits_vit"), Proof)[-1].holds
+
+
+def test_a_patch_that_is_kept_is_kept_on_paper_with_those_like_it():
+    of = subject("digits_vit")
+    (usual,), (asked,) = (shown(Colours(patch=patch), of, Canvas) for patch in (0, 20))
+    (plain, _), (marked, _) = (each.still[0].draw(400.0) for each in (usual, asked))
+    assert not [mark for mark in plain if isinstance(mark, Outline)]
+    count = asked.data["count"]
+    assert len([mark for mark in marked if isinstance(mark, Outline)]) == 2 * (count + 1)
+    grey = [bool((mark.rgb.min(2) == mark.rgb.max(2)).all()) for mark in plain if isinstance(mark, Raster)]
+    assert not all(grey), "the colours of patches"
+
+
+def test_other_images_are_named_by_their_paths_too(tmp_path):
+    Image.fromarray(samples.picture("digit 7")).save(tmp_path / "mine.png")
+    of = subject("digits_vit")
+    made = vizkit.show("pca", of.loaded, "sample:digit 3", images=(str(tmp_path / "mine.png"), "digit 5"))
+    rows, columns = made.numbers["grids"][0]
+    assert len(made.numbers["scores"]) == 3 * rows * columns
+    with pytest.raises(ValueError, match="there are china"):
+        vizkit.show("pca", of.loaded, "sample:digit 3", images=(str(tmp_path / "none.png"),))
 
 
 # ---- object ----------------------------------------------------------------------------------------------------------

@@ -77,19 +77,21 @@ class AlikePatches:
     # ---- on paper ----------------------------------------------------------------------------------------------------
     def marks(self, width: float) -> tuple[list[Mark], float]:
         """From the top left, and how high they are."""
-        across = min(ACROSS, len(self.rgb))
+        across = 2 if len(self.rgb) == 4 else min(ACROSS, len(self.rgb))
         side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0
         asked = self.chosen >= 0 and not self.paired
-        start = 0
+        start, bare = 0, np.zeros(len(self.ids), bool)
+        bare[[self.chosen, *self.ids[self.chosen]]] = True
         for number, (rgb, name, (rows, columns)) in enumerate(zip(self.rgb, self.names, self.grids, strict=True)):
             if number and number % across == 0:
                 top, tallest = top + tallest + SIZE + 14, 0.0
             x, high = number % across * (side + GAP), side * rgb.shape[0] / rgb.shape[1]
             marks.append(Words(fitting(name, SIZE, side), x, top + SIZE, SIZE, INK))
-            drawn = under(rgb) if asked else rgb
-            if self.colours is not None and not asked:
-                tints = self.colours[start : start + rows * columns].reshape(rows, columns, 3)
-                drawn = tinted(rgb, tints)
+            drawn, here = rgb, slice(start, start + rows * columns)
+            if asked:
+                drawn = kept(rgb, bare[here].reshape(rows, columns))
+            elif self.colours is not None:
+                drawn = tinted(rgb, self.colours[here].reshape(rows, columns, 3))
             marks.append(Raster(drawn, x, top + SIZE + 4, side, high))
             corners.append((x, top + SIZE + 4, side / columns, high / rows))
             start, tallest = start + rows * columns, max(tallest, high)
@@ -129,12 +131,17 @@ def tinted(
     return np.rint((1 - COVER) * rgb + COVER * laid).astype(np.uint8)
 
 
+def kept(rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray) -> UInt8[np.ndarray, "height width 3"]:
+    """What is in a mask (row, column) as it is, the rest grey and dim."""
+    inside = spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
+    return np.where(inside[..., None], rgb, under(rgb)).astype(np.uint8)
+
+
 def cut_out(
     rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray, ink: tuple[int, int, int] = (56, 224, 255)
 ) -> UInt8[np.ndarray, "height width 3"]:
-    """What is in a mask (row, column) as it is, the rest grey and dim, and a line between them."""
-    inside = spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
-    made = np.where(inside[..., None], rgb, under(rgb)).astype(np.uint8)
+    """The same with a line between them."""
+    made, inside = kept(rgb, mask), spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
     thick = max(1, len(rgb) // 160)
     edge = np.zeros_like(inside)
     for axis in (0, 1):

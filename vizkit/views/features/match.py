@@ -15,7 +15,7 @@ from vizkit.figure.features.alike_patches import AlikePatches
 from vizkit.geometry import id_at
 from vizkit.traces import Features, Tokens
 from vizkit.views import alike
-from vizkit.views.blocks import Blocks, Line, Numbers, Proof, Said
+from vizkit.views.blocks import Blocks, Numbers, Proof, Said
 from vizkit.views.features.vectors import OfPatches, called, chosen, grid_of, insect
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -71,7 +71,6 @@ class Match(View, OfPatches):
             paired=True,
         )
         yield self.canvas(drawn, f"{self.title(of)}, of", HINT)
-        yield Line(HINT)
         yield Proof(of.seen)
         error = max(
             matching_error(every[0], other, ids[: len(every[0]), at] - int(starts[at + 1]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import torch
 import torch.nn.functional as F
@@ -111,7 +112,8 @@ def insect(of: Subject, grid: tuple[int, int]) -> Tensor | None:
 
 
 def called(of: Subject) -> str:
-    return of.image or "the image"
+    """Its name, of a file without its folder."""
+    return PurePath(of.image).name or "the image"
 
 
 def chosen(view: OfPatches, count: int, default: int = -1) -> int:
