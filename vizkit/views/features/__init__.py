@@ -5,7 +5,7 @@ from vizkit.views.entry import Entry
 VIEWS = (
     Entry(
         "Colours of patches",
-        "Patches of several images in the colours of their three main directions; which are most alike?",
+        "Patches of several images in the colours of their three main directions, and which are most alike.",
         "features.colours:Colours",
         name="pca",
         page="features",
@@ -19,7 +19,7 @@ VIEWS = (
     ),
     Entry(
         "Match",
-        "Click a patch: which place of the other images is most like it, and is it the right one?",
+        "Which place of the other images is most like the patch that you click, and whether it is the right one.",
         "features.match:Match",
         name="match",
         page="features",

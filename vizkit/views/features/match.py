@@ -38,7 +38,7 @@ class Match(View, OfPatches):
         r"m(i) = \arg\max_j \cos(x_i, y_j), \qquad \mathrm{PCK} = \tfrac1N \sum_i "
         r"\big[\,\lVert p_{m(i)} - p^*_i \rVert \le 0.1\,\text{side}\,\big]",
         "that anything matches: of what is not there the most similar place is shown all the same.",
-        "Amir et al. 2021; Zhang et al. 2024, “Telling left from right”; Yang & Ramanan 2013 for PCK",
+        "Amir et al. 2021; Zhang et al. 2024, “Telling left from right”; Min et al. 2019 for PCK",
     )
 
     def title(self, of: Subject) -> str:
