@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -16,7 +17,17 @@ from vizkit.models.recording.layer_output import LOST, Difference, exceeds, wors
 from vizkit.models.recording.plan import NOW
 from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
+from vizkit.traces import (
+    OUTPUT_TOLERANCE,
+    Attention,
+    Check,
+    Features,
+    Tokens,
+    Trace,
+    TraceError,
+    fetched,
+    kept_on,
+)
 
 
 @runtime_checkable
@@ -40,6 +51,8 @@ CHANGED = {
 """What a layer still does to the weights between the softmax and the values."""
 AS_SOFTMAX = "; shown are the weights as the softmax gives them."
 
+SPARE = 3
+"""Times what a trace takes stay free on a GPU beside it: one that leaves less is fetched at once."""
 OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
 
 
@@ -158,7 +171,7 @@ def finish(
 
     `places`: what is proven of them, of what is no `Loaded`.
 
-    Attention moves to the CPU: there the analyses and pages read it.
+    What was recorded stays on the device, see `traces.Kept`, while there is room.
     """
     attention, planned = made.attention, made.planned
     expected = max((count for count in (planned, result.layers) if count is not None), default=None)
@@ -186,18 +199,20 @@ def finish(
         result.precision,
         elsewhere,
     )
+    device = result.logits.device
+    kept = partial(kept_on, device) if _roomy(device, attention) else fetched
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
-        tuple(_attention_on_cpu(a) for a in attention),
-        tuple(_on_cpu(f) for f in made.features),
+        tuple(map(kept, attention)),
+        tuple(map(kept, made.features)),
         check,
         target,
         (*([check.failure] if check.failure else []), *made.notes, *changes(result.calls), *loaded.notes),
-        tuple(_on_cpu(f) for f in made.cam),
+        tuple(map(kept, made.cam)),
         result.linear,
-        tuple(_on_cpu(f) for f in made.by_layer),
+        tuple(map(kept, made.by_layer)),
     )
 
 
@@ -244,14 +259,10 @@ def changes(calls: Sequence[Call]) -> list[str]:
     return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 
-def _on_cpu(features: Features) -> Features:
-    gradient = None if features.gradient is None else features.gradient.cpu()
-    return Features(features.name, features.values.cpu(), features.tokens, gradient)
-
-
-def _attention_on_cpu(attention: Attention) -> Attention:
-    if attention.weights.device.type == "cpu":
-        return attention
-    tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")
-    present = {name: getattr(attention, name) for name in tensors if getattr(attention, name) is not None}
-    return replace(attention, **{name: tensor.cpu() for name, tensor in present.items()})
+def _roomy(device: torch.device, layers: Sequence[Attention]) -> bool:
+    """Whether beside what was recorded there `SPARE` times as much is free for the next pass."""
+    if device.type != "cuda":
+        return True
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    size = sum(each.nbytes for layer in layers for each in (layer.weights, layer.gradient) if each is not None)
+    return torch.cuda.mem_get_info(device)[0] + unused >= SPARE * size
