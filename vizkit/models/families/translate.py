@@ -51,8 +51,6 @@ CHANGED = {
 """What a layer still does to the weights between the softmax and the values."""
 AS_SOFTMAX = "; shown are the weights as the softmax gives them."
 
-SPARE = 3
-"""Times what a trace takes stay free on a GPU beside it: one that leaves less is fetched at once."""
 OVERLAPPING = "Windows of OutlookAttention overlap: the mean of a place's rows is shown, the layer adds them up."
 
 
@@ -200,7 +198,7 @@ def finish(
         elsewhere,
     )
     device = result.logits.device
-    kept = partial(kept_on, device) if _roomy(device, attention) else fetched
+    kept = partial(kept_on, device) if _roomy(device) else fetched
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
@@ -259,10 +257,9 @@ def changes(calls: Sequence[Call]) -> list[str]:
     return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 
-def _roomy(device: torch.device, layers: Sequence[Attention]) -> bool:
-    """Whether beside what was recorded there `SPARE` times as much is free for the next pass."""
+def _roomy(device: torch.device) -> bool:
+    """Whether half of a GPU is free: what is kept there may not be missing in the passes to come."""
     if device.type != "cuda":
         return True
-    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    size = sum(each.nbytes for layer in layers for each in (layer.weights, layer.gradient) if each is not None)
-    return torch.cuda.mem_get_info(device)[0] + unused >= SPARE * size
+    free, total = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device) >= total / 2
