@@ -170,7 +170,7 @@ def on_grid(values: Float[Tensor, " key"], ids: Int[Tensor, " key"], tokens: Tok
     """One number for each id, laid on the grid; NaN where no id lies. Special tokens and padding are left out."""
     rows, columns = tokens.grid or (0, 0)
     first = len(tokens.special)
-    out = torch.full((rows * columns,), float("nan"))
+    out = torch.full((rows * columns,), float("nan"), device=values.device)
     placed = (ids >= first) & (ids < first + rows * columns)
     out[ids[placed] - first] = values[placed].float()
     return out.view(rows, columns)

@@ -5,11 +5,14 @@ the whole image), and two integer maps say which token every row and column is. 
 inner and outer attention, cross-attention and attention pooling need one structure and one set of analyses.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cached_property
+from copy import copy
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property, wraps
+from types import NoneType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -29,7 +32,10 @@ __all__ = [
     "Tokens",
     "Trace",
     "TraceError",
+    "computed_there",
     "dense",
+    "fetched",
+    "kept_on",
     "query_row",
     "refusals",
     "refuse",
@@ -80,8 +86,10 @@ class OneLine:
     records by their number."""
 
     def __repr__(self) -> str:
-        shown = (each for each in fields(self) if each.repr and getattr(self, each.name) is not each.default)  # pyright: ignore[reportArgumentType]
-        line = ", ".join(f"{each.name}={_short(getattr(self, each.name))}" for each in shown)
+        own = getattr(self, "there", self)  # whose shapes can be said without fetching anything
+        values = ((each, getattr(own, each.name)) for each in fields(self) if each.repr)  # pyright: ignore[reportArgumentType]
+        shown = ((each, value) for each, value in values if value is not each.default and value is not None)
+        line = ", ".join(f"{each.name}={_short(value)}" for each, value in shown)
         return f"{type(self).__name__}({line if len(line) <= LONGEST else f'{line[:LONGEST]}…'})"
 
 
@@ -94,6 +102,72 @@ def _short(value: object) -> str:
     if isinstance(value, tuple | list | dict | set) and len(value) > FEW:
         return f"{len(value)} of them"
     return " ".join(repr(value).split())
+
+
+R = TypeVar("R", bound=OneLine)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Kept(OneLine):
+    """A record whose tensors may stay on the device that computed them, see `kept_on`: each is fetched when it is first
+    read. `there`: the record with its tensors where they were computed, itself where that is the CPU."""
+
+    @property
+    def there(self: R) -> R:
+        return self.__dict__.get("_there", self)
+
+    if not TYPE_CHECKING:  # which would believe every name
+
+        def __getattr__(self, name: str) -> Any:
+            there = self.__dict__.get("_there")
+            if there is None:
+                raise AttributeError(f"{type(self).__name__} has no {name}.")
+            return self.__dict__.setdefault(name, fetched(getattr(there, name)))
+
+
+def kept_on(device: torch.device, record: R) -> R:
+    """The record for those who read it on the CPU, with what lies on the device still there."""
+    if device.type == "cpu":
+        return record
+    here, there = copy(record), copy(record)
+    tensors = {name: own for name, own in vars(record).items() if isinstance(own, Tensor)}
+    for name, tensor in tensors.items():
+        alone = tensor.untyped_storage().nbytes() <= 2 * tensor.nbytes  # else it would keep all of a larger one
+        there.__dict__[name] = tensor.to(device) if alone else tensor.to(device, copy=True)
+        if tensor.device.type != "cpu":
+            del here.__dict__[name]
+    here.__dict__["_there"] = there
+    return here
+
+
+def fetched(value: T) -> T:
+    """On the CPU, of a GPU by CUDA through pinned memory; records and lists with all that they hold."""
+    made: Any = value
+    if isinstance(value, Tensor):
+        made = value.to("cpu", non_blocking=value.is_cuda)
+        if value.is_cuda:
+            torch.cuda.current_stream(value.device).synchronize()
+    elif isinstance(value, list):
+        made = [*map(fetched, value)]
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = ((each.name, getattr(value, each.name)) for each in fields(value))
+        changed = {name: here for name, part in parts if (here := fetched(part)) is not part}
+        made = replace(value, **changed) if changed else value
+    return made
+
+
+def computed_there(compute: Callable[P, T]) -> Callable[P, T]:
+    """A function of a record, or of a whole trace, that runs where the numbers lie: what it gives is fetched."""
+
+    @wraps(compute)
+    def computed(*given: P.args, **named: P.kwargs) -> T:
+        lie = [getattr(each, "there", each) for each in given]
+        if all(there is each for there, each in zip(lie, given, strict=True)):
+            return compute(*given, **named)
+        return fetched(compute(*lie, **named))  # pyright: ignore[reportCallIssue]
+
+    return computed
 
 
 @dataclass(frozen=True)
@@ -129,7 +203,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, repr=False)
-class Attention(OneLine):
+class Attention(Kept):
     """Weights of one layer after softmax: `weights[g, h, i, j]` is the weight of head h from token `query_ids[g, i]` to
     token `key_ids[g, j]`. Rows sum to one. `learned=False` marks fixed pooling such as Swin's patch merging.
 
@@ -145,9 +219,9 @@ class Attention(OneLine):
     query_ids: Int[Tensor, "group query"]
     key_ids: Int[Tensor, "group key"]
     learned: bool = True
-    gradient: Float[Tensor, "group head query key"] | None = None
+    gradient: Float[Tensor, "group head query key"] | None = field(default_factory=NoneType)
     heads: int = 0
-    score_gradient: Float[Tensor, "group key"] | None = None
+    score_gradient: Float[Tensor, "group key"] | None = field(default_factory=NoneType)
 
     def __post_init__(self) -> None:
         groups, heads, queries, keys = self.weights.shape
@@ -181,13 +255,18 @@ class Attention(OneLine):
         )
 
     @property
+    def shape(self) -> torch.Size:
+        """Of the weights, which are not fetched for it."""
+        return self.there.weights.shape
+
+    @property
     def in_one_image(self) -> bool:
         """Whether queries and keys lie in the same image: only then is there a distance between them."""
         return self.query.grid is not None and self.key.grid is not None and self.query.image == self.key.image
 
 
 @dataclass(frozen=True, repr=False)
-class Features(OneLine):
+class Features(Kept):
     """The token vectors that leave a block, in the order of the ids of `tokens`.
 
     `gradient` is that of the target's logit with respect to `values`, in logits per unit of the feature.
@@ -196,7 +275,7 @@ class Features(OneLine):
     name: str
     values: Float[Tensor, "token channel"]
     tokens: Tokens
-    gradient: Float[Tensor, "token channel"] | None = None
+    gradient: Float[Tensor, "token channel"] | None = field(default_factory=NoneType)
 
     def __post_init__(self) -> None:
         if self.gradient is not None and self.gradient.shape != self.values.shape:
@@ -228,6 +307,14 @@ class Trace(OneLine):
     cam_features: tuple[Features, ...] = ()
     linear: int = 0
     layer_features: tuple[Features, ...] = ()
+
+    @property
+    def there(self) -> "Trace":
+        """With every tensor where it was computed, see `Kept`; itself where that is the CPU."""
+        own = {kind: getattr(self, kind) for kind in ("attention", "features", "cam_features", "layer_features")}
+        if all(each.there is each for records in own.values() for each in records):
+            return self
+        return replace(self, **{kind: tuple(each.there for each in records) for kind, records in own.items()})
 
     @property
     def no_attention(self) -> str:
@@ -262,6 +349,7 @@ def dense(attention: Attention) -> Float[Tensor, "head query key"]:
     return full.view(heads, queries + 1, keys + 1)[:, :queries, :keys]
 
 
+@computed_there
 def row_times(
     row: Float[Tensor, " query"],
     attention: Attention,
@@ -273,12 +361,14 @@ def row_times(
     """
     weights, keys = attention.weights.float(), len(attention.key)
     fused = weights.mean(1) if head_weights is None else torch.einsum("ghqk,h->gqk", weights, head_weights)
-    padded = torch.cat([row.float(), row.new_zeros(1, dtype=torch.float32)])  # PADDING picks the zero at the end
+    row = row.float().to(weights.device)
+    padded = torch.cat([row, row.new_zeros(1)])  # PADDING picks the zero at the end
     spread = torch.einsum("gq,gqk->gk", padded[attention.query_ids], fused)
-    out = row.new_zeros(keys + 1, dtype=torch.float32)
+    out = row.new_zeros(keys + 1)
     return out.index_add(0, attention.key_ids.flatten() % (keys + 1), spread.flatten())[:-1]
 
 
+@computed_there
 def query_row(attention: Attention, query_id: int) -> Float[Tensor, "head key"]:
     """The row of one query token in every head, over all keys; KeyError when the layer has no such query."""
     places = (attention.query_ids == query_id).nonzero().tolist()

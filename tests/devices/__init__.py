@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-__all__ = ["NAME", "ElsewhereError", "pretended"]
+__all__ = ["NAME", "ElsewhereError", "fetching", "pretended"]
 
 NAME = "lazy"  # a device that PyTorch is built with and that needs none
 WIDE = (torch.float64, torch.complex128)
@@ -19,6 +19,10 @@ ATEN = torch.ops.aten
 MIXED = (ATEN._to_copy.default, ATEN.to.device, ATEN.copy_.default)
 """Operations that take tensors of the CPU too; `INDEXED` take places on the CPU, where what is indexed is not."""
 INDEXED = (ATEN.index.Tensor, ATEN.index_put_.default, ATEN.index_put.default)
+
+
+FETCHED: list[int] = []
+"""The bytes of every tensor that was copied from the device to the CPU."""
 
 
 class ElsewhereError(RuntimeError):
@@ -85,6 +89,13 @@ def pretended():
         torch.__future__.set_swap_module_params_on_conversion(swap)
 
 
+@contextmanager
+def fetching():
+    """Gives the list in which the bytes of what is fetched meanwhile are written, tensor by tensor."""
+    FETCHED.clear()
+    yield FETCHED
+
+
 def computed(func, args, kwargs):
     """An operation on the CPU, whose results lie where its arguments or its `device` say."""
     given, _ = tree_flatten((args, kwargs))
@@ -118,4 +129,6 @@ def computed(func, args, kwargs):
 
     with torch.inference_mode(False) if torch.is_inference_mode_enabled() else nullcontext(), torch.no_grad():
         out = func(*tree_map(inner, args), **tree_map(inner, kwargs))
+        if isinstance(args[func is ATEN.copy_.default] if args else None, There) and func in MIXED and not there:
+            FETCHED.append(out.nbytes)
         return args[0] if func is ATEN.copy_.default else tree_map(outer, out)

@@ -226,7 +226,7 @@ class Many:
             torch.inf if trace.check.refused else torch.nan if (error := trace.check.output_error) is None else error
             for trace in traces
         ]
-        numbers = (own_numbers(trace, self.like) for trace in traces)
+        numbers = (own_numbers(_moved(trace, self.home), self.like) for trace in traces)
         stacked = (torch.stack(parts).to(self.home) for parts in zip(*numbers, strict=True))
         logits, allowed = torch.stack([trace.logits for trace in traces]), self.like.check.output_tolerance
         return Batch(self.like, logits, tuple(stacked), torch.tensor(errors).double(), allowed)
@@ -345,6 +345,7 @@ def _moved(trace: Trace, device: torch.device) -> Trace:
         own = {name: value.to(device) for name in names if (value := getattr(one, name)) is not None}
         return replace(one, **own)
 
+    trace = trace if device.type == "cpu" else trace.there
     layers = tuple(there(layer, *OF_ATTENTION, "query_ids", "key_ids") for layer in trace.attention)
     cam, by_layer = (
         tuple(there(one, *OF_FEATURES) for one in those) for those in (trace.cam_features, trace.layer_features)

@@ -134,7 +134,7 @@ class Explore(View):
     def index(self, trace: "Trace", number: int) -> int | None:
         """The head that is shown, from 1; of very many weights the mean alone is recorded."""
         shown = layers(trace)[number - 1]
-        return None if self.head is None or shown.weights.shape[1] < shown.heads else min(self.head, shown.heads)
+        return None if self.head is None or shown.shape[1] < shown.heads else min(self.head, shown.heads)
 
     def block(self, of: Subject) -> tuple[int, str]:
         """(the block of the layer that is shown, its name)."""

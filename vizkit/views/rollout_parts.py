@@ -68,7 +68,7 @@ def masses(row: Row) -> Iterator[tuple[str, float]]:
 def how_followed(layers: list[Attention]) -> str:
     """One sentence for models whose layers do not all see all tokens."""
     parts = []
-    if any(len(each.weights) > 1 for each in layers if each.learned):
+    if any(each.shape[0] > 1 for each in layers if each.learned):
         parts.append("Within a layer attention stays inside its window, and shifted windows connect the windows")
     if any(not each.learned for each in layers):
         parts.append("a merged token's share is divided equally among the tokens it was made of")

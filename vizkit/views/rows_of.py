@@ -26,15 +26,12 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
     """One layer in its own groups; above MAX_MATRIX weights only the chosen row."""
     if attention.key.grid is None:
         return Rows(np.zeros((0, 0)), None)
-    weights = fused(attention, head).numpy()
-    query_ids, key_ids = attention.query_ids.numpy(), attention.key_ids.numpy()
-    if weights.size > MAX_MATRIX:
-        chosen, _ = find_query(attention, query)
-        group, position = (int(n) for n in np.argwhere(query_ids == chosen)[0])
-        weights = weights[group, position][None, None]
-        query_ids, key_ids = query_ids[group, position][None, None], key_ids[group][None]
+    query_ids, key_ids, at = attention.query_ids.numpy(), attention.key_ids.numpy(), None
+    if query_ids.size * key_ids.shape[1] > MAX_MATRIX:
+        at = group, place = tuple(map(int, np.argwhere(query_ids == find_query(attention, query)[0])[0]))
+        query_ids, key_ids = query_ids[group, place][None, None], key_ids[group][None]
     return Rows(
-        weights,
+        fused(attention, head, at).numpy(),
         attention.key.grid,
         attention.query.grid,
         query_ids,

@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,12 @@ import streamlit as st
 import torch
 from torch import nn
 
+import vizkit
+from tests.devices import NAME, fetching, pretended
 from tests.ui.conftest import opened
 from vizkit.device import DEVICE
 from vizkit.models import Loaded
-from vizkit.traces import Trace
+from vizkit.traces import Trace, kept_on
 from vizkit.ui.session import models, remembered
 from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 
@@ -171,6 +173,15 @@ def test_a_view_keeps_the_whole_and_the_same_array_counts_once():
     ring: list = [whole]
     ring.append(ring)
     assert bytes_of(ring) < 4.1 * MIB
+
+
+def test_a_trace_on_a_device_counts_where_it_lies_and_is_not_fetched_for_it(digits, photo):
+    layers = vizkit.trace(digits, photo).attention
+    with pretended():
+        away = [kept_on(torch.device(NAME), replace(layer, weights=layer.weights.to(NAME))) for layer in layers]
+        with fetching() as fetched:
+            assert sum(layer.weights.nbytes for layer in layers) < bytes_of(away) < 1.5 * bytes_of([*layers])
+            assert not fetched
 
 
 def test_names_and_arguments_make_the_key(shelf):

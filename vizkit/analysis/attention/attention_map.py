@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import id_at, middle_of
-from vizkit.traces import Attention, NotApplicable, Tokens, Trace, query_row, row_times
+from vizkit.traces import Attention, NotApplicable, Tokens, Trace, computed_there, query_row, row_times
 
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
@@ -97,9 +97,14 @@ def all_heads(trace: Trace, query: Query) -> list[Float[Tensor, "head row column
     return maps
 
 
-def fused(attention: Attention, head: int | None) -> Float[Tensor, "group query key"]:
-    """The weights of one head, or their mean over heads, in the layer's own groups."""
-    weights = attention.weights.float()
+@computed_there
+def fused(
+    attention: Attention, head: int | None, query: tuple[int, int] | None = None
+) -> Float[Tensor, "group query key"]:
+    """The weights of one head, or their mean over heads, in the layer's own groups; of one `query` alone, at its group
+    and its place there, where that is given."""
+    group, place = (slice(None),) * 2 if query is None else (slice(at, at + 1) for at in query)
+    weights = attention.weights[group, :, place].float()
     return weights.mean(1) if head is None else weights[:, min(head, weights.shape[1] - 1)]
 
 
@@ -110,7 +115,7 @@ def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | N
         return None
     if attention.query.special:
         return attention_map(attention, attention.query.special[0], head).places
-    heads = attention.weights.shape[1]
+    heads = attention.shape[1]
     return received(attention, torch.nn.functional.one_hot(torch.tensor(min(head, heads - 1)), heads).float())
 
 
@@ -130,7 +135,7 @@ def most_attended(trace: Trace) -> tuple[float, float] | None:
     """The middle, in fractions (x, y) of the model's input, of the patch that the last layer attends to most in the
     mean of its heads: from its first special token, else from all tokens on average. None where keys have no place."""
     last = layers(trace)[-1]
-    maps = [head_map(last, head) for head in range(last.weights.shape[1])]
+    maps = [head_map(last, head) for head in range(last.shape[1])]
     if maps[0] is None:
         return None
     mean = torch.stack([each for each in maps if each is not None]).mean(0)

@@ -54,7 +54,7 @@ def attended(trace: Trace) -> Float[Tensor, "row column"] | None:
     over 3 × 3 places, so that no sink is taken for an object. None where no layer has a map."""
     maps, shown = list[Tensor](), layers(trace)
     for attention in shown[-max(1, len(shown) // LAST) :]:
-        heads = [head_map(attention, head) for head in range(attention.weights.shape[1])]
+        heads = [head_map(attention, head) for head in range(attention.shape[1])]
         maps += [torch.stack([each for each in heads if each is not None]).mean(0)] if heads[0] is not None else []
     if not maps:
         return None

@@ -3,9 +3,10 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.traces import Features, NotApplicable
+from vizkit.traces import Features, NotApplicable, computed_there
 
 
+@computed_there
 def feature_strength(features: Features) -> Float[Tensor, "row column"]:
     """‖x‖₂ over the channels of every place, ≥ 0. It shows where a stage is active, not for which class."""
     tokens = features.tokens

@@ -116,7 +116,7 @@ def _alike(
 
 def behaviours(attention: Attention, related: Relations) -> dict[str, Float[Tensor, " head"]]:
     """Every one of BEHAVIOURS for each head of a layer (one number where only the mean over heads was recorded)."""
-    heads, keys = attention.weights.shape[1], attention.weights.shape[-1]
+    _, heads, _, keys = attention.shape
     out = dict.fromkeys(BEHAVIOURS, torch.full((heads,), math.nan))
     out["entropy"] = mean_entropy(attention) / (math.log(keys) if keys > 1 else 1.0)
     if attention.in_one_image:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import on_grid, steps_px
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, computed_there
 
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
@@ -27,9 +27,10 @@ def _centres_px(ids: Int[Tensor, "group position"], tokens: Tokens) -> Float[Ten
     """(y, x) of the middle of each cell in input pixels; meaningless where `_is_patch` is false."""
     assert tokens.grid is not None
     cell = ids - len(tokens.special)
-    return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * steps_px(tokens)
+    return (torch.stack([cell // tokens.grid[1], cell % tokens.grid[1]], -1) + 0.5) * steps_px(tokens).to(ids.device)
 
 
+@computed_there
 def mean_distance_px(attention: Attention) -> Float[Tensor, " head"]:
     """mean_i Σ_j w_ij ‖p_i − p_j‖₂ in input pixels, over patches; 0 for a head that sees only itself.
 
@@ -56,6 +57,7 @@ def _over_queries(attention: Attention, rows: Float[Tensor, "group head query"])
     return (rows * is_token[:, None]).sum((0, 2)) / is_token.sum()
 
 
+@computed_there
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     """H = −mean_i Σ_j w_ij log w_ij in nats, from 0 to log(number of keys that a query compares)."""
     weights = attention.weights.float()  # 0 log 0 is 0; torch.special.entr takes four times as long
@@ -63,6 +65,7 @@ def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     return _over_queries(attention, -terms.sum(-1))
 
 
+@computed_there
 def entropy_by_place(attention: Attention, head: int | None = None) -> Float[Tensor, "row column"] | None:
     """H / log N of every patch's own row, 0 (one token) to 1 (evenly over all N keys that it compares), NaN where no
     patch asks; of one head from 0, or the mean of all. None where the queries have no place."""
@@ -96,6 +99,7 @@ class Layer:
     sink: Float[Tensor, " head"]
 
 
+@computed_there
 def most_received(attention: Attention) -> Float[Tensor, " head"]:
     """The largest share of all attention that goes to one patch, 0 to 1: near 1 for a head that looks at the same patch
     from everywhere."""
@@ -107,12 +111,14 @@ def most_received(attention: Attention) -> Float[Tensor, " head"]:
     return together.amax(1) / is_token.sum()
 
 
+@computed_there
 def paid_to(attention: Attention, ids: Int[Tensor, " token"]) -> Float[Tensor, " head"]:
     """Share of all attention that goes to the key tokens `ids` together, 0 to 1; for instance to outliers in norm."""
     chosen = torch.isin(attention.key_ids, ids.to(attention.key_ids.device))
     return _over_queries(attention, torch.einsum("ghqk,gk->ghq", attention.weights.float(), chosen.float()))
 
 
+@computed_there
 def weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
     """Share of attention that a token gives itself; 0 where queries and keys are different sets of tokens."""
     if attention.query != attention.key:
@@ -123,7 +129,7 @@ def weight_on_itself(attention: Attention) -> Float[Tensor, " head"]:
 
 def layer(attention: Attention) -> Layer:
     """All statistics of one layer."""
-    heads, keys = attention.weights.shape[1], attention.weights.shape[-1]
+    _, heads, _, keys = attention.shape
     entropy = mean_entropy(attention)
     return Layer(
         attention.name,

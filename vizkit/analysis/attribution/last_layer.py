@@ -28,7 +28,7 @@ def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
     ids = _query_ids_of(last.query, query)
     if not set(ids) <= set(last.query_ids.flatten().tolist()):
         raise NotApplicable("The row of this token was not recorded.")
-    row = torch.zeros(len(last.query), device=last.weights.device)
+    row = torch.zeros(len(last.query))
     row[ids] = 1 / len(ids)
     first = len(last.key.special)
     attended = row_times(row, last)

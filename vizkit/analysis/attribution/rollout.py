@@ -26,7 +26,7 @@ from vizkit.analysis.attribution.layer_product import (
     times,
 )
 from vizkit.geometry import cell_of
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, refuse
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, computed_there, refuse
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Rollout:
         return float(self.mass.padding[0])
 
 
+@computed_there
 def rollout(
     trace: Trace,
     query: Query = "cls",
@@ -81,6 +82,7 @@ def rollout(
     return shares(rollout_masses(trace, query, fusion, discard, start_layer, residual).grid)
 
 
+@computed_there
 def rollout_masses(
     trace: Trace,
     query: Query = "cls",
@@ -94,6 +96,7 @@ def rollout_masses(
     return _rolled(ready, *start([factor.layer for factor in ready], query))
 
 
+@computed_there
 def rollout_by_layer(
     trace: Trace,
     query: Query = "cls",
@@ -139,6 +142,7 @@ class Terms:
     passed: Float[Tensor, "token term"]
 
 
+@computed_there
 def rollout_terms(
     trace: Trace,
     query: Query = "cls",
@@ -154,7 +158,7 @@ def rollout_terms(
     ready = _prepared(trace, fusion, discard, start_layer, residual)
     end, row, _ = _starts(ready, query, start_layer)[layer]
     last = through(ready[end : end + 1], row.float())
-    before = Mass(torch.eye(len(last.tokens)), torch.zeros(len(last.tokens)), last.tokens)
+    before = Mass(torch.eye(len(last.tokens)).to(last.rows), last.rows.new_zeros(len(last.tokens)), last.tokens)
     for factor in reversed(ready[:end]):
         before = times(before, factor)
     terms = last.rows[0, :, None] * before.rows  # key token
@@ -168,6 +172,7 @@ def same_place(cell: tuple[int, int], of: tuple[int, int], now: tuple[int, int])
     return row, column
 
 
+@computed_there
 def rollout_matrix(
     trace: Trace, fusion: Fusion = "mean", discard: float = 0.0, start_layer: int = 0, residual: float = 0.5
 ) -> Float[Tensor, "query token"]:
@@ -212,7 +217,7 @@ def _without_smallest(
 
 def _diagonal(layer: Attention) -> Bool[Tensor, "group query key"]:
     """Where a query meets itself among the keys."""
-    itself = same_token(layer.query, layer.key)[layer.query_ids]
+    itself = same_token(layer.query, layer.key).to(layer.query_ids.device)[layer.query_ids]
     return itself[:, :, None] == layer.key_ids[:, None]
 
 

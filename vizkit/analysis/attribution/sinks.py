@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.traces import Trace
+from vizkit.traces import Trace, computed_there
 
 LEAST = 0.25  # of a head's attention, in the mean over all queries
 TIMES = 10.0  # an equal share: of few places one has a quarter easily
@@ -22,6 +22,7 @@ class Sink:
     share: float
 
 
+@computed_there
 def sinks(trace: Trace) -> tuple[Sink, ...]:
     """Of every layer whose queries see all places and whose heads were recorded: the places that get at least `LEAST`
     of a head's attention, the mean over its queries, and `TIMES` an equal share; the largest first. It says where

@@ -14,7 +14,7 @@ from vizkit.analysis.attention.statistics import Layer, mean_entropy, paid_to, w
 from vizkit.analysis.remarks.places import EVEN, MOST, OWN, Seen, half_of
 from vizkit.analysis.remarks.remark import begun, counted, percent
 from vizkit.geometry import cell_of, steps_px
-from vizkit.traces import Attention, Tokens, Trace, dense, query_row
+from vizkit.traces import Attention, Tokens, Trace, computed_there, dense, query_row
 
 SINK = 0.3  # of all attention of a head: so much on one patch is no look around
 FARTHER = 1.5  # times as far in the last layer as in the first, or the other way round
@@ -68,7 +68,7 @@ def _of_rows(
     covered: Float[Tensor, "row column"] | None,
 ) -> dict[int, str]:
     """`queries`: where in `rows` each of them stands."""
-    tokens, whose = attention.query, named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    tokens, whose = attention.query, named(layer, head if attention.shape[1] > 1 else None, attention.heads)
     seen, found = Seen.of(attention.key, rows, covered, _others(attention.key)), dict[int, str]()
     for query, at in queries.items():
         cell, who = cell_of(tokens, query), _asks(tokens, query)
@@ -77,7 +77,7 @@ def _of_rows(
             seen.one_place(at, own, who)
             or ((said := seen.on_insect(at, f"{who}'s attention to patches")) and said + seen.leads(at, who))
             or ((said := seen.shape(at, own)) and said + seen.leads(at, who))
-            or seen.even(at, attention.weights.shape[-1])
+            or seen.even(at, attention.shape[-1])
         )
         if said is not None:
             found[query] = f"{whose}: {said.format(who=who)}."
@@ -90,7 +90,7 @@ def how_widely(attention: Attention, layer: int, head: int | None) -> dict[int, 
     grid, tokens = attention.key.grid, attention.query
     if grid is None or len(tokens) * len(attention.key) > MOST_WEIGHTS:
         return {}
-    whose = named(layer, head if attention.weights.shape[1] > 1 else None, attention.heads)
+    whose = named(layer, head if attention.shape[1] > 1 else None, attention.heads)
     first, count, found = len(attention.key.special), math.prod(grid), dict[int, str]()
     rows = _fused_rows(attention, head)
     halves, seen = half_of(rows[:, first : first + count]), Seen.of(attention.key, rows, None, _others(attention.key))
@@ -118,6 +118,7 @@ def _fused_rows(attention: Attention, head: int | None) -> Float[Tensor, "query 
     return dense(replace(attention, weights=fused(attention, head)[:, None], gradient=None))[0]
 
 
+@computed_there
 def of_head(attention: Attention, layer: int, head: int | None) -> str | None:
     """A head over all queries; None where nothing stands out, only some rows were kept, or they are too many."""
     recorded = attention.weights.shape[1]
@@ -248,6 +249,7 @@ ALIKE = 0.9  # cosine of the weights of two heads over all queries
 MOST_OF_TRACE = 2_000_000  # weights, read in a few ms
 
 
+@computed_there
 def most_alike(trace: Trace) -> str | None:
     """The two heads of one layer whose weights are most alike; None below `ALIKE`, or for too many weights."""
     recorded = layers(trace)

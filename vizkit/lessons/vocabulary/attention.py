@@ -111,7 +111,7 @@ def distance(of: Subject, layer: At, head: At = "mean") -> float:
 @word
 def evenness(of: Subject, layer: At, head: At = "mean") -> float:
     """Entropy of the weights as a share of log N, mean over queries: 0 one key each, 1 all keys alike."""
-    return _mean(of, layer, head, statistics.mean_entropy) / math.log(max(2, layer_of(of, layer).weights.shape[-1]))
+    return _mean(of, layer, head, statistics.mean_entropy) / math.log(max(2, layer_of(of, layer).shape[-1]))
 
 
 def _mean(of: Subject, layer: At, head: At, measure: Callable[[Attention], Tensor]) -> float:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -16,7 +17,17 @@ from vizkit.models.recording.layer_output import LOST, Difference, exceeds, wors
 from vizkit.models.recording.plan import NOW
 from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import OUTPUT_TOLERANCE, Attention, Check, Features, Tokens, Trace, TraceError
+from vizkit.traces import (
+    OUTPUT_TOLERANCE,
+    Attention,
+    Check,
+    Features,
+    Tokens,
+    Trace,
+    TraceError,
+    fetched,
+    kept_on,
+)
 
 
 @runtime_checkable
@@ -158,7 +169,7 @@ def finish(
 
     `places`: what is proven of them, of what is no `Loaded`.
 
-    Attention moves to the CPU: there the analyses and pages read it.
+    What was recorded stays on the device, see `traces.Kept`, while there is room.
     """
     attention, planned = made.attention, made.planned
     expected = max((count for count in (planned, result.layers) if count is not None), default=None)
@@ -186,18 +197,20 @@ def finish(
         result.precision,
         elsewhere,
     )
+    device = result.logits.device
+    kept = partial(kept_on, device) if _roomy(device) else fetched
     return Trace(
         loaded.name,
         (pixels.shape[-2], pixels.shape[-1]),
         result.logits.cpu(),
-        tuple(_attention_on_cpu(a) for a in attention),
-        tuple(_on_cpu(f) for f in made.features),
+        tuple(map(kept, attention)),
+        tuple(map(kept, made.features)),
         check,
         target,
         (*([check.failure] if check.failure else []), *made.notes, *changes(result.calls), *loaded.notes),
-        tuple(_on_cpu(f) for f in made.cam),
+        tuple(map(kept, made.cam)),
         result.linear,
-        tuple(_on_cpu(f) for f in made.by_layer),
+        tuple(map(kept, made.by_layer)),
     )
 
 
@@ -244,14 +257,9 @@ def changes(calls: Sequence[Call]) -> list[str]:
     return [*notes, OVERLAPPING] if OUTLOOK in kinds else notes
 
 
-def _on_cpu(features: Features) -> Features:
-    gradient = None if features.gradient is None else features.gradient.cpu()
-    return Features(features.name, features.values.cpu(), features.tokens, gradient)
-
-
-def _attention_on_cpu(attention: Attention) -> Attention:
-    if attention.weights.device.type == "cpu":
-        return attention
-    tensors = ("weights", "query_ids", "key_ids", "gradient", "score_gradient")
-    present = {name: getattr(attention, name) for name in tensors if getattr(attention, name) is not None}
-    return replace(attention, **{name: tensor.cpu() for name, tensor in present.items()})
+def _roomy(device: torch.device) -> bool:
+    """Whether half of a GPU is free: what is kept there may not be missing in the passes to come."""
+    if device.type != "cuda":
+        return True
+    free, total = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device) >= total / 2

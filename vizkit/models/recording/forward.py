@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -72,7 +72,9 @@ def forward(
     `forward_intermediates` is believed only when it ends in the logits of the recorded pass; a few models finish
     differently there.
     """
-    pixels, keep = pixels.to(loaded.device), keep or Keep()
+    draw, keep = draw_of(pixels), keep or Keep()  # drawn here: nothing is fetched for it
+    pixels = pixels.to(loaded.device)
+    record = partial(_recorded, loaded, pixels, keep, target, tokens, draw=draw)
     layers = None if keep.layers is None else frozenset(keep.layers)
     precision = precision_of_pass(loaded.model, loaded.device)
     case = (pixels.shape[-2], pixels.shape[-1], keep.rows is None, keep.heads, target is None, layers, precision)
@@ -80,19 +82,19 @@ def forward(
         plain_pass(loaded, pixels)  # of a copy of the modules, whose gates are not known yet
     if NOW.get() is not None:  # a changed model has no plain pass to be compared with
         believed = next((features for known, (features, _) in loaded.compared.items() if known[:2] == case[:2]), True)
-        return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, believed, None))
+        return _counted(loaded, pixels, record(believed, None))
     if case in loaded.compared:
-        return _counted(loaded, pixels, _recorded(loaded, pixels, keep, target, tokens, *loaded.compared[case]))
+        return _counted(loaded, pixels, record(*loaded.compared[case]))
     plain = loaded.logits_of(plain_pass(loaded, pixels))[0]
     _refuse_unknown(target, plain, loaded)
     try:
-        result = _recorded(loaded, pixels, keep, target, tokens, True, float("nan"))
+        result = record(True, float("nan"))
     except UNABLE:
         result = None
     with_features = result is not None
     if result is None or not apart(result.logits, plain) <= logit_tolerance(precision):
         # The features are to blame only where the pass without them ends elsewhere: recording alone may move logits.
-        alone = _recorded(loaded, pixels, keep, target, tokens, False, float("nan"))
+        alone = record(False, float("nan"))
         with_features = result is not None and apart(result.logits, alone.logits) <= logit_tolerance(precision)
         result = result if result is not None and with_features else alone
     error = apart(result.logits, plain)
@@ -113,7 +115,8 @@ def forward_many(
     """Run several images, (image, channel, height, width), and record them: all of the `Pass` has an axis of images in
     front. `targets`: the class of each as in `forward`, from their logits, (image, label). `draw`: which rows are
     compared, see `layer_output.sampled`. Nothing is compared with a plain pass here, see `models.many`."""
-    result = _recorded(loaded, pixels.to(loaded.device), keep, targets, tokens, with_features, None, len(pixels), draw)
+    own = pixels.to(loaded.device)
+    result = _recorded(loaded, own, keep, targets, tokens, with_features, None, draw=draw, images=len(pixels))
     counted = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), Counted(None, 0, 0, True))
     return replace(result, **counted._asdict())
 
@@ -169,12 +172,12 @@ def _recorded(
     tokens: bool,
     with_features: bool,
     logit_error: float | None,
+    *,
+    draw: int,
     images: int | None = None,
-    draw: int | None = None,
 ) -> Pass:
     """`images`: how many, None for one, whose results have no axis of images."""
     _keep_freed_memory()
-    draw = draw_of(pixels) if draw is None else draw
     recorder = Recorder(loaded.model, keep, gradient=target is not None, draw=draw, images=images)
     proof = EditProof(Editing(plan)) if (plan := NOW.get()) else None
     with torch.set_grad_enabled(target is not None), recorder, ExitStack() as changing:

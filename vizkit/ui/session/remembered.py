@@ -159,6 +159,7 @@ def collect(value: Any, sizes: dict[int, int], seen: set[int]) -> None:
             whole = whole.base
         sizes[whole.ctypes.data or id(whole)] = whole.nbytes
     elif is_dataclass(value) and not isinstance(value, type):
+        value = getattr(value, "there", value)  # what is fetched of it later is as much again at most
         for part in fields(value):
             collect(getattr(value, part.name), sizes, seen)
     elif isinstance(value, dict):

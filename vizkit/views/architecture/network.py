@@ -30,7 +30,7 @@ def heads_of(of: Sequence[Subject], view: "Network") -> int:
     at = min(view.model, len(of)) - 1
     boxes = boxes_of(of[at], "attention") if of else []
     layer = boxes[number_of(boxes, view.block)].layer if boxes else None
-    return 1 if layer is None else of[at].layers[layer].weights.shape[1]
+    return 1 if layer is None else of[at].layers[layer].shape[1]
 
 
 class Network(View):

@@ -44,7 +44,7 @@ def within(layer: Attention, patch: Subject, words: np.ndarray) -> Iterator[Bloc
         "weight of a word",
         "Attention of every word to the words of its patch",
     )
-    yield Line(f"{layer.heads} inner heads · {len(words)} words in each of {len(layer.weights):,} patches")
+    yield Line(f"{layer.heads} inner heads · {len(words)} words in each of {layer.shape[0]:,} patches")
 
 
 def patch_of(of: Subject, tokens: Tokens, token: int) -> Subject:

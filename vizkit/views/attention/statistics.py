@@ -181,7 +181,7 @@ class Statistics(View):
 
 def entropies_of(trace: Trace) -> list[list[Tensor | None]]:
     """Of every head of every layer that of each patch, (row, column); None where patches have no place."""
-    return [[entropy_by_place(each, head) for head in range(each.weights.shape[1])] for each in layers(trace)]
+    return [[entropy_by_place(each, head) for head in range(each.shape[1])] for each in layers(trace)]
 
 
 def measures(of: Subject, mean: tuple[Layer, ...]) -> Iterator[tuple[str, Pick, str, str]]:

@@ -209,7 +209,7 @@ class SideBySide(Decision, OfImages):
         shown = whole[min(self.layer or len(whole), len(whole)) - 1]
         if self.asks == "patch":
             return attention_map(shown, of.asked, None if self.head is None else self.head - 1).places, False
-        heads = range(shown.weights.shape[1]) if self.head is None else [self.head - 1]
+        heads = range(shown.shape[1]) if self.head is None else [self.head - 1]
         maps = [each for each in (head_map(shown, number) for number in heads) if each is not None]
         if not maps:
             raise NotApplicable(f"Where the tokens of this layer of {of.name} lie in the image is not known.")
