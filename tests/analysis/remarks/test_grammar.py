@@ -670,6 +670,12 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
         for p, q, count in product((0.1, 0.9), (0.1, 0.9), COUNTS)
     ),
+    positions.cross: lambda: (
+        positions.cross(
+            torch.cat([a * torch.eye(rows)[:, None].expand(-1, 4, -1), b * torch.eye(4).expand(rows, -1, -1)], -1)
+        )
+        for a, b, rows in product((0.0, 0.01, 1.0), (0.01, 1.0), (3, 8))
+    ),
     positions.bias: lambda: (
         positions.bias(sign * torch.stack([hill() if head < near else torch.zeros(5, 5) for head in range(heads)]))
         for sign, heads, near in product((-1, 1), (1, 2, 8), (0, 1, 2))

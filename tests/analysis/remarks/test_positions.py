@@ -93,6 +93,21 @@ def test_several_pictures():
     assert positions.over_pictures(own[:1], without[:1]) is None
 
 
+def of_rows(part: float) -> torch.Tensor:
+    """3 × 3 places; the first numbers stand for the row, `part` of their length, the rest for the place alone."""
+    row, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
+    return torch.cat([row * part**0.5, place * (1 - part) ** 0.5], 1).view(3, 3, 12)
+
+
+def test_rows_that_were_learned():
+    """Two places of one row have cosine `part`, all others 0; so of 0.1 on it is worth a sentence."""
+    said = positions.cross(of_rows(0.12))
+    assert said
+    assert said == "Places of the same row have similar positions: mean cosine 0.12, of all other pairs 0.00."
+    assert positions.cross(of_rows(0.08)) is None
+    assert positions.cross(torch.ones(2, 2, 4)) is None
+
+
 def bias_of(near: float) -> torch.Tensor:
     """Two heads, 5 × 5 offsets: `near` up to one step, 0 beyond; the second head is flat."""
     values = torch.zeros(2, 5, 5)
@@ -131,6 +146,30 @@ def test_words_for_numbers():
     assert [of_all(n, 2, "head") for n in (1, 2)] == ["1 of 2 heads", "both heads"]
     assert of_all(1, 1, "head") == "the only head"
     assert [joined(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_rows_and_columns_that_were_learned():
+    """Of length 1: √.3 for the row, √.3 for the column, √.4 for the place alone; then rows at 120° to one another."""
+    first, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
+    second = torch.eye(3).repeat(3, 1)
+    said = positions.cross(torch.cat([0.3**0.5 * first, 0.3**0.5 * second, 0.4**0.5 * place], 1).view(3, 3, 15))
+    assert said
+    assert said == (
+        "Places of the same row or same column have similar positions: mean cosine 0.30, of all other pairs 0.00."
+    )
+    angle = torch.arange(3) * 2 * torch.pi / 3
+    said = positions.cross(torch.stack([angle.cos(), angle.sin()], -1)[:, None].expand(3, 3, 2))
+    assert said
+    assert said == "Places of the same row have similar positions: mean cosine 1.00, of all other pairs −0.50."
+
+
+def test_what_all_places_have_in_common_makes_no_row():
+    """Cosine .35 in a row, .3 elsewhere."""
+    common = torch.ones(3, 3, 1) * 0.3**0.5
+    row = torch.eye(3)[:, None].expand(3, 3, 3) * 0.05**0.5
+    table = torch.cat([common, row, torch.eye(9).view(3, 3, 9) * 0.65**0.5], -1)
+    assert positions.cross(table) is None
+    assert positions.cross(torch.cat([table[:, :2], table[:, :2]], -1)) is None  # two columns are too few
 
 
 def test_a_bias_of_both_signs_and_at_the_threshold():

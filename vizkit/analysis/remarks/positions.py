@@ -8,12 +8,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attention.positions import ByDistance
+from vizkit.analysis.attention.positions import ByDistance, cosine_grid
 from vizkit.analysis.remarks.remark import counted, of_all, percent
 from vizkit.percent import in_percent
 
 SAME = 1e-3  # of the largest logit: what rounding may change
 WHEN = "the patches are shuffled"
+A_CROSS = 0.1  # by which places of one row or column are more alike than others
 MOST_TOLD = math.log(1000)  # of a difference in logits
 NEARER = 0.5  # a bias, in logits: e^0.5 is 1.6 times the weight
 
@@ -87,6 +88,32 @@ def over_pictures(own: Sequence[Answers], without: Sequence[Answers], noun: str 
     return (
         f"With its positions the answer changes on {of_all(changed[0], count, noun)} when the patches are shuffled, "
         f"without positions on {of_all(changed[1], count, noun)}."
+    )
+
+
+def cross(table: Float[Tensor, "row column channel"]) -> str | None:
+    """Whether places of one row or column have more similar vectors than others; None where they do not."""
+    rows, columns, _ = table.shape
+    if min(rows, columns) < 3:
+        return None
+    like = cosine_grid(table)
+    row, column = torch.arange(rows), torch.arange(columns)
+    same_row = (row[:, None, None, None] == row[None, None, :, None]).expand(rows, columns, rows, columns)
+    same_column = (column[None, :, None, None] == column[None, None, None, :]).expand(rows, columns, rows, columns)
+    means = {
+        "same row": float(like[same_row & ~same_column].mean()),
+        "same column": float(like[same_column & ~same_row].mean()),
+        "neither": float(like[~same_row & ~same_column].mean()),
+    }
+    of_row, of_column = (means[name] - means["neither"] for name in ("same row", "same column"))
+    cross = [name for name, by in (("row", of_row), ("column", of_column)) if by >= A_CROSS]
+    if not cross:
+        return None
+    which = " or ".join(f"same {name}" for name in cross)
+    mean = sum(means[f"same {name}"] for name in cross) / len(cross)
+    return (
+        f"Places of the {which} have similar positions: mean cosine {mean:.2f}, of all other pairs "
+        f"{means['neither']:.2f}.".replace("-", "−")
     )
 
 

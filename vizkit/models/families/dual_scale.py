@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from vizkit.geometry import cell_of, id_of
 from vizkit.models.families.translate import Translated, attention_of, cam_features, features_of
 from vizkit.models.recording.forward import Pass
+from vizkit.models.recording.kinds import home
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, NotApplicable, Tokens
@@ -167,6 +168,6 @@ def with_alpha(loaded: Loaded, alpha: float) -> Loaded:
 
 
 def dual(loaded: Loaded) -> Any:
-    if not matches(loaded.model):
+    if home(loaded.model) not in MODULES:
         raise NotApplicable(f"{loaded.name} has one stream of tokens; this view is for dual-scale models.")
     return loaded.model
