@@ -97,13 +97,18 @@ class Explanations:
         return table["key"].to_pylist(), decoded(table, method)
 
     def row(self, key: str) -> dict[str, Any]:
-        """One picture's, its maps as values. Raises KeyError."""
+        """One picture's, its maps as values. Raises ValueError."""
         table = self.dataset.to_table(filter=dataset.field("key") == key)
         if not len(table):
-            raise KeyError(key)
+            raise ValueError(f"{self.path} has no picture {key[:100]!r}.")
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
         drawn = {name: one if np.isfinite(one).all() else None for name, one in maps.items()}
         return table.slice(0, 1).to_pylist()[0] | drawn
+
+
+def is_run(folder: str | Path) -> bool:
+    """Whether a folder of this machine is called as what `vizkit explain` wrote."""
+    return (Path(folder) / MANIFEST).is_file()
 
 
 def parts(folder: Place) -> list[Place]:

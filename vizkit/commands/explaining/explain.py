@@ -99,6 +99,6 @@ def explain(
             if path.suffix.lower() == ".npz":
                 write_numbers(path, explanations, loaded, picture, box)
             else:
-                write_picture(path, explanations, picture, box)
+                write_picture(path, [(e.method, e.heat.numpy(), e.signed) for e in explanations], picture, box)
         print(path)
     print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")

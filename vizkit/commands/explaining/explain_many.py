@@ -83,11 +83,11 @@ def explain_many(
             how = {
                 "images": images,
                 "size_px": size_px,
-                "without": output.resolve() if isinstance(output, Path) else None,
+                "without": Path(str(output)).resolve(),
                 "most": most,
             }
             source = open_source(data, split, **how)
-            told = settings_of(data, source, loaded, made_by) | {"batch": size}
+            told = settings_of(data, split, source, loaded, made_by) | {"batch": size}
             readers = workers_for(loaded.device.type, source.images) if workers is None else workers
             try:
                 with (
@@ -130,7 +130,7 @@ def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
     return loaded
 
 
-def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") -> dict[str, Any]:
+def settings_of(data: str, split: str, source: "Source", loaded: "Loaded", made_by: "Maps") -> dict[str, Any]:
     """What rows depend on besides how they are cut: another run with the same writes the same."""
     import pyarrow
 
@@ -141,6 +141,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") 
     products = precision_of_products(loaded.device)
     return {
         "source": data,
+        **({"split": split} if split else {}),
         "pictures": source.digest,
         "model": loaded.name,
         "weights_sha256": weights_digest(loaded.model),
