@@ -33,8 +33,8 @@ from vizkit.views.view import View
 PLANTED, TAUGHT = "digits:faulty", "bundled:digits_faulty"  # a set whose faults are known, and who learned from it
 NAMES = WORDS | {PLANTED: "digits with planted faults"}
 UNREAD = (
-    "What vizkit explain wrote holds answers and maps, not what the last layer reads: choose the folder of pictures, or "
-    "look at Map or Shortcuts."
+    "What vizkit explain wrote holds answers and maps, not what the last layer reads: choose the folder of pictures, "
+    "or look at Map or Shortcuts."
 )
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE = 12  # pictures beside one another
@@ -109,9 +109,7 @@ class OfData(View):
         try:
             return checked(source)
         except ValueError:  # its sentence names the path
-            raise NotApplicable(
-                "This folder was not written by vizkit explain, or is damaged: choose another."
-            ) from None
+            raise NotApplicable("This folder was not written by vizkit explain, or is damaged.") from None
 
     def called(self, of: Subject) -> str:
         """The model whose answers and maps are shown."""
@@ -150,9 +148,8 @@ class OfData(View):
         if run is not None:
             if self.reads_features:
                 raise NotApplicable(UNREAD)
-            first = Job(
-                OfModel(key), "Opening the pictures", partial(of_run, run, int(self.images), partial(allowed, of))
-            )
+            work = partial(of_run, run, int(self.images), partial(allowed, of))
+            first = Job(OfModel(key), "Opening the pictures", work)
         rest = [
             Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work), step.rough)
             for step in steps
