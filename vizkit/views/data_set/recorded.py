@@ -104,12 +104,7 @@ class OfData(View):
     def run(self, of: Subject) -> Explanations | None:
         """What `vizkit explain` wrote, where the folder is that. NotApplicable for one that is damaged."""
         source = self.source(of)
-        if self.data != FOLDER or not source or not is_run(source):
-            return None
-        try:
-            return checked(source)
-        except ValueError:  # its sentence names the path
-            raise NotApplicable("This folder was not written by vizkit explain, or is damaged.") from None
+        return run_at(source) if self.data == FOLDER and source and is_run(source) else None
 
     def called(self, of: Subject) -> str:
         """The model whose answers and maps are shown."""
@@ -169,6 +164,14 @@ class OfData(View):
 def images_of(of: Subject, source: str, split: str, count: int | None) -> ImageSet:
     with refused():
         return open_labelled(source, split, images=count, size_px=side_of(of.loaded.preprocessing))
+
+
+def run_at(path: str) -> Explanations:
+    """Raises NotApplicable with a sentence that names no path."""
+    try:
+        return checked(path)
+    except ValueError:
+        raise NotApplicable("This folder was not written by vizkit explain, or is damaged.") from None
 
 
 def of_run(run: Explanations, count: int, may: Callable[[str], bool], progress: Progress) -> Recorded:
