@@ -15,7 +15,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
 from vizkit.explanations.table import Explanations, alike, map_fields, opened
 from vizkit.from_json import hints_of, read, read_fields
-from vizkit.image import RGB, ImageError, Preprocessing
+from vizkit.image import RGB, ImageError, Preprocessing, side_of
 
 CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "label", "error", "no_map")  # columns that are read by name
 
@@ -108,11 +108,6 @@ def agreement(one: Explanations, other: Explanations, method: str) -> tuple[str,
 
 
 # ---- its pictures ----------------------------------------------------------------------------------------------------
-def side_of(needs: Preprocessing) -> int:
-    """In pixels, of pictures that are drawn for a model."""
-    return min(512, max(32, *needs.size_hw))
-
-
 def source_of(results: Explanations, may: Callable[[str], bool] = lambda _: True) -> Source:
     """Where the run read its pictures: as it was told, or beside its own folder. `may`: whether a place may be opened.
     Raises DatasetError."""

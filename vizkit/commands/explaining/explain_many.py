@@ -64,6 +64,7 @@ def explain_many(
         from vizkit.explanations.reading import workers_for
         from vizkit.explanations.source import PART, open_source
         from vizkit.explanations.table import begun, opened
+        from vizkit.image import side_of
 
         named, rival = classes[0] or ANSWER, loaded.number_of(classes[1])
         if named in (ANSWER, LABEL) and named in loaded.labels:
@@ -79,10 +80,9 @@ def explain_many(
             most = before if isinstance(before, int) and before > 0 else min(PART, made_by.most_within(PART_S))
             size = min(batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
             most -= most % size  # so that batches are the same, however the parts are cut
-            size_px = min(512, max(32, *loaded.preprocessing.size_hw))
             how = {
                 "images": images,
-                "size_px": size_px,
+                "size_px": side_of(loaded.preprocessing),
                 "without": Path(str(output)).resolve(),
                 "most": most,
             }

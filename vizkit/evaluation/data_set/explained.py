@@ -84,21 +84,13 @@ def explained(
             continue
     nothing = np.zeros((len(rows), 0), np.float32)
     return Recorded(
-        name=images.name,
         model=told["model"],
-        method=method,
         digest=digest,
-        labels=images.labels,
         classes=tuple(told["labels"]),
         classifies=not table["answer"].null_count,
         exclusive=True,
         linear=False,
-        images=images,
-        rows=np.arange(len(rows)),
-        keys=keys,
-        splits=np.full(len(rows), ""),
         broken={key: reason for key, reason in zip(every, reasons, strict=True) if reason},
-        target=target,
         logits=nothing,
         features=nothing,
         entropy=np.full(len(rows), np.nan, np.float32),
@@ -106,5 +98,5 @@ def explained(
         scores=nothing,
         hashes=np.zeros(0, np.uint64),
         needs=needs,
-        **explained_of(table, method),
+        **explained_of(table, method, images, np.arange(len(rows))),
     )

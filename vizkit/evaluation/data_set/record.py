@@ -162,8 +162,7 @@ def _kept(loaded: Loaded, images: ImageSet, method: str) -> Kept:
 def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded:
     table = kept.every()
     why = table["error"].to_pylist()
-    places = table["key"].to_pylist()
-    broken = {place: reason for place, reason in zip(places, why, strict=True) if reason}
+    broken = {place: reason for place, reason in zip(table["key"].to_pylist(), why, strict=True) if reason}
     rows = np.flatnonzero([reason is None for reason in why])
     if not len(rows):
         first = next(iter(broken.items()), ("", "there are none"))
@@ -176,21 +175,13 @@ def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded
 
     features, logits = stacked("features"), stacked("logits")
     return Recorded(
-        name=images.name,
         model=loaded.name,
-        method=method,
         digest=kept.folder.name,
-        labels=images.labels,
         classes=loaded.labels,
         classifies=loaded.classifies,
         exclusive=loaded.head.exclusive,
         linear=features.shape != logits.shape or not np.array_equal(features, logits),
-        images=images,
-        rows=rows,
-        keys=[places[row] for row in rows],
-        splits=np.array([split_of(images, row) for row in rows.tolist()]),
         broken=broken,
-        target=images.targets[rows],
         logits=logits,
         features=features,
         entropy=column(table, "entropy").astype(np.float32),
@@ -198,13 +189,21 @@ def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded
         scores=stacked("scores"),
         hashes=column(table, "hash"),
         needs=loaded.preprocessing,
-        **explained_of(table, method),
+        **explained_of(table, method, images, rows),
     )
 
 
-def explained_of(table: pyarrow.Table, method: str) -> dict[str, Any]:
+def explained_of(table: pyarrow.Table, method: str, images: ImageSet, rows: np.ndarray) -> dict[str, Any]:
     """What is known of every picture of which there are maps."""
     return {
+        "name": images.name,
+        "method": method,
+        "labels": images.labels,
+        "images": images,
+        "rows": rows,
+        "keys": [images.place(row) for row in rows.tolist()],
+        "splits": np.array([split_of(images, row) for row in rows.tolist()]),
+        "target": images.targets[rows],
         "truth": column(table, "truth", UNKNOWN).astype(np.int64),
         "answer": column(table, "answer", UNKNOWN).astype(np.int64),
         "probability": column(table, "probability").astype(np.float32),

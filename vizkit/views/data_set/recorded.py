@@ -17,10 +17,10 @@ from vizkit.evaluation.data_set.explained import explained
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import Recorded, record
 from vizkit.explanations.table import Explanations, is_run
-from vizkit.explanations.written import checked, side_of
+from vizkit.explanations.written import checked
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES, Scale
-from vizkit.image import RGB, data_url, seen
+from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled

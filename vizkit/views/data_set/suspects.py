@@ -11,8 +11,7 @@ from vizkit.analysis.remarks.data_set import planted as of_truth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
-from vizkit.explanations.written import side_of
-from vizkit.image import data_url
+from vizkit.image import data_url, side_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step
