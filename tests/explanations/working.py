@@ -1,5 +1,7 @@
 """Runs of a tiny model, here and in processes of their own: parts of four pictures, batches of three."""
 
+import errno
+import os
 import time
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,7 @@ from PIL import Image
 from vizkit.explanations.job import PassWork, make_missing
 from vizkit.explanations.parts import Run, alone
 from vizkit.explanations.passes import Answers
+from vizkit.explanations.place import Address
 from vizkit.explanations.source import open_source
 from vizkit.image import Preprocessing
 from vizkit.models import Loaded
@@ -55,10 +58,20 @@ def run(source, output, loaded=None, workers=0, **options):
     """All of a source, in parts of four."""
     loaded = loaded or eye()
     source = open_source(str(source), most=PART) if isinstance(source, str | Path) else source
-    with alone(Path(output)):
-        begun = Run.begin(Path(output), {"pictures": source.digest}, source.counts)
+    output = output if isinstance(output, Address) else Path(output)
+    with alone(output):
+        begun = Run.begin(output, {"pictures": source.digest}, source.counts)
         work = PassWork(begun, source, loaded, partial(Answers, loaded), 3, workers, timed=True)
         return make_missing(work, **options)
+
+
+class FullRun(Run):
+    """On a disk that has no room for a second part."""
+
+    def make(self, number, fill):
+        if number:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().make(number, fill)
 
 
 def worked(arguments):

@@ -16,13 +16,9 @@ import pyarrow
 from filelock import FileLock, Timeout
 from pyarrow import parquet
 
-from vizkit.explanations.place import Address, Place, write
+from vizkit.explanations.place import Address, Place, RunError, write
 from vizkit.explanations.table import MANIFEST, begun
 from vizkit.writing import clear
-
-
-class RunError(ValueError):
-    """A run cannot begin in a folder; the message is one sentence for the user."""
 
 
 @contextmanager

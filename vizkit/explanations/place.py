@@ -15,6 +15,10 @@ from typing import Any
 from vizkit import writing
 
 
+class RunError(ValueError):
+    """A run cannot begin, or be read, in a place; the message is one sentence for the user."""
+
+
 @dataclass(frozen=True)
 class Address:
     """What is asked of a `Path`, of a folder or file in a file system of fsspec."""
@@ -56,7 +60,7 @@ Place = Path | Address
 
 
 def place_of(text: str) -> Place:
-    """The folder or file that somebody names. Raises ValueError for an address that cannot be used."""
+    """The folder or file that somebody names. Raises RunError for an address that cannot be used."""
     if "://" not in text:
         return Path(text)
     from fsspec.core import url_to_fs
@@ -68,7 +72,7 @@ def place_of(text: str) -> Place:
             fs.info(path)
     except Exception as error:  # whatever the library of a store raises: there are many
         why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise ValueError(f"{text} cannot be opened: {why[:200]}.") from None
+        raise RunError(f"{text} cannot be opened: {why[:200]}.") from None
     return Path(path) if isinstance(fs, LocalFileSystem) else Address(fs, path.rstrip("/"))
 
 

@@ -16,7 +16,7 @@ import pyarrow
 from jaxtyping import Float32
 from pyarrow import dataset, parquet
 
-from vizkit.explanations.place import Address, Place, place_of, read_text
+from vizkit.explanations.place import Address, Place, RunError, place_of, read_text
 
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]
@@ -118,7 +118,7 @@ def parts(folder: Place) -> list[Place]:
 
 
 def begun(folder: Place) -> dict[str, Any] | None:
-    """The manifest of a run, None where none was begun. Raises ValueError for one that is damaged."""
+    """The manifest of a run, None where none was begun. Raises RunError for one that is damaged."""
     try:
         settings = json.loads(read_text(folder / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
@@ -126,7 +126,7 @@ def begun(folder: Place) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         settings = None
     if not isinstance(settings, dict):
-        raise ValueError(f"{folder / MANIFEST} is damaged; give another folder.")
+        raise RunError(f"{folder / MANIFEST} is damaged; give another folder.")
     return settings
 
 
