@@ -49,7 +49,7 @@ def of_maps(view: "LayerSimilarity") -> bool:
 
 
 class LayerSimilarity(View):
-    """How alike layers represent the same images, in one model or in two; or how alike maps of two runs are."""
+    """How alike layers represent the same images, in one model or in two."""
 
     between: Literal["layers", "maps"] = choice(
         "Similarity of",
