@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +13,10 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
 from vizkit.explanations.table import Explanations, alike, map_fields, opened
-from vizkit.from_json import hints_of, read, read_fields
+from vizkit.from_json import read, read_fields
 from vizkit.image import RGB, ImageError, Preprocessing, side_of
 
 CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "label", "error", "no_map")  # columns that are read by name
-
-
-@dataclass(frozen=True)
-class MapKind:
-    shape: tuple[int, int]
-    signed: bool
-
-
-@dataclass(frozen=True)
-class About:
-    """What is read of a manifest as it is."""
-
-    source: str
-    model: str
-    patches: tuple[int, int] | None
-    against: int | None
 
 
 def checked(folder: str | Path) -> Explanations:
@@ -41,14 +24,16 @@ def checked(folder: str | Path) -> Explanations:
     results = opened(folder)
     try:
         told, schema = results.manifest, results.dataset.schema
-        read(About, {name: told[name] for name in hints_of(About)})
+        for name in ("source", "model"):
+            read(str, told[name])
         needs_of(results)
         columns = [pyarrow.field(name, pyarrow.int32()) for name in CLASSES]
         columns += [pyarrow.field(name, pyarrow.string()) for name in WORDS]
         columns.append(pyarrow.field("probability", pyarrow.float32()))
         for method, about in told["maps"].items():
-            values, *ends = map_fields(method, read(MapKind, about).shape, "uint8")
+            values, *ends = map_fields(method, read(tuple[int, int], about["shape"]), "uint8")
             there, columns = schema.field(values.name), columns + ends
+            read(bool, about["signed"])
             if there.metadata != values.metadata or there.type.list_size != values.type.list_size:
                 raise TypeError
             if there.type.value_type not in (pyarrow.uint8(), pyarrow.float16()):
