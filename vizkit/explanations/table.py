@@ -160,7 +160,7 @@ def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str
     from scipy.stats import rankdata
 
     keys, apart = difference(one, other, method)
-    there = np.flatnonzero(~np.isnan(apart).any((1, 2)))
+    there = np.flatnonzero(np.isfinite(apart).all((1, 2)))
     if not len(there):
         return [], np.zeros(0, np.float32)
     rows = dict(zip(*one.maps(method), strict=True))

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from pyarrow import compute as pc
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
-from vizkit.explanations.table import Explanations, alike, map_fields, opened
+from vizkit.explanations.table import PICTURE, Explanations, alike, map_fields, opened
 from vizkit.from_json import read, read_fields
 from vizkit.image import RGB, ImageError, Preprocessing, side_of
 
-CLASSES, WORDS = ("truth", "answer", "explained"), ("key", "label", "error", "no_map")  # columns that are read by name
+CLASSES = ("truth", "answer", "explained")  # columns
 
 
 def checked(folder: str | Path) -> Explanations:
@@ -27,22 +28,27 @@ def checked(folder: str | Path) -> Explanations:
         for name in ("source", "model"):
             read(str, told[name])
         needs_of(results)
-        columns = [pyarrow.field(name, pyarrow.int32()) for name in CLASSES]
-        columns += [pyarrow.field(name, pyarrow.string()) for name in WORDS]
-        columns.append(pyarrow.field("probability", pyarrow.float32()))
+        columns = [*PICTURE, *(pyarrow.field(name, pyarrow.int32()) for name in CLASSES)]
+        columns += [pyarrow.field("no_map", pyarrow.string()), pyarrow.field("probability", pyarrow.float32())]
         for method, about in told["maps"].items():
-            values, *ends = map_fields(method, read(tuple[int, int], about["shape"]), "uint8")
+            shape = read(tuple[int, int], about["shape"])
+            values, *ends = map_fields(method, shape, "uint8")
             there, columns = schema.field(values.name), columns + ends
             read(bool, about["signed"])
-            if there.metadata != values.metadata or there.type.list_size != values.type.list_size:
+            if min(shape) < 1 or there.metadata != values.metadata or there.type.list_size != values.type.list_size:
                 raise TypeError
             if there.type.value_type not in (pyarrow.uint8(), pyarrow.float16()):
                 raise TypeError
         known = [*told["maps"]] == [each for each in results.methods if each in METHODS]
         labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
-        if not (known and labels and all(schema.field(each.name).equals(each) for each in columns)):
+        if not (told["maps"] and known and labels and all(schema.field(each.name).equals(each) for each in columns)):
             raise TypeError
-        if results.dataset.to_table([each.name for each in columns])["key"].null_count:
+        rows = results.dataset.to_table([each.name for each in columns])
+        classes = [
+            number for name in CLASSES for number in pc.min_max(rows[name]).as_py().values() if number is not None
+        ]
+        strange = told["labels"] and any(not 0 <= number < len(told["labels"]) for number in classes)
+        if rows["key"].null_count or strange or pc.all(pc.is_finite(rows["probability"])).as_py() is False:
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None

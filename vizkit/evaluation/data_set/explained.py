@@ -9,7 +9,6 @@ import torch
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.data_set import picture
-from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets import image_set
 from vizkit.datasets.image_set import DatasetError, ImageSet, digest_of
 from vizkit.evaluation.classes import EvaluationError
@@ -51,7 +50,8 @@ def explained(
 ) -> Recorded:
     """Of at most so many of its pictures, evenly, by the first of its methods. `may`: see `written.source_of`. Raises
     EvaluationError where none could be read."""
-    told, needs, method = results.manifest, needs_of(results), results.methods[0]
+    told, needs = results.manifest, needs_of(results)
+    method, *others = told["maps"]
     every, reasons = (results.dataset.to_table([name])[name].to_pylist() for name in ("key", "error"))
     rows = np.flatnonzero([reason is None for reason in reasons])
     if not len(rows):
@@ -62,9 +62,10 @@ def explained(
     table = results.dataset.take(rows, columns=names)
     keys, labels = [every[row] for row in rows], [label or UNNAMED for label in table["label"].to_pylist()]
     known, target = np.unique(labels, return_inverse=True)
-    titles = [METHODS[each].title for each in results.methods]
-    notes = [f"{told['model']} is asked nothing: vizkit explain wrote its answers and maps, by {titles[0]}."]
-    notes += [f"The folder holds maps by {joined(titles[1:])} too."] if titles[1:] else []
+    notes = [
+        f"{told['model']} is asked nothing: vizkit explain wrote its answers and maps, by {METHODS[method].title}."
+    ]
+    notes += [f"The folder holds maps by {METHODS[each].title} too." for each in others]
     source, items = None, dict[str, Item]()
     try:
         source = source_of(results, may)
