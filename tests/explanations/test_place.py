@@ -87,7 +87,7 @@ def test_an_address_of_this_machine_is_a_folder(tmp_path):
 
 
 def test_commands_write_and_read_an_address(pictures, tmp_path, stored, capsys):
-    given = ["explain", str(pictures), *DIGITS, "-o"]
+    given = ["explain", str(pictures), *DIGITS, "--batch", "1", "-o"]
     assert main([*given, "memory://bucket/maps"]) == 0
     assert main([*given, str(tmp_path / "maps")]) == 0
     assert opened("memory://bucket/maps").table.equals(opened(tmp_path / "maps").table)
