@@ -14,9 +14,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from vizkit.analysis.super_resolution.quality import Quality, psnr, ssim
+from vizkit.analysis.super_resolution.quality import psnr
 from vizkit.datasets.pairs.drawn import LEVELS, SIDE, DrawnPairs
 from vizkit.evaluation.measures import Interval, mean_interval
+from vizkit.evaluation.super_resolution import Pixels, Quality, ssim
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.texture import LARGEST_BLOCK, match
 from vizkit.models.networks.super_resolution.ttsr import TTSR
@@ -25,7 +26,6 @@ from vizkit.models.super_resolution.opening import BUNDLED
 
 PAIRS = 500
 BATCH = 20
-Pixels = Float[Tensor, "_picture 3 _row _column"]
 QUERIES, KEYS, VALUES = 40 * 40, 160 * 160, 288
 
 

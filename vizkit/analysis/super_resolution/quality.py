@@ -1,7 +1,5 @@
 """How near a picture comes to the true one, judged by luminance as the papers of super-resolution do."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from jaxtyping import Float, UInt8
@@ -25,30 +23,6 @@ def psnr(
     """−10 log₁₀ of the mean squared error of the luminance, in dB; infinite for equal pictures."""
     error = (luminance(pixels) - luminance(truth)).square().mean((1, 2))
     return -10 * error.log10()
-
-
-@dataclass(frozen=True)
-class Quality:
-    """Means over pictures. `psnr` in dB; `ssim`: at most 1, Gaussian window of 11 pixels (Wang et al. 2004)."""
-
-    psnr: float
-    ssim: float
-
-
-def quality_of(pixels: Float[Tensor, "picture 3 row column"], truth: Float[Tensor, "picture 3 row column"]) -> Quality:
-    """Of pixels from 0 to 1, by their luminance; pictures of 11 pixels a side at least."""
-    return Quality(float(psnr(pixels, truth).mean()), float(ssim(pixels, truth).mean()))
-
-
-def ssim(
-    pixels: Float[Tensor, "picture 3 row column"], truth: Float[Tensor, "picture 3 row column"]
-) -> Float[Tensor, " picture"]:
-    from torchmetrics.functional.image import structural_similarity_index_measure
-
-    own, true = (luminance(each)[:, None] for each in (pixels, truth))
-    alike = structural_similarity_index_measure(own, true, data_range=1.0, reduction="none")
-    assert isinstance(alike, Tensor)
-    return alike
 
 
 def steepness(rgb: UInt8[np.ndarray, "row column 3"]) -> float:

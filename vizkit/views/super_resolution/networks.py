@@ -8,7 +8,7 @@ from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.views.subject import OfModel, Subject
 
 if TYPE_CHECKING:
-    from vizkit.analysis.super_resolution.quality import Quality
+    from vizkit.evaluation.super_resolution import Quality
     from vizkit.models.super_resolution import Enlarger, Seen
 
 WITH, WITHOUT = "bundled:insects_ttsr", "bundled:insects_sr"
@@ -39,7 +39,7 @@ def results(of: Subject, pair: Pair, key: Hashable) -> Results:
 
 
 def _results(of: Subject, pair: Pair) -> Results:
-    from vizkit.analysis.super_resolution.quality import quality_of
+    from vizkit.evaluation.super_resolution import quality_of
     from vizkit.models.super_resolution import enlarge, most_changed, see
     from vizkit.models.super_resolution.enlarging import pixels_of
 
