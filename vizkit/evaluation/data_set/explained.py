@@ -96,8 +96,8 @@ def explained(
         features=nothing,
         entropy=np.full(len(rows), np.nan, np.float32),
         thumbnails=small,
-        scores=nothing,
-        hashes=np.zeros(0, np.uint64),
+        scores=np.ones((len(rows), 3), np.float32),
+        hashes=np.zeros(len(rows), np.uint64),
         needs=needs,
         **explained_of(table, method, images, np.arange(len(rows))),
     )
