@@ -37,7 +37,6 @@ class Taught(OfData):
 
     error: int = number("Error", 1, errors, 1, "Of the wrong answers the surest first.", follows=True, key="data_error")
 
-    reads_features = True
     how = How(
         "A training picture that pulls the last layer towards what this picture's label needs speaks for it, one that "
         "pulls the other way speaks for the error. They stand in the order of the cosine of two gradients of the "
