@@ -20,8 +20,8 @@ CURVE = ("epoch", "train_loss", "val_loss", "val_ap50", "val_ap", "val_accuracy"
 def run(argv: Sequence[str] = ()) -> None:
     import torch
 
+    from benchmarks.bundled.scenes_measured import measure
     from vizkit.datasets.scenes.opening import open_boxes
-    from vizkit.evaluation.scenes.measured import measure
     from vizkit.models.detection.opening import BUNDLED, open_detector
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks detection")

@@ -313,9 +313,9 @@ def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
             (copy / name).write_bytes(
                 content if isinstance(content, bytes) else content.encode(errors="surrogateescape")
             )
-        for key, more in (("7/c.png", {}), (None, {}), (None, {"less": whole})):
+        for key, more in (("7/c.png", {}), (None, {}), (None, {"less": str(whole)})):
             try:
-                tell(copy, key, **more)
+                tell(str(copy), key, **more)
             except ValueError as error:
                 sentences.append(str(error))
         capsys.readouterr()

@@ -9,6 +9,7 @@ import torch
 
 import vizkit
 from benchmarks import gpu
+from benchmarks.bundled.super_resolution import LEVELS, by_level
 from tests.devices import NAME, pretended
 from tests.devices.test_apple import OTHER, PICTURE, PROBES, RECIPES, Pretending, trained_and_judged
 from tests.evaluation.test_super_resolution import SIZES
@@ -17,7 +18,6 @@ from vizkit.datasets.scenes.opening import open_boxes
 from vizkit.evaluation.answers import evaluate
 from vizkit.evaluation.query_habits import habits
 from vizkit.evaluation.scenes.judging import judge
-from vizkit.evaluation.super_resolution import LEVELS, by_level
 from vizkit.models import pixels_of
 from vizkit.models.detection.detecting import detect
 from vizkit.models.detection.opening import open_detector
@@ -162,7 +162,7 @@ def test_it_gives_there_what_it_gives_on_the_cpu(entry, device):
 
 @pytest.mark.product(first=0)
 def test_likeness_of_references_is_measured_there(monkeypatch):
-    monkeypatch.setattr("vizkit.evaluation.super_resolution.LEVELS", LEVELS[:1])
+    monkeypatch.setattr("benchmarks.bundled.super_resolution.LEVELS", LEVELS[:1])
     models = [build(name, SIZES).eval() for name in ("ttsr_small", "sr_small")]
     expected = by_level(*models, 24)
     with pretended():

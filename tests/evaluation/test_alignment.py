@@ -2,9 +2,9 @@
 
 import pytest
 
+from benchmarks.bundled.alignment import measured_alignment
 from tests.models.sequences.texts import made
 from vizkit.datasets.sequences.opening import Pair, open_pairs
-from vizkit.evaluation.alignment import measured_alignment
 from vizkit.models.sequences import open_sequence
 from vizkit.traces import NotApplicable
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.bundled.super_resolution import by_level, gain_of
 from vizkit.datasets.pairs.drawn import LEVELS, DrawnPairs
 from vizkit.evaluation.measures import Interval
-from vizkit.evaluation.super_resolution import by_level, gain_of, quality_of
+from vizkit.evaluation.super_resolution import quality_of
 from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.super_resolution.opening import BUNDLED
 

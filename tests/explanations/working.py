@@ -11,6 +11,7 @@ from PIL import Image
 from vizkit.explanations.job import PassWork, make_missing
 from vizkit.explanations.parts import Run, alone
 from vizkit.explanations.passes import Answers
+from vizkit.explanations.place import Address
 from vizkit.explanations.source import open_source
 from vizkit.image import Preprocessing
 from vizkit.models import Loaded
@@ -55,8 +56,9 @@ def run(source, output, loaded=None, workers=0, **options):
     """All of a source, in parts of four."""
     loaded = loaded or eye()
     source = open_source(str(source), most=PART) if isinstance(source, str | Path) else source
-    with alone(Path(output)):
-        begun = Run.begin(Path(output), {"pictures": source.digest}, source.counts)
+    output = output if isinstance(output, Address) else Path(output)
+    with alone(output):
+        begun = Run.begin(output, {"pictures": source.digest}, source.counts)
         work = PassWork(begun, source, loaded, partial(Answers, loaded), 3, workers, timed=True)
         return make_missing(work, **options)
 

@@ -66,7 +66,7 @@ def write_arrays(output: Path, **arrays: Any) -> None:
 
 
 @contextmanager
-def writing_to(output: Path) -> Iterator[None]:
+def writing_to(output: object) -> Iterator[None]:
     """What the system refuses while a file or folder is written becomes a ValueError that names it."""
     try:
         yield

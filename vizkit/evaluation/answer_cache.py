@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
-from pyarrow.parquet import read_table
 
 from vizkit.explanations.job import Speed
 from vizkit.explanations.kept import Kept
@@ -36,7 +35,7 @@ class AnswerCache(Kept):
         """All parts in one file, broken pictures left out; then the parts go."""
         run, broken, first, outputs = self.run, dict[str, str](), 0, 0
         for number in range(len(run.counts)):
-            table = read_table(run.path(number), columns=["key", "error", "logits"])
+            table = run.read(number, ["key", "error", "logits"])
             for row, (key, why) in enumerate(zip(table["key"].to_pylist(), table["error"].to_pylist(), strict=True)):
                 if why is not None:
                     broken[str(first + row)] = f"{key}: {why}"
@@ -48,7 +47,7 @@ class AnswerCache(Kept):
                 shape = (first - len(broken), outputs)
                 np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
                 for number in range(len(run.counts)):
-                    logits = read_table(run.path(number), columns=["logits"])["logits"].combine_chunks().flatten()
+                    logits = run.read(number, ["logits"])["logits"].combine_chunks().flatten()
                     file.write(np.ascontiguousarray(logits.to_numpy(zero_copy_only=False), "<f4").tobytes())
 
         write(self.folder / "logits.npy", assemble)

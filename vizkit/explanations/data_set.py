@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.data_set import picture
 from vizkit.explanations.job import Columns, Seen
-from vizkit.explanations.passes import Maps
+from vizkit.explanations.passes import NUMBERS, Maps, lists
 from vizkit.explanations.reading import Pixels
 from vizkit.models import Loaded
 from vizkit.models.probes.multiply_adds import copy_with
@@ -55,9 +55,8 @@ class Overview(Maps):
         self.classifier = self._classifier()
         if self.classifier is not None:
             self.classifier.register_forward_pre_hook(lambda _, given: self.read.append(given[0].detach()))
-        numbers = pyarrow.list_(pyarrow.float32())
         thumbnail = pyarrow.list_(pyarrow.uint8(), SIDE * SIDE * 3)
-        own = {"logits": numbers, "features": numbers, "entropy": pyarrow.float32(), "thumbnail": thumbnail}
+        own = {"logits": NUMBERS, "features": NUMBERS, "entropy": pyarrow.float32(), "thumbnail": thumbnail}
         own |= {"scores": pyarrow.list_(pyarrow.float32(), 3), "hash": pyarrow.uint64()}
         self.fields = [*self.fields, *(pyarrow.field(name, kind) for name, kind in own.items())]
 
@@ -98,8 +97,8 @@ class Overview(Maps):
         missing = [True] * len(pixels) if attended is None else [bool(why) for why in found.reasons[CLASS_TOKEN]]
         entropy = np.zeros(len(pixels), np.float32) if attended is None else evenness(attended.flatten(1)).numpy()
         return self.columns(found, seen.labels) | {
-            "logits": _lists(found.logits),
-            "features": _lists(features),
+            "logits": lists(found.logits),
+            "features": lists(features),
             "entropy": pyarrow.array(entropy, pyarrow.float32(), mask=np.array(missing)),
             "thumbnail": _fixed(small),
             "scores": _fixed(scores),
@@ -118,10 +117,6 @@ def evenness(weights: Float[Tensor, "picture place"]) -> Float[Tensor, " picture
     """The entropy of each row, divided by its sum, over that of equal weights: 0 where one place has all, to 1."""
     shares = weights.float() / weights.float().sum(1, keepdim=True)
     return -torch.special.xlogy(shares, shares).sum(1) / math.log(max(2, shares.shape[1]))
-
-
-def _lists(rows: Tensor) -> pyarrow.Array:
-    return pyarrow.array([*rows.float().cpu().numpy()], pyarrow.list_(pyarrow.float32()))
 
 
 def _fixed(rows: np.ndarray) -> pyarrow.Array:

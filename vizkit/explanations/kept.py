@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow
 import torch
-from pyarrow.parquet import read_table
 from torch import nn
 
 from vizkit.datasets.cache import cache_folder
@@ -129,7 +128,7 @@ class Kept:
         """Of a run that is whole, or of what it has. Raises RunError where that has vanished."""
         try:
             os.utime(self.folder)
-            return pyarrow.concat_tables([read_table(self.run.path(number)) for number in self.run.made()])
+            return self.run.table()
         except (OSError, ValueError, pyarrow.ArrowException):
             raise RunError("Some of what was computed has vanished from the cache; start again.") from None
 

@@ -1,7 +1,7 @@
 """A run's folder: how it is made, and its parts, each whole or not there. One lock says that a folder is at work.
 
 _manifest.json         the settings
-_lock                  the system's lock of the process that is at work: it ends with its process
+_lock                  the system's lock of the process that is at work: it ends with its process; `place` has none
 part-00000.parquet …   written under another name and renamed
 """
 
@@ -12,20 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 from filelock import FileLock, Timeout
+from pyarrow import parquet
 
-from vizkit.explanations.table import MANIFEST
-from vizkit.writing import clear, read_text, write
-
-
-class RunError(ValueError):
-    """A run cannot begin in a folder; the message is one sentence for the user."""
+from vizkit.explanations.place import Address, Place, RunError, write
+from vizkit.explanations.table import MANIFEST, begun
+from vizkit.writing import clear
 
 
 @contextmanager
-def alone(folder: Path, wait: Callable[[], object] | None = None) -> Iterator[None]:
+def alone(folder: Place, wait: Callable[[], object] | None = None) -> Iterator[None]:
     """At work in a folder, which is made where there is none. `wait`: what is done again and again while another is at
     work there; without it that is a RunError."""
+    if isinstance(folder, Address):
+        yield
+        return
     folder.mkdir(exist_ok=True)
     lock = FileLock(folder / "_lock", timeout=0)
     while not lock.is_locked:
@@ -46,11 +48,11 @@ def alone(folder: Path, wait: Callable[[], object] | None = None) -> Iterator[No
 class Run:
     """`counts`: pictures of each part, 0 where nobody knows yet."""
 
-    folder: Path
+    folder: Place
     counts: tuple[int, ...]
 
     @classmethod
-    def begin(cls, folder: Path, settings: dict[str, Any], counts: tuple[int, ...]) -> "Run":
+    def begin(cls, folder: Place, settings: dict[str, Any], counts: tuple[int, ...]) -> "Run":
         """New, or one with the very same settings that goes on; a damaged part is made again. For who is `alone` in the
         folder. Raises RunError."""
         run, now = cls(folder, counts), json.loads(json.dumps(settings | {"pictures_of_parts": counts}))
@@ -66,7 +68,7 @@ class Run:
                 run.path(number).unlink()
         return run
 
-    def path(self, number: int) -> Path:
+    def path(self, number: int) -> Place:
         return self.folder / f"part-{number:05}.parquet"
 
     def make(self, number: int, fill: Callable[[Path], object]) -> None:
@@ -75,6 +77,14 @@ class Run:
     def made(self) -> list[int]:
         names = {path.name for path in self.folder.iterdir()}
         return [number for number in range(len(self.counts)) if self.path(number).name in names]
+
+    def table(self) -> pyarrow.Table:
+        """Of all parts that are made. Raises OSError or ValueError where one has vanished."""
+        return pyarrow.concat_tables(map(self.read, self.made()))
+
+    def read(self, number: int, columns: list[str] | None = None) -> pyarrow.Table:
+        with self.path(number).open("rb") as file:
+            return parquet.read_table(file, columns=columns)
 
     @property
     def done(self) -> int:
@@ -89,24 +99,9 @@ class Run:
         return sorted({*range(len(self.counts))} - {*self.made()})
 
     def _whole(self, number: int) -> bool:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import read_metadata
-
         try:
-            rows = read_metadata(self.path(number)).num_rows
-        except (ArrowException, OSError):
+            with self.path(number).open("rb") as file:
+                rows = parquet.read_metadata(file).num_rows
+        except (pyarrow.ArrowException, OSError):
             return False
         return self.counts[number] in (0, rows)
-
-
-def begun(folder: Path) -> dict[str, Any] | None:
-    """The settings of a run, None where none was begun. Raises RunError."""
-    try:
-        settings = json.loads(read_text(folder / MANIFEST))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (ValueError, RecursionError):
-        settings = None
-    if not isinstance(settings, dict):
-        raise RunError(f"{folder / MANIFEST} is damaged; give another folder.")
-    return settings

@@ -16,6 +16,7 @@ from vizkit.explanations.reading import Pixels
 from vizkit.explanations.table import Kind, encoded, map_fields
 from vizkit.models import Loaded
 
+NUMBERS = pyarrow.list_(pyarrow.float32())
 ANSWER, LABEL = "answer", "label"  # what may be explained besides one class
 NO_LABEL = "The model knows no class of the image's label."
 FAILED = "The check failed: the recorded weights do not give what a layer itself gave."
@@ -27,7 +28,7 @@ class Answers:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.known: dict[str | None, int | None] = {None: None}
-        self.fields = [*ANSWERED, pyarrow.field("logits", pyarrow.list_(pyarrow.float32()))]
+        self.fields = [*ANSWERED, pyarrow.field("logits", NUMBERS)]
 
     def _noise(self) -> Pixels:
         """A picture of chance, to learn the shapes of what comes."""
@@ -40,8 +41,7 @@ class Answers:
 
     def of(self, seen: Seen) -> Columns:
         logits = self.forward(seen.pixels).float().cpu()
-        every = pyarrow.array([*logits.numpy()], pyarrow.list_(pyarrow.float32()))
-        return self.answered(logits, seen.labels) | {"logits": every}
+        return self.answered(logits, seen.labels) | {"logits": lists(logits)}
 
     def most_within(self, seconds: float) -> int:
         """So many pictures are surely done in this time: by what one takes that goes through alone, at least 1."""
@@ -70,6 +70,11 @@ class Answers:
             inside = 0 <= number < len(self.loaded.labels)
             self.known[label] = number if found is None and inside else found
         return self.known[label]
+
+
+def lists(rows: Tensor) -> pyarrow.Array:
+    """A list of numbers for each picture, of the type NUMBERS."""
+    return pyarrow.array([*rows.float().cpu().numpy()], NUMBERS)
 
 
 ANSWERED = [

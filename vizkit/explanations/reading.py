@@ -1,6 +1,5 @@
 """Pictures to batches: prepared as the app does it, in reading processes; a broken file gives a sentence, no error."""
 
-import hashlib
 import os
 import time
 from collections.abc import Iterable
@@ -13,8 +12,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vizkit.datasets.image_set import DatasetError
-from vizkit.explanations.source import Item, Source
-from vizkit.image import RGB, ImageError, Preprocessing, open_image, prepare, unprepare
+from vizkit.explanations.source import Item, Source, rgb_of, sha256_of
+from vizkit.image import RGB, ImageError, Preprocessing, prepare, unprepare
 
 MOST_WORKERS = 8  # beside a GPU
 Pixels = Float[Tensor, "image channel height width"]
@@ -52,9 +51,8 @@ class Prepared(Dataset):
         for row, item in enumerate(items):
             try:
                 content = self.source.read(item.where)
-                file = content if isinstance(content, bytes) else content.tobytes()
-                sha256[row] = hashlib.sha256(file).digest()
-                rgb = open_image(content) if isinstance(content, bytes) else content
+                sha256[row] = sha256_of(content)
+                rgb = rgb_of(content)
                 sizes[row] = rgb.shape[0], rgb.shape[1]
                 seen[row] = torch.from_numpy(stored_input(rgb, self.needs))
             except ImageError as error:

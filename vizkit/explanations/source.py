@@ -5,6 +5,7 @@ for item in source.items(0): source.read(item.where)
 """
 
 import glob
+import hashlib
 import json
 import os
 import tarfile
@@ -23,7 +24,7 @@ from vizkit.datasets.image_set import DatasetError, ImageSet, digest_of
 from vizkit.datasets.layout import SUFFIXES, is_junk, is_picture, list_folder, natural, shown
 from vizkit.datasets.opening import kind_of, open_set
 from vizkit.decoding import MAX_BYTES, ImageError
-from vizkit.image import RGB
+from vizkit.image import RGB, open_image
 from vizkit.writing import NO_FILE, is_regular
 
 PART = 512  # pictures of a part, at most; what a sudden end loses
@@ -31,6 +32,16 @@ MOST_SAID = 2**16  # bytes of what is said about a picture beside it in a tar
 IMAGES = ("image", "img", "picture", "jpg", "png", "webp")  # columns, the first that is there
 LABELS = ("label", "labels", "cls", "class", "fine_label")
 GONE = "{} has vanished while it was read; bring it back, and the same command goes on."
+
+
+def sha256_of(content: bytes | RGB) -> bytes:
+    """SHA-256 of a file's bytes, of a drawn picture's pixels."""
+    return hashlib.sha256(content if isinstance(content, bytes) else content.tobytes()).digest()
+
+
+def rgb_of(content: bytes | RGB) -> RGB:
+    """Raises ImageError."""
+    return open_image(content) if isinstance(content, bytes) else content
 
 
 class Item(NamedTuple):

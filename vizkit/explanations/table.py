@@ -16,7 +16,7 @@ import pyarrow
 from jaxtyping import Float32
 from pyarrow import dataset, parquet
 
-from vizkit.writing import read_text
+from vizkit.explanations.place import Address, Place, RunError, place_of, read_text
 
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]
@@ -75,12 +75,13 @@ def decoded(table: pyarrow.Table, method: str) -> Maps:
 class Explanations:
     """What a run has written so far. `manifest`: how it was made."""
 
-    path: Path
+    path: Place
     manifest: dict[str, Any]
 
     @cached_property
     def dataset(self) -> dataset.Dataset:
-        return dataset.dataset(sorted(str(path) for path in self.path.glob("part-*.parquet")), format="parquet")
+        at = {"filesystem": self.path.fs} if isinstance(self.path, Address) else {}
+        return dataset.dataset([getattr(part, "path", str(part)) for part in parts(self.path)], format="parquet", **at)
 
     @property
     def table(self) -> pyarrow.Table:
@@ -96,27 +97,46 @@ class Explanations:
         return table["key"].to_pylist(), decoded(table, method)
 
     def row(self, key: str) -> dict[str, Any]:
-        """One picture's, its maps as values. Raises KeyError."""
+        """One picture's, its maps as values. Raises ValueError."""
         table = self.dataset.to_table(filter=dataset.field("key") == key)
         if not len(table):
-            raise KeyError(key)
+            raise ValueError(f"{self.path} has no picture {key[:100]!r}.")
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
         drawn = {name: one if np.isfinite(one).all() else None for name, one in maps.items()}
         return table.slice(0, 1).to_pylist()[0] | drawn
 
 
-def opened(folder: str | Path) -> Explanations:
-    """The folder that `vizkit explain` wrote. Raises ValueError where it is none."""
-    path = Path(folder)
+def parts(folder: Place) -> list[Place]:
+    """The files of a run that are there, in order."""
+    named = {each.name: each for each in folder.iterdir()}
+    return [named[name] for name in sorted(named) if name.startswith("part-") and name.endswith(".parquet")]
+
+
+def begun(folder: Place) -> dict[str, Any] | None:
+    """The manifest of a run, None where none was begun. Raises RunError for one that is damaged."""
     try:
-        manifest = json.loads(read_text(path / MANIFEST))
-    except (OSError, ValueError, RecursionError):
+        settings = json.loads(read_text(folder / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise RunError(f"{folder / MANIFEST} is damaged; give another folder.")
+    return settings
+
+
+def opened(folder: str | Path) -> Explanations:
+    """The folder, or the address, that `vizkit explain` wrote. Raises ValueError where it is none."""
+    place = place_of(str(folder))
+    try:
+        manifest = begun(place)
+    except (OSError, ValueError):
         manifest = None
-    if not isinstance(manifest, dict):
-        raise ValueError(f"{path} holds no explanations of many images.") from None
-    if next(path.glob("part-*.parquet"), None) is None:
-        raise ValueError(f"Nothing is written in {path} yet.")
-    return Explanations(path, manifest)
+    if manifest is None:
+        raise ValueError(f"{place} holds no explanations of many images.")
+    if not parts(place):
+        raise ValueError(f"Nothing is written in {place} yet.")
+    return Explanations(place, manifest)
 
 
 def difference(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Maps]:
@@ -135,7 +155,7 @@ def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str
     from scipy.stats import rankdata
 
     keys, apart = difference(one, other, method)
-    there = np.flatnonzero(~np.isnan(apart).any((1, 2)))
+    there = np.flatnonzero(np.isfinite(apart).all((1, 2)))
     if not len(there):
         return [], np.zeros(0, np.float32)
     rows = dict(zip(*one.maps(method), strict=True))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.bundled.scenes_looking import densities, looking
+from benchmarks.bundled.scenes_measured import measure
 from benchmarks.detection import page
 from tests.models.detection.small import small_detector
 from vizkit.datasets.image_set import DatasetError, digest_of
@@ -13,8 +15,6 @@ from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.evaluation.scenes import judging
 from vizkit.evaluation.scenes.boxes import measure as measured_again
 from vizkit.evaluation.scenes.judging import judge, things_in
-from vizkit.evaluation.scenes.looking import densities, looking
-from vizkit.evaluation.scenes.measured import measure
 from vizkit.evaluation.scenes.outcome import SceneOutcome
 from vizkit.explanations.job import StoppedError
 from vizkit.models.networks.detr import Answers
@@ -150,7 +150,7 @@ def test_all_is_measured_in_one_pass():
 @pytest.mark.parametrize(("fourth", "expected"), [(3.5, 1), (2.0, 0)])
 def test_scenes_are_counted_in_which_the_cheapest_pair_first_costs_more(monkeypatch, fourth, expected):
     """Costs 1, 2 / 2, x: the cheapest pair first takes 1 + x; the least sum is 2 + 2 where x is above 3."""
-    from vizkit.evaluation.scenes import measured
+    from benchmarks.bundled import scenes_measured as measured
     from vizkit.models.detection.matching import Costs
 
     def told(answers, things):

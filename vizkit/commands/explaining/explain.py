@@ -22,7 +22,7 @@ def explain(
     /,
     *,
     model: Model,
-    output: Annotated[list[Path], Parameter(name=("--output", "-o"))],
+    output: Annotated[list[str], Parameter(name=("--output", "-o"))],
     method: Methods = None,
     layer: Layer = "",
     target: str | None = None,
@@ -47,7 +47,8 @@ def explain(
 
     Args:
         image: An image file; or many: a folder of images or of shards, .tar, .parquet, "hf:NAME", a set of vizkit's.
-        output: OUT.png for a figure, OUT.npz for the numbers, repeatable; of many images a folder of Parquet.
+        output: OUT.png for a figure, OUT.npz for the numbers, repeatable; of many images a folder of Parquet,
+            also at an address of fsspec as s3://BUCKET/maps.
         target: Name or number of the class, of many images also label; the most probable one where it is left out.
         against: Explain the target's logit less that of this class.
         maps: Of many images: how values between lowest and highest are kept.
@@ -58,13 +59,17 @@ def explain(
             leaves the weights in float32 and rounds what it multiplies.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
-    if is_many(image, output[0]):
+    from vizkit.explanations.place import place_of
+
+    places = [*map(place_of, output)]
+    if is_many(image, places[0]):
         if edit:
             raise ValueError("--edit is for one image, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
         how |= {"precision": precision, "cluster": cluster}
-        return explain_many(image, output, opening, model, names, layer, classes, maps=maps, **how)
-    for path in output:
+        return explain_many(image, places, opening, model, names, layer, classes, maps=maps, **how)
+    files = [*map(Path, output)]
+    for path in files:
         refuse_output(path, (".png", ".npz"))
 
     import vizkit
@@ -89,11 +94,11 @@ def explain(
         print(f"{METHODS[explanation.method].title}: {METHODS[explanation.method].words()}")
         print("".join(f"  {note}\n" for note in explanation.notes), end="")
     box = seen_box((picture.shape[0], picture.shape[1]), loaded.preprocessing)
-    for path in output:
+    for path in files:
         with writing_to(path):
             if path.suffix.lower() == ".npz":
                 write_numbers(path, explanations, loaded, picture, box)
             else:
-                write_picture(path, explanations, picture, box)
+                write_picture(path, [(e.method, e.heat.numpy(), e.signed) for e in explanations], picture, box)
         print(path)
     print("Colours go from a map's lowest value to its highest; where it has signs, blue is against and red for it.")

@@ -19,6 +19,7 @@ from vizkit.training.interrupting import interruptible, terminable
 
 if TYPE_CHECKING:
     from vizkit.explanations.passes import Maps
+    from vizkit.explanations.place import Place
     from vizkit.explanations.source import Source
     from vizkit.explanations.table import Kind
     from vizkit.models import Loaded
@@ -28,7 +29,7 @@ ON_A_GPU = 128
 PART_S = 30.0  # of work that a part takes, where the machine is as quick as at the start
 
 
-def is_many(data: str, output: Path) -> bool:
+def is_many(data: str, output: "Place") -> bool:
     """Whether it is no single image, nor what would be written of one."""
     path = Path(data)
     return path.is_dir() or data.endswith((".tar", ".parquet", ".zip")) or not (path.is_file() or output.suffix)
@@ -36,7 +37,7 @@ def is_many(data: str, output: Path) -> bool:
 
 def explain_many(
     data: str,
-    outputs: Sequence[Path],
+    outputs: Sequence["Place"],
     opening: Opening,
     model: str,
     methods: Sequence[str],
@@ -58,10 +59,12 @@ def explain_many(
     with terminable():
         loaded = _computing_in(precision, opening.load(model))
         from vizkit.explanations.job import PassWork, StoppedError, device_of, make_missing
-        from vizkit.explanations.parts import Run, alone, begun
+        from vizkit.explanations.parts import Run, alone
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
         from vizkit.explanations.reading import workers_for
         from vizkit.explanations.source import PART, open_source
+        from vizkit.explanations.table import begun, opened
+        from vizkit.explanations.written import side_of
 
         named, rival = classes[0] or ANSWER, loaded.number_of(classes[1])
         if named in (ANSWER, LABEL) and named in loaded.labels:
@@ -77,10 +80,14 @@ def explain_many(
             most = before if isinstance(before, int) and before > 0 else min(PART, made_by.most_within(PART_S))
             size = min(batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
             most -= most % size  # so that batches are the same, however the parts are cut
-            size_px = min(512, max(32, *loaded.preprocessing.size_hw))
-            how = {"images": images, "size_px": size_px, "without": output.resolve(), "most": most}
+            how = {
+                "images": images,
+                "size_px": side_of(loaded.preprocessing),
+                "without": Path(str(output)).resolve(),
+                "most": most,
+            }
             source = open_source(data, split, **how)
-            told = settings_of(data, source, loaded, made_by) | {"batch": size}
+            told = settings_of(data, split, source, loaded, made_by) | {"batch": size}
             readers = workers_for(loaded.device.type, source.images) if workers is None else workers
             try:
                 with (
@@ -97,9 +104,7 @@ def explain_many(
                 raise KeyboardInterrupt from None
     import pyarrow.compute as of
 
-    from vizkit.explanations.table import opened
-
-    table = opened(output).dataset
+    table = opened(str(output)).dataset
     without = table.count_rows(filter=of.field("error").is_valid())
     reasons = f", {without:,} of them with a reason instead" if without else ""
     print(f"{output}: {table.count_rows():,} images{reasons}. {speed if speed.per_s else ''}".rstrip())
@@ -125,7 +130,7 @@ def _computing_in(precision: str, loaded: "Loaded") -> "Loaded":
     return loaded
 
 
-def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") -> dict[str, Any]:
+def settings_of(data: str, split: str, source: "Source", loaded: "Loaded", made_by: "Maps") -> dict[str, Any]:
     """What rows depend on besides how they are cut: another run with the same writes the same."""
     import pyarrow
 
@@ -136,6 +141,7 @@ def settings_of(data: str, source: "Source", loaded: "Loaded", made_by: "Maps") 
     products = precision_of_products(loaded.device)
     return {
         "source": data,
+        **({"split": split} if split else {}),
         "pictures": source.digest,
         "model": loaded.name,
         "weights_sha256": weights_digest(loaded.model),

@@ -53,9 +53,9 @@ def look_over(
         from vizkit.evaluation.data_set import look_over, open_labelled, record
         from vizkit.explanations.job import StoppedError
         from vizkit.explanations.reading import workers_for
+        from vizkit.explanations.written import side_of
 
-        size_px = min(512, max(32, *loaded.preprocessing.size_hw))
-        pictures = open_labelled(data, split, images=images, size_px=size_px, seed=seed)
+        pictures = open_labelled(data, split, images=images, size_px=side_of(loaded.preprocessing), seed=seed)
         workers = workers_for(loaded.device.type, len(pictures))
         try:
             with cluster.used(), interruptible() as stop, progress("image", loaded.name) as tell:

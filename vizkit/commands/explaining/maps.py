@@ -5,7 +5,7 @@ In the .npz every map has its own name; `meta` is JSON.
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,26 +86,21 @@ def explained(question: "Question", methods: list[str]) -> "tuple[list[Explanati
     return explanations, reasons
 
 
-def write_picture(output: Path, explanations: "list[Explanation]", image: "RGB", box: "Box") -> None:
+def write_picture(output: Path, maps: "Sequence[tuple[str, np.ndarray, bool]]", image: "RGB", box: "Box") -> None:
+    """`maps`: by method, and whether they have signs. In times an equal share; signed ones around zero, from blue to
+    red."""
     from PIL import Image
 
+    from vizkit.figure.overlay import overlay
+    from vizkit.figure.scales import of_evidence
     from vizkit.figure.sheet import enlarged, sheet
 
     large = enlarged(image, LEAST_PX)
     times = len(large) // len(image)
     scaled = (box[0] * times, box[1] * times, box[2] * times, box[3] * times)
-    pictures = [_drawn(explanation, large, scaled) for explanation in explanations]
-    titles = [METHODS[explanation.method].title for explanation in explanations]
-    write(output, Image.fromarray(pictures[0] if len(explanations) == 1 else sheet(pictures, titles)).save)
-
-
-def _drawn(one: "Explanation", image: "RGB", box: "Box") -> "RGB":
-    """In times an equal share; signed maps around zero, from blue to red."""
-    from vizkit.figure.overlay import overlay
-    from vizkit.figure.scales import of_evidence
-
-    places: np.ndarray = one.heat.numpy()
-    return overlay(image, places, box, scale=of_evidence(places, signed=one.signed))
+    drawn = [overlay(large, heat, scaled, scale=of_evidence(heat, signed=signed)) for _, heat, signed in maps]
+    titles = [METHODS[method].title for method, *_ in maps]
+    write(output, Image.fromarray(drawn[0] if len(maps) == 1 else sheet(drawn, titles)).save)
 
 
 def write_numbers(

@@ -21,7 +21,7 @@ from vizkit.analysis.attention.pruning import Pruning, counts_of, orders_of
 from vizkit.evaluation.inside.few_pictures import few_pictures
 from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.kept import Kept
-from vizkit.explanations.passes import Answers
+from vizkit.explanations.passes import NUMBERS, Answers, lists
 from vizkit.heads import EMBEDDING
 from vizkit.models import Loaded, attention_places
 from vizkit.models.many import Many
@@ -36,7 +36,6 @@ BATCH = 8
 REFERENCES = 64  # training pictures, over which a head's mean is taken
 SPLIT = "val"  # heads go on pictures that no order was measured on: that comes from test pictures
 IMPORTANCE = ("lost", "flipped", "estimate")
-NUMBERS = pyarrow.list_(pyarrow.float32())
 Names = tuple[tuple[int, int], ...]
 
 
@@ -204,10 +203,6 @@ def _orders(order: HeadImportance, seed: int) -> list[list[int]]:
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
-def lists(values: Tensor) -> pyarrow.Array:
-    return pyarrow.array([*values.float().cpu().numpy()], NUMBERS)
-
-
 def read(rows: pyarrow.Table) -> np.ndarray:
     """Which pictures could be read."""
     return np.array([error is None for error in rows["error"].to_pylist()])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 import torch
 from jaxtyping import Float
-from pyarrow.parquet import read_table, write_table
+from pyarrow.parquet import write_table
 from torch import Tensor
 
 from vizkit.datasets.cache import cache_folder
@@ -77,7 +77,7 @@ def _rows(detector: Detector, scenes: BoxSet, weights: str, tell: Tell, stopping
         run = Run.begin(folder, {}, counts)  # its name is the digest of all else
         make_missing(SceneWork(run, detector, scenes), tell, stopping)
     forget_oldest(folder)
-    return pyarrow.concat_tables([read_table(run.path(number)) for number in range(len(counts))])
+    return run.table()
 
 
 @dataclass(eq=False)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from benchmarks.bundled.scenes_looking import Looking, densities, looking
 from vizkit.analysis.detection.boxes import duplicates
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.evaluation.scenes.judging import batches, things_in
-from vizkit.evaluation.scenes.looking import Looking, densities, looking
 from vizkit.models.detection.assignments import assigned, costs_of
 from vizkit.models.detection.found import Found, found
 from vizkit.models.detection.matching import Things, Weights, matched

@@ -1,0 +1,129 @@
+"""What `vizkit explain` wrote, for others: checked before it is believed, compared, and with its pictures."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyarrow import compute as pc
+
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.datasets.image_set import DatasetError
+from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
+from vizkit.explanations.table import PICTURE, Explanations, alike, map_fields, opened
+from vizkit.from_json import read, read_fields
+from vizkit.image import RGB, ImageError, Preprocessing
+
+CLASSES = ("truth", "answer", "explained")  # columns
+
+
+def checked(folder: str | Path) -> Explanations:
+    """ValueError for one whose manifest or columns are not those that `explain` writes."""
+    results = opened(folder)
+    try:
+        told, schema = results.manifest, results.dataset.schema
+        for name in ("source", "model"):
+            read(str, told[name])
+        needs_of(results)
+        columns = [*PICTURE, *(pyarrow.field(name, pyarrow.int32()) for name in CLASSES)]
+        columns += [pyarrow.field("no_map", pyarrow.string()), pyarrow.field("probability", pyarrow.float32())]
+        for method, about in told["maps"].items():
+            shape = read(tuple[int, int], about["shape"])
+            values, *ends = map_fields(method, shape, "uint8")
+            there, columns = schema.field(values.name), columns + ends
+            read(bool, about["signed"])
+            if min(shape) < 1 or there.metadata != values.metadata or there.type.list_size != values.type.list_size:
+                raise TypeError
+            if there.type.value_type not in (pyarrow.uint8(), pyarrow.float16()):
+                raise TypeError
+        known = [*told["maps"]] == [each for each in results.methods if each in METHODS]
+        labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
+        if not (told["maps"] and known and labels and all(schema.field(each.name).equals(each) for each in columns)):
+            raise TypeError
+        rows = results.dataset.to_table([each.name for each in columns])
+        classes = [
+            number for name in CLASSES for number in pc.min_max(rows[name]).as_py().values() if number is not None
+        ]
+        strange = told["labels"] and any(not 0 <= number < len(told["labels"]) for number in classes)
+        if rows["key"].null_count or strange or pc.all(pc.is_finite(rows["probability"])).as_py() is False:
+            raise TypeError
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
+        raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
+    return results
+
+
+def needs_of(results: Explanations) -> Preprocessing:
+    """Of the model that was explained."""
+    from vizkit.models.sources.transformers_processor import OwnProcessor
+
+    words = dict(results.manifest["preprocessing"])
+    own = words.pop("processor", None)
+    return Preprocessing(**read_fields(Preprocessing, words), processor=OwnProcessor(**own) if own else None)
+
+
+def shared(one: Explanations, other: Explanations) -> list[str]:
+    """Methods of both, with maps of one size. Raises ValueError where there is none."""
+    mine, theirs = one.manifest["maps"], other.manifest["maps"]
+    both = [name for name in mine if theirs.get(name, {}).get("shape") == mine[name]["shape"]]
+    if not both:
+        raise ValueError("The two runs have no method in common with maps of one size.")
+    return both
+
+
+def named(row: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
+    """What the classes of a row are called, "" where there is none."""
+    called = dict(enumerate(labels))
+    return {f"{name}_name": called.get(row[name], "") for name in CLASSES}
+
+
+def rows_of(results: Explanations) -> list[dict[str, Any]]:
+    """Every row without its maps, the names of classes beside their numbers."""
+    left_out = ("map_", "low_", "high_", "sha256", "rollout_special")
+    names = [name for name in results.dataset.schema.names if not name.startswith(left_out)]
+    return [row | named(row, results.manifest["labels"]) for row in results.dataset.to_table(names).to_pylist()]
+
+
+def agreement(one: Explanations, other: Explanations, method: str) -> tuple[str, list[tuple[str, float]]]:
+    """How alike the maps of two runs are, in a sentence; and by key, the least alike first."""
+    keys, rank = alike(one, other, method)
+    order = [row for row in np.argsort(rank, kind="stable").tolist() if np.isfinite(rank[row])]
+    title = METHODS[method].title
+    if not order:
+        return f"{title}: no picture has a map in both.", []
+    low, middle, high = np.quantile(rank[order], (0.25, 0.5, 0.75))
+    said = f"{title}: {len(order):,} pictures, rank correlation of their maps {middle:.2f} "
+    return said + f"({low:.2f} to {high:.2f}, the middle half).", [(keys[row], float(rank[row])) for row in order]
+
+
+# ---- its pictures ----------------------------------------------------------------------------------------------------
+def side_of(needs: Preprocessing) -> int:
+    """In pixels, of pictures that are drawn for a model."""
+    return min(512, max(32, *needs.size_hw))
+
+
+def source_of(results: Explanations) -> Source:
+    """Where the run read its pictures: as it was told, or beside its own folder. Raises DatasetError."""
+    told = results.manifest["source"]
+    near = [str(results.path.parent / told)] if isinstance(results.path, Path) else []
+    found = next((each for each in (told, *near) if os.path.exists(each.partition("*")[0])), told)
+    return open_source(found, results.manifest.get("split", ""), size_px=side_of(needs_of(results)))
+
+
+def items_of(source: Source, keys: Collection[str]) -> dict[str, Item]:
+    every = (item for part in range(len(source.counts)) for item in source.items(part))
+    return {item.key: item for item in every if item.key in keys}
+
+
+def rgb_as_explained(source: Source, item: Item | None, sha256: bytes | None) -> RGB:
+    """Raises ImageError where it is no longer there, or no longer that which was explained."""
+    content: bytes | RGB = b""
+    with suppress(DatasetError):
+        content = b"" if item is None else source.read(item.where)
+    if not len(content):
+        raise ImageError("The picture is no longer where it was explained.")
+    if sha256_of(content) != sha256:
+        raise ImageError("The picture has changed since it was explained.")
+    return rgb_of(content)
