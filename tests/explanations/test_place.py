@@ -114,4 +114,4 @@ def test_an_address_that_cannot_be_used_is_a_sentence(pictures, address, capsys)
     assert said.startswith(f"vizkit: {address} cannot be opened: ")
     assert said.count("\n") == 1
     assert main(["explained", "memory://bucket/none"]) == 2
-    assert "holds no explanations of many pictures" in capsys.readouterr().err
+    assert "holds no explanations of many images" in capsys.readouterr().err

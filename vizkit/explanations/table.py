@@ -100,7 +100,7 @@ class Explanations:
         """One picture's, its maps as values. Raises ValueError."""
         table = self.dataset.to_table(filter=dataset.field("key") == key)
         if not len(table):
-            raise ValueError(f"{self.path} has no picture {key[:100]!r}.")
+            raise ValueError(f"{self.path} has no image {key[:100]!r}.")
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}
         drawn = {name: one if np.isfinite(one).all() else None for name, one in maps.items()}
         return table.slice(0, 1).to_pylist()[0] | drawn

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-from pyarrow import compute as pc
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
@@ -44,11 +43,9 @@ def checked(folder: str | Path) -> Explanations:
         if not (told["maps"] and known and labels and all(schema.field(each.name).equals(each) for each in columns)):
             raise TypeError
         rows = results.dataset.to_table([each.name for each in columns])
-        classes = [
-            number for name in CLASSES for number in pc.min_max(rows[name]).as_py().values() if number is not None
-        ]
+        classes = [number for name in CLASSES for number in rows[name].drop_null().unique().to_pylist()]
         strange = told["labels"] and any(not 0 <= number < len(told["labels"]) for number in classes)
-        if rows["key"].null_count or strange or pc.all(pc.is_finite(rows["probability"])).as_py() is False:
+        if rows["key"].null_count or strange or not np.isfinite(rows["probability"].drop_null().to_numpy()).all():
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
@@ -92,9 +89,9 @@ def agreement(one: Explanations, other: Explanations, method: str) -> tuple[str,
     order = [row for row in np.argsort(rank, kind="stable").tolist() if np.isfinite(rank[row])]
     title = METHODS[method].title
     if not order:
-        return f"{title}: no picture has a map in both.", []
+        return f"{title}: no image has a map in both.", []
     low, middle, high = np.quantile(rank[order], (0.25, 0.5, 0.75))
-    said = f"{title}: {len(order):,} pictures, rank correlation of their maps {middle:.2f} "
+    said = f"{title}: {len(order):,} images, rank correlation of their maps {middle:.2f} "
     return said + f"({low:.2f} to {high:.2f}, the middle half).", [(keys[row], float(rank[row])) for row in order]
 
 
@@ -123,7 +120,7 @@ def rgb_as_explained(source: Source, item: Item | None, sha256: bytes | None) ->
     with suppress(DatasetError):
         content = b"" if item is None else source.read(item.where)
     if not len(content):
-        raise ImageError("The picture is no longer where it was explained.")
+        raise ImageError("The image is no longer where it was explained.")
     if sha256_of(content) != sha256:
-        raise ImageError("The picture has changed since it was explained.")
+        raise ImageError("The image has changed since it was explained.")
     return rgb_of(content)

@@ -28,7 +28,8 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
         return Rows(np.zeros((0, 0)), None)
     query_ids, key_ids, at = attention.query_ids.numpy(), attention.key_ids.numpy(), None
     if query_ids.size * key_ids.shape[1] > MAX_MATRIX:
-        at = group, place = tuple(map(int, np.argwhere(query_ids == find_query(attention, query)[0])[0]))
+        group, place = map(int, np.argwhere(query_ids == find_query(attention, query)[0])[0])
+        at = group, place
         query_ids, key_ids = query_ids[group, place][None, None], key_ids[group][None]
     return Rows(
         fused(attention, head, at).numpy(),
