@@ -249,7 +249,7 @@ def test_a_notebook_needs_no_model_for_a_table():
     shown = vizkit.show("published-detectors")
     assert str(shown).startswith("DETR against Faster R-CNN. ")
     assert shown.numbers["rows"].shape == (6, 11)
-    with pytest.raises(ValueError, match="picture"):
+    with pytest.raises(ValueError, match="image"):
         vizkit.show("compare-cost", vizkit.load("bundled:digits_cnn", device="cpu"))
 
 

@@ -35,6 +35,7 @@ from vizkit.analysis.remarks import (
     detection,
     distillation,
     evaluation,
+    features,
     interventions,
     maps,
     patches,
@@ -295,6 +296,30 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     convolution.contrast: lambda: (
         convolution.contrast(torch.rand(3, 4, 4), factor * torch.rand(4, 4)) for factor in (0.01, 1.0, 30.0)
+    ),
+    convolution.seen: lambda: (
+        convolution.seen({f"model {i}": (f"block {i + 1} of 12", share) for i in range(models)})
+        for models, share in product((1, 2, 3), SHARES)
+    ),
+    features.of_colours: lambda: (
+        features.of_colours(share, 256 * images, images, "block 1 of 12", on_insect)
+        for share, images, on_insect in product(SHARES, COUNTS, (None, (0.1, 0.3), (0.31, 0.3), (0.7, 0.3)))
+    ),
+    features.of_basis: lambda: (
+        features.of_basis("what [cls] attends to in the last layer", left_out, clipped, 2048)
+        for left_out, clipped in product((0, *COUNTS), (0, *COUNTS))
+    ),
+    features.of_object: lambda: (
+        features.of_object("TokenCut", share, scored, 0.13, 0.08)
+        for share in SHARES
+        for scored in (None, {"TokenCut": 0.6, "LOST": 0.4}, {"TokenCut": 0.4, "LOST": 0.6, "k-means": 0.6})
+    ),
+    features.of_matches: lambda: (
+        features.of_matches(right, swapped, 324, 0.1) for right, swapped in product(SHARES, SHARES)
+    ),
+    features.of_parts: lambda: (
+        features.of_parts(int(right * asked), asked, 0.1, [f"image {i}" for i in range(images)])
+        for right, asked, images in product(SHARES, COUNTS, (1, 2, 3))
     ),
     convolution.vanished: lambda: (
         convolution.vanished({name: np.array([first, 1.0]) for name, first in zip(LABELS, firsts, strict=False)})

@@ -31,7 +31,7 @@ def of_basis(rule: str, left_out: int, clipped: int, patches: int) -> str:
     out = f"{counted(left_out, 'patch', 'patches')} of far larger norm left out" if left_out else "no patch left out"
     return (
         f"One basis for all images, {out}. Red, green and blue grow towards {rule}; they end at the 1st and 99th "
-        f"percentile, beyond which {clipped} of {patches:,} patches lie."
+        f"percentile; beyond them {'is' if clipped == 1 else 'are'} {clipped} of {patches:,} patches."
     )
 
 

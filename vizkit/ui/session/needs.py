@@ -115,7 +115,8 @@ def models_for(
         _say_instead(instead, offers, bool(sources))
     shown = [fitting[each] or [instead[each]] for each in needs] or [sources]
     if beside:
-        return [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS]
+        both = [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS]
+        return sorted(both, key=lambda each: each not in sources)  # the chosen ones before those shown beside them
     return [*shown[0], _stand_in(shown[0])] if 0 < len(shown[0]) < least else shown[0]
 
 
