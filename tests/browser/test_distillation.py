@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready
 
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
 PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
@@ -66,10 +66,10 @@ def test_an_earlier_address_of_the_two_tokens_opens_the_five_answers(page: Page,
     page.goto(f"{server}/{TOKENS}")
     expect(page).to_have_url(re.compile("distillation_view=Teacher"))
     ready(page)
-    expect(page.get_by_text("All 5 answer “mayfly nymph”, which is right.").first).to_be_visible()
+    expect(page.get_by_text("All 5 answer “mayfly nymph”, which is right.").first).to_be_visible(timeout=LONG_MS)
     for index in range(5):
         expect(bars(page, index)).to_contain_text("mayfly nymph")
-    expect(page.get_by_text("Where the distillation token attends")).to_be_visible()
+    expect(page.get_by_text("Where the distillation token attends")).to_be_visible(timeout=LONG_MS)
 
 
 @pytest.mark.product

@@ -68,19 +68,19 @@ def norm(changes: dict) -> float:
 @pytest.fixture
 def shown(monkeypatch):
     """Follow a recipe and give the run, and what the model was shown: in training, and in evaluation."""
-    build = architectures.build
+    start = architectures.start
 
     def watched(path, recipe):
         batches = {True: [], False: []}
 
-        def built(*setup):
-            model = build(*setup)
+        def started(*setup):
+            model, knows = start(*setup)
             model.register_forward_pre_hook(lambda net, inputs: batches[net.training].append(inputs[0].clone()))
-            return model
+            return model, knows
 
-        monkeypatch.setattr(architectures, "build", built)
+        monkeypatch.setattr(architectures, "start", started)
         run = followed(path, recipe)
-        monkeypatch.setattr(architectures, "build", build)
+        monkeypatch.setattr(architectures, "start", start)
         return run, torch.cat(batches[True]), torch.cat(batches[False])
 
     return watched
