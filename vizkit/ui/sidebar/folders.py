@@ -12,7 +12,6 @@ from typing import Literal
 
 import streamlit as st
 
-from vizkit.explanations.table import is_run
 from vizkit.settings import settings
 from vizkit.training.runs.folder import runs_root
 
@@ -111,6 +110,8 @@ def offered(roots: tuple[Path, ...], runs: bool = False) -> dict[str, str]:
 
     What a link leads to is offered only where that lies in the same root.
     """
+    from vizkit.explanations.table import is_run  # with pyarrow, which a first picture does not wait for
+
     return _named(
         (root, path)
         for root in roots

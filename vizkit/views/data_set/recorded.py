@@ -13,9 +13,10 @@ import numpy as np
 from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.contact_sheet import contact_sheet
 from vizkit.datasets.image_set import DatasetError, ImageSet
+from vizkit.evaluation.classes import EvaluationError
 from vizkit.evaluation.data_set.explained import explained
 from vizkit.evaluation.data_set.opening import open_labelled
-from vizkit.evaluation.data_set.record import Recorded, record
+from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
 from vizkit.explanations.table import Explanations, is_run
 from vizkit.explanations.written import checked
 from vizkit.figure.overlay import overlay

@@ -87,7 +87,7 @@ class Shortcuts(OfData):
         ]
         where = place_in_words(cluster.place)
         words = f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
-        both = Image(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
+        both = Picture(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
         yield side_by_side(both, self.numbers(tried, hidden is None and not self.run(of)), widths=(3, 2))
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
