@@ -227,6 +227,11 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
     return np.ascontiguousarray(np.broadcast_to(seen, (3, *seen.shape[1:])).transpose(1, 2, 0))
 
 
+def side_of(preprocessing: Preprocessing) -> int:
+    """In pixels, of pictures that are drawn for a model."""
+    return min(512, max(32, *preprocessing.size_hw))
+
+
 def seen(rgb: RGB, preprocessing: Preprocessing) -> UInt8[np.ndarray, "rows columns 3"]:
     """An image as the model sees it, resized and cut; with `preprocessing.of_seen` the input is the same, exactly."""
     return unprepare(prepare(rgb, preprocessing)[0], preprocessing)

@@ -14,9 +14,10 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from vizkit.analysis.super_resolution.quality import psnr
 from vizkit.datasets.pairs.drawn import LEVELS, SIDE, DrawnPairs
 from vizkit.evaluation.measures import Interval, mean_interval
-from vizkit.evaluation.super_resolution import Pixels, Quality, by_picture
+from vizkit.evaluation.super_resolution import Pixels, Quality, ssim
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.texture import LARGEST_BLOCK, match
 from vizkit.models.networks.super_resolution.ttsr import TTSR
@@ -74,7 +75,7 @@ def by_level(
     results: dict[str, list[Float[Tensor, "2 _picture"]]] = {}
 
     def note(name: str, pixels: Tensor, truth: Tensor) -> None:
-        results.setdefault(name, []).append(torch.stack(by_picture(pixels.cpu(), truth.cpu())))
+        results.setdefault(name, []).append(torch.stack([of(pixels.cpu(), truth.cpu()) for of in (psnr, ssim)]))
 
     for start in range(0, count, BATCH):
         rows = range(start, min(start + BATCH, count))

@@ -2,7 +2,9 @@
 be used."""
 
 import json
+import os
 import random
+import shutil
 import socket
 import sys
 import threading
@@ -11,12 +13,13 @@ import time
 import psutil
 import pytest
 import ray
+from pyarrow.parquet import read_table
 from ray.cluster_utils import Cluster
 
 from tests.commands.test_evaluate_command import table
-from tests.explanations.working import contents, eye, photos, run
+from tests.explanations.working import FullRun, contents, eye, photos, run
 from vizkit.__main__ import main
-from vizkit.explanations import opened, source
+from vizkit.explanations import job, opened, parts, source
 from vizkit.explanations.cluster import on_cluster
 from vizkit.explanations.parts import RunError
 
@@ -141,6 +144,54 @@ def test_an_address_that_does_not_answer_is_a_sentence():
 def test_another_version_is_a_sentence(nodes, monkeypatch):
     monkeypatch.setattr(ray, "__version__", "1.0.0")
     assert "ersion mismatch" in refused(nodes.address)
+
+
+@pytest.mark.product(first=0)
+def test_pictures_are_scored_and_looked_over_there_too(nodes, tmp_path, monkeypatch):
+    """By their tables: score writes means over pictures, look-over a row for each."""
+    few = ["--model", DIGITS, "--device", "cpu", "--images", "12"]
+    score = ["score", "--data", "digits", "--method", "rollout", "--measure", "deletion", "--steps", "4"]
+    look = ["look-over", "digits"]
+    for given, name in (([*score, *few], "trust.csv"), ([*look, *few], "look.parquet")):
+        found = []
+        for place, where in enumerate(([], ["--on", nodes.address])):
+            monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / f"cache {name} {place}"))
+            output = tmp_path / f"{place} {name}"
+            assert main([*given, *where, "-o", str(output)]) == 0
+            found.append(output.read_text() if output.suffix == ".csv" else read_table(output).to_pylist())
+        assert len(found[0]) >= 12
+        assert repr(found[0]) == repr(found[1])  # nan is not itself
+
+
+@pytest.mark.product(first=0)
+def test_a_full_disk_and_a_source_that_vanishes_there_are_a_sentence(nodes, pictures, tmp_path, monkeypatch, capsys):
+    """And what is no picture is a row, whoever reads it."""
+    photos, given = shutil.copytree(pictures, tmp_path / "photos"), ["--model", DIGITS, "--device", "cpu"]
+    os.mkfifo(photos / "red" / "pipe.png")
+    (photos / "red" / "words.png").write_text("words")
+    monkeypatch.setattr(source, "PART", 16)
+    given = ["explain", photos, *given, "--batch", 16, "--on", nodes.address]
+    made = job.make_missing
+
+    def fails(words):
+        assert main([*map(str, given), "-o", str(tmp_path / "maps")]) == 2
+        (said,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vizkit: ")]
+        assert words in said
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "Run", FullRun)
+        fails("cannot be written: No space left on device.")
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "make_missing", lambda *more: (photos.rename(tmp_path / "away"), made(*more)))
+        fails("has vanished while it was read; bring it back, and the same command goes on.")
+    (tmp_path / "away").rename(photos)
+    one, two = without_ray(given, tmp_path / "whole")
+    assert main([*map(str, given), "-o", str(tmp_path / "maps")]) == 0
+    assert contents(one) == contents(two) == contents(tmp_path / "maps")
+    errors = {
+        row["key"]: row["error"] for row in opened(two).table.select(["key", "error"]).to_pylist() if row["error"]
+    }
+    assert {*errors} == {"red/cut.jpg", "red/pipe.png", "red/words.png"}
 
 
 @pytest.mark.product(first=0)

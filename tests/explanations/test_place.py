@@ -12,6 +12,7 @@ from vizkit.__main__ import main
 from vizkit.explanations import opened
 from vizkit.explanations.parts import Run, RunError
 from vizkit.explanations.place import Address, place_of, read_text, write
+from vizkit.explanations.table import is_run
 
 DIGITS = ["--model", "bundled:digits_vit", "--device", "cpu"]
 
@@ -90,6 +91,7 @@ def test_commands_write_and_read_an_address(pictures, tmp_path, stored, capsys):
     assert main([*given, "memory://bucket/maps"]) == 0
     assert main([*given, str(tmp_path / "maps")]) == 0
     assert opened("memory://bucket/maps").table.equals(opened(tmp_path / "maps").table)
+    assert is_run(tmp_path / "maps")
     capsys.readouterr()
     assert main(["explained", "memory://bucket/maps", "-o", str(tmp_path / "one.csv")]) == 0
     assert main(["explained", str(tmp_path / "maps"), "-o", str(tmp_path / "two.csv")]) == 0

@@ -1,5 +1,7 @@
 """Runs of a tiny model, here and in processes of their own: parts of four pictures, batches of three."""
 
+import errno
+import os
 import time
 from functools import partial
 from pathlib import Path
@@ -61,6 +63,15 @@ def run(source, output, loaded=None, workers=0, **options):
         begun = Run.begin(output, {"pictures": source.digest}, source.counts)
         work = PassWork(begun, source, loaded, partial(Answers, loaded), 3, workers, timed=True)
         return make_missing(work, **options)
+
+
+class FullRun(Run):
+    """On a disk that has no room for a second part."""
+
+    def make(self, number, fill):
+        if number:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().make(number, fill)
 
 
 def worked(arguments):

@@ -1,7 +1,7 @@
 """What each object query tends to answer: all boxes that it said over many pictures (Carion et al. 2020, figure 7)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,8 @@ class Habits:
 
     def of(self, query: int) -> "Habits":
         """What one query said."""
-        own = self.queries == query
-        return Habits(
-            self.pictures,
-            self.threshold,
-            self.all_queries,
-            self.queries[own],
-            self.labels[own],
-            self.scores[own],
-            self.boxes_cxcywh[own],
-        )
+        own, parts = self.queries == query, ("queries", "labels", "scores", "boxes_cxcywh")
+        return replace(self, **{name: getattr(self, name)[own] for name in parts})
 
     def apart(self) -> float:
         """How far a query's boxes lie from their mean, as a share of how far all boxes do: 1 when queries do not differ

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-import torch
 
 from vizkit.analysis.convolution.shifting import Line, line
 from vizkit.datasets.opening import open_set
-from vizkit.image import prepare_all
+from vizkit.evaluation.inside.few_pictures import FewPictures
 from vizkit.models.probes.convolution.shifting import answers_when_moved
 from vizkit.models.sources.loaded import Loaded
 
@@ -37,14 +36,13 @@ def when_moved(
         raise ValueError(f"{name} sees {loaded.preprocessing.size_hw[1]} pixels; move by fewer than that.")
     distances_px = range(-most_px, most_px + 1)
     right, same, cosine = [], [], []
-    for start in range(0, len(pictures), BATCH):
-        batch = [pictures[row] for row in range(start, min(start + BATCH, len(pictures)))]
-        pixels = torch.from_numpy(prepare_all([rgb for rgb, _ in batch], loaded.preprocessing))
-        answers = answers_when_moved(loaded, pixels.to(loaded.device), distances_px)
+    few = FewPictures(pictures, loaded)
+    for rows in few.batches(BATCH):
+        answers = answers_when_moved(loaded, few.pixels(rows).to(loaded.device), distances_px)
         first = answers.logits.argmax(-1).cpu().numpy()
-        labels = [loaded.labels.index(pictures.labels[label]) for _, label in batch]
+        labels = [loaded.labels.index(pictures.labels[pictures.targets[row]]) for row in rows]
         right.append(first == np.array(labels))
         same.append(first == first[most_px])
         cosine.append(answers.cosine.cpu().double().numpy())
-        tell(start + len(batch))
+        tell(rows.stop)
     return line(name, distances_px, *(np.concatenate(each, 1) for each in (right, same, cosine)))

@@ -1,14 +1,13 @@
-"""How good enlarged pictures are: PSNR and SSIM of the luminance by torchmetrics, over pairs of graded likeness."""
+"""How good enlarged pictures are: PSNR and SSIM of the luminance, over pictures."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
-from torchmetrics.functional.image import peak_signal_noise_ratio, structural_similarity_index_measure
+from torchmetrics.functional.image import structural_similarity_index_measure
 
-from vizkit.analysis.super_resolution.quality import luminance
+from vizkit.analysis.super_resolution.quality import luminance, psnr
 
-BATCH = 20
 Pixels = Float[Tensor, "_picture 3 _row _column"]
 
 
@@ -22,13 +21,11 @@ class Quality:
 
 def quality_of(pixels: Pixels, truth: Pixels) -> Quality:
     """Of pixels from 0 to 1, by their luminance; pictures of 11 pixels a side at least."""
-    return Quality(*(float(each.mean()) for each in by_picture(pixels, truth)))
+    return Quality(*(float(of(pixels, truth).mean()) for of in (psnr, ssim)))
 
 
-def by_picture(pixels: Pixels, truth: Pixels) -> tuple[Float[Tensor, " _picture"], Float[Tensor, " _picture"]]:
-    """PSNR and SSIM of each."""
+def ssim(pixels: Pixels, truth: Pixels) -> Float[Tensor, " _picture"]:
     own, true = (luminance(each)[:, None] for each in (pixels, truth))
-    decibels = peak_signal_noise_ratio(own, true, data_range=1.0, dim=(1, 2, 3), reduction="none")
     alike = structural_similarity_index_measure(own, true, data_range=1.0, reduction="none")
     assert isinstance(alike, Tensor)
-    return decibels, alike
+    return alike

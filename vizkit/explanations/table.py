@@ -106,6 +106,11 @@ class Explanations:
         return table.slice(0, 1).to_pylist()[0] | drawn
 
 
+def is_run(folder: str | Path) -> bool:
+    """Whether a folder of this machine is called as what `vizkit explain` wrote."""
+    return (Path(folder) / MANIFEST).is_file()
+
+
 def parts(folder: Place) -> list[Place]:
     """The files of a run that are there, in order."""
     named = {each.name: each for each in folder.iterdir()}

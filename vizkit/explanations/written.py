@@ -1,7 +1,7 @@
 """What `vizkit explain` wrote, for others: checked before it is believed, compared, and with its pictures."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
 from vizkit.explanations.table import PICTURE, Explanations, alike, map_fields, opened
 from vizkit.from_json import read, read_fields
-from vizkit.image import RGB, ImageError, Preprocessing
+from vizkit.image import RGB, ImageError, Preprocessing, side_of
 
 CLASSES = ("truth", "answer", "explained")  # columns
 
@@ -96,16 +96,14 @@ def agreement(one: Explanations, other: Explanations, method: str) -> tuple[str,
 
 
 # ---- its pictures ----------------------------------------------------------------------------------------------------
-def side_of(needs: Preprocessing) -> int:
-    """In pixels, of pictures that are drawn for a model."""
-    return min(512, max(32, *needs.size_hw))
-
-
-def source_of(results: Explanations) -> Source:
-    """Where the run read its pictures: as it was told, or beside its own folder. Raises DatasetError."""
+def source_of(results: Explanations, may: Callable[[str], bool] = lambda _: True) -> Source:
+    """Where the run read its pictures: as it was told, or beside its own folder. `may`: whether a place may be opened.
+    Raises DatasetError."""
     told = results.manifest["source"]
     near = [str(results.path.parent / told)] if isinstance(results.path, Path) else []
     found = next((each for each in (told, *near) if os.path.exists(each.partition("*")[0])), told)
+    if not may(found):
+        raise DatasetError("Where its images lie is not open here.")
     return open_source(found, results.manifest.get("split", ""), size_px=side_of(needs_of(results)))
 
 

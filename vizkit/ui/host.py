@@ -39,7 +39,7 @@ def draw(entry: Entry, page: Any) -> None:
     asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
     able: list[tuple[Any, NamedSubject]] = []
     uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
-    offered = folders.offered(folders.allowed_roots())
+    offered = folders.offered(folders.allowed_roots(), runs=True)
     for column, of in _places(cls, entry, page):
         of.uploads, of.folders = uploads, offered
         with column:

@@ -4,6 +4,7 @@ import numpy as np
 
 from vizkit.datasets.image_set import ImageSet, Source
 from vizkit.evaluation.data_set.record import Recorded
+from vizkit.image import Preprocessing
 
 
 class Nothing(Source):
@@ -46,6 +47,7 @@ def recorded(features, target, **given):
         "scores": np.full((count, 3), 0.9, np.float32),
         "hashes": chance.integers(0, 2**63, count).astype(np.uint64),
         "sizes_hw": np.full((count, 2), 100),
+        "needs": Preprocessing((100, 100), (0.5,) * 3, (0.5,) * 3),
     }
     return Recorded(**(own | given))
 

@@ -64,7 +64,7 @@ def explain_many(
         from vizkit.explanations.reading import workers_for
         from vizkit.explanations.source import PART, open_source
         from vizkit.explanations.table import begun, opened
-        from vizkit.explanations.written import side_of
+        from vizkit.image import side_of
 
         named, rival = classes[0] or ANSWER, loaded.number_of(classes[1])
         if named in (ANSWER, LABEL) and named in loaded.labels:

@@ -53,7 +53,7 @@ def look_over(
         from vizkit.evaluation.data_set import look_over, open_labelled, record
         from vizkit.explanations.job import StoppedError
         from vizkit.explanations.reading import workers_for
-        from vizkit.explanations.written import side_of
+        from vizkit.image import side_of
 
         pictures = open_labelled(data, split, images=images, size_px=side_of(loaded.preprocessing), seed=seed)
         workers = workers_for(loaded.device.type, len(pictures))

@@ -14,6 +14,7 @@ from vizkit.evaluation.data_set.probing import Probed, out_of_sample, probed
 from vizkit.evaluation.data_set.record import Recorded, Tell, record
 from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
 from vizkit.evaluation.data_set.suspects import Suspect, suspects
+from vizkit.image import side_of
 from vizkit.models import Loaded
 from vizkit.traces import NotApplicable, OneLine
 
@@ -104,6 +105,5 @@ def data_set(
     """Look over a labelled folder, zip or built-in set with a model. `split`: "train", "train+test"; without one every
     picture of a folder, the test part of other sets. `images`: at most so many. `method`: of the maps, rollout where it
     applies. Raises DatasetError, EvaluationError, NotApplicable and MissingExtra in one sentence."""
-    size_px = min(512, max(32, *loaded.preprocessing.size_hw))
-    found = record(loaded, open_labelled(data, split, images=images, size_px=size_px), method=method, tell=tell)
-    return look_over(loaded, found)
+    images_of = open_labelled(data, split, images=images, size_px=side_of(loaded.preprocessing))
+    return look_over(loaded, record(loaded, images_of, method=method, tell=tell))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow
 from jaxtyping import Bool, Float, Float32, Int, UInt8, UInt64
 
 from vizkit.datasets.image_set import Fault, ImageSet
@@ -16,7 +17,7 @@ from vizkit.explanations.data_set import SIDE, Overview, method_for
 from vizkit.explanations.kept import Kept
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.table import decoded
-from vizkit.image import RGB
+from vizkit.image import RGB, Preprocessing
 from vizkit.models import Loaded
 
 BATCH = 32  # pictures: what goes through the model at once, and what a sudden end loses
@@ -39,7 +40,7 @@ class Recorded:
     layer, 0 to 1, NaN without one. `maps`: where it looked, by `method`, NaN where there is none. `scores`: see
     `analysis.data_set.picture`. `broken`: why pictures could not be read, by place. `classifies`: whether its outputs
     are classes, `exclusive`: of which one is right; `linear`: whether a linear last layer was found, which reads
-    `features`.
+    `features`, which is empty where nobody kept it. `needs`: of the model.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Recorded:
     scores: Float32[np.ndarray, "picture 3"]
     hashes: UInt64[np.ndarray, " picture"]
     sizes_hw: Int[np.ndarray, "picture 2"]
+    needs: Preprocessing
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -160,16 +162,12 @@ def _kept(loaded: Loaded, images: ImageSet, method: str) -> Kept:
 def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded:
     table = kept.every()
     why = table["error"].to_pylist()
-    places = table["key"].to_pylist()
-    broken = {place: reason for place, reason in zip(places, why, strict=True) if reason}
+    broken = {place: reason for place, reason in zip(table["key"].to_pylist(), why, strict=True) if reason}
     rows = np.flatnonzero([reason is None for reason in why])
     if not len(rows):
         first = next(iter(broken.items()), ("", "there are none"))
         raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {first[1]}")
     table = table.take(rows)
-
-    def column(name: str, otherwise: float | int = np.nan) -> Any:
-        return table[name].fill_null(otherwise).to_numpy() if table[name].null_count else table[name].to_numpy()
 
     def stacked(name: str) -> Any:
         flat = table[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
@@ -177,30 +175,42 @@ def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded
 
     features, logits = stacked("features"), stacked("logits")
     return Recorded(
-        images.name,
-        loaded.name,
-        method,
-        kept.folder.name,
-        images.labels,
-        loaded.labels,
-        loaded.classifies,
-        loaded.head.exclusive,
-        features.shape != logits.shape or not np.array_equal(features, logits),
-        images,
-        rows,
-        [places[row] for row in rows],
-        np.array([split_of(images, row) for row in rows.tolist()]),
-        broken,
-        images.targets[rows],
-        column("truth", UNKNOWN).astype(np.int64),
-        column("answer", UNKNOWN).astype(np.int64),
-        column("probability").astype(np.float32),
-        logits,
-        features,
-        column("entropy").astype(np.float32),
-        decoded(table, method),
-        stacked("thumbnail").reshape(len(rows), SIDE, SIDE, 3),
-        stacked("scores"),
-        column("hash"),
-        np.stack([column("height_px"), column("width_px")], 1).astype(np.int64),
+        model=loaded.name,
+        digest=kept.folder.name,
+        classes=loaded.labels,
+        classifies=loaded.classifies,
+        exclusive=loaded.head.exclusive,
+        linear=features.shape != logits.shape or not np.array_equal(features, logits),
+        broken=broken,
+        logits=logits,
+        features=features,
+        entropy=column(table, "entropy").astype(np.float32),
+        thumbnails=stacked("thumbnail").reshape(len(rows), SIDE, SIDE, 3),
+        scores=stacked("scores"),
+        hashes=column(table, "hash"),
+        needs=loaded.preprocessing,
+        **explained_of(table, method, images, rows),
     )
+
+
+def explained_of(table: pyarrow.Table, method: str, images: ImageSet, rows: np.ndarray) -> dict[str, Any]:
+    """What is known of every picture of which there are maps."""
+    return {
+        "name": images.name,
+        "method": method,
+        "labels": images.labels,
+        "images": images,
+        "rows": rows,
+        "keys": [images.place(row) for row in rows.tolist()],
+        "splits": np.array([split_of(images, row) for row in rows.tolist()]),
+        "target": images.targets[rows],
+        "truth": column(table, "truth", UNKNOWN).astype(np.int64),
+        "answer": column(table, "answer", UNKNOWN).astype(np.int64),
+        "probability": column(table, "probability").astype(np.float32),
+        "maps": decoded(table, method),
+        "sizes_hw": np.stack([column(table, f"{side}_px") for side in ("height", "width")], 1).astype(np.int64),
+    }
+
+
+def column(table: pyarrow.Table, name: str, otherwise: float | int = np.nan) -> Any:
+    return table[name].fill_null(otherwise).to_numpy() if table[name].null_count else table[name].to_numpy()

@@ -5,6 +5,7 @@ A visitor chooses among them and types no path, so that no page tells what else 
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -42,8 +43,9 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
     `linked`: what is chosen is in the address, by its name among those that are offered."""
     return _choose(
         key,
-        offered,
-        "Folders with a folder of images for each class, and zip files of such",
+        partial(offered, runs=linked),
+        "Folders with a folder of images for each class, and zip files of such"
+        + (", and what vizkit explain wrote" if linked else ""),
         "a folder of class folders nor a zip",
         width,
         disabled,
@@ -102,16 +104,19 @@ def _choose(
 
 
 @st.cache_data(ttl=10, max_entries=4, show_spinner=False)
-def offered(roots: tuple[Path, ...]) -> dict[str, str]:
+def offered(roots: tuple[Path, ...], runs: bool = False) -> dict[str, str]:
     """Every folder that holds folders, and every zip file, in `roots`: its name for people → its path, links followed.
+    `runs`: every folder that `vizkit explain` wrote, too.
 
     What a link leads to is offered only where that lies in the same root.
     """
+    from vizkit.explanations.table import is_run  # with pyarrow, which a first picture does not wait for
+
     return _named(
         (root, path)
         for root in roots
         for folder, folders, files in _below(root, root, (".zip",))
-        for path in ([folder] if folders else []) + files
+        for path in ([folder] if folders or (runs and is_run(folder)) else []) + files
     )
 
 

@@ -3,15 +3,18 @@
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.figure.charts import heat_map
+from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said
-from vizkit.views.controls import choice
+from vizkit.views.compare.runs import compared
+from vizkit.views.controls import choice, folder
+from vizkit.views.data_set.recorded import allowed, run_at
 from vizkit.views.distillation.labelled import subject_called
 from vizkit.views.measured_with import EXPERIMENTS, others
 from vizkit.views.subject import OfModel, Subject
@@ -21,6 +24,7 @@ RECORDS = ("similarity/digits.json", "similarity/insects.json")
 IMAGES = 256
 MOST_NUMBERED = 12
 ITSELF = "itself"
+LAYERS, MAPS = "layers", "maps"
 
 
 class Alike(NamedTuple):
@@ -40,9 +44,25 @@ def partners(of: Sequence[Subject]) -> list[str]:
     return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
 
 
+def of_maps(view: "LayerSimilarity") -> bool:
+    return view.between == MAPS
+
+
 class LayerSimilarity(View):
     """How alike layers represent the same images, in one model or in two."""
 
+    between: Literal["layers", "maps"] = choice(
+        "Similarity of",
+        (LAYERS, MAPS),
+        "Layers; or the maps of two folders that vizkit explain wrote, of the same images.",
+        words={MAPS: "maps of two runs"},
+        key="similarity_of",
+        runs=True,
+    )
+    maps: str = folder("Maps", key="similarity_maps", when=of_maps, runs=True)
+    less: str = folder(
+        "Compared with those of", key="similarity_less", when=lambda view: view.between == MAPS, runs=True
+    )
     other: str = choice(
         "Compared with",
         partners,
@@ -51,6 +71,7 @@ class LayerSimilarity(View):
         key="similarity_with",
         listed=True,
         runs=True,
+        when=lambda view: view.between == LAYERS,
     )
 
     alone = True
@@ -58,7 +79,8 @@ class LayerSimilarity(View):
     overlays = False
     how = How(
         "Every layer says of each pair of images how alike they are; CKA says how far two layers agree in that: "
-        "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks.",
+        "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks. "
+        "Maps: the rank correlation (Spearman) of the two of each image, and the first less the second.",
         r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "
         r"\quad K = X X^\top",
         "what is alike: a few directions of large variance can decide it.",
@@ -66,9 +88,17 @@ class LayerSimilarity(View):
     )
 
     def title(self, of: Subject) -> str:
+        if self.between == MAPS:
+            return f"How alike the maps are: {self.maps} and {self.less}"
         return f"How alike the layers are: {called(of)} and {self.other}"
 
     def show(self, of: Subject) -> Blocks:
+        if self.between == MAPS:
+            if not {self.maps, self.less} <= of.folders.keys():
+                raise NotApplicable("Choose two folders that vizkit explain wrote, of the same images.")
+            one, other = (run_at(of.folders[name]) for name in (self.maps, self.less))
+            yield from compared(one, other, partial(allowed, of))
+            return
         name = called(of)
         other = name if self.other == ITSELF else self.other
         if (alike := shipped(name, other)) is not None:

@@ -89,24 +89,29 @@ class Plane(OfData):
     )
 
     def title(self, of: Subject) -> str:
-        return f"{of.name}: images near by {SPACES[self.space]}, {LAYOUTS[self.layout]}"
+        return f"{self.called(of)}: images near by {SPACES[self.near(of)]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:
         planes = [
-            Step(("plane", self.space, how), "Laying the map", partial(self.placed, how), how != self.layout)
+            Step(("plane", self.near(of), how), "Laying the map", partial(self.placed, of, how), how != self.layout)
             for how in LAID[self.layout]
         ]
 
         def shown(found: Recorded, *made: Any) -> Blocks:
-            *laid, probed = made
+            laid, probed = made[: len(planes)], next(iter(made[len(planes) :]), None)
             yield from self.drawn(of, found, laid[-1] or laid[0], probed)
             if laid[0] and not laid[-1]:
                 yield Line("Laid by principal components until t-SNE is done.")
 
-        yield from self.later(of, shown, *planes, Step(("probe",), "Probing its features", self.probed))
+        probing = () if self.run(of) else (Step(("probe",), "Probing its features", self.probed),)
+        yield from self.later(of, shown, *planes, *probing)
 
-    def placed(self, layout: Literal["tsne", "pca"], found: Recorded, progress: Progress) -> Embedding:
-        return embedding(found, self.space, layout)
+    def near(self, of: Subject) -> Literal["features", "maps"]:
+        """What was explained has no features."""
+        return "maps" if self.run(of) else self.space
+
+    def placed(self, of: Subject, layout: Literal["tsne", "pca"], found: Recorded, progress: Progress) -> Embedding:
+        return embedding(found, self.near(of), layout)
 
     def probed(self, found: Recorded, progress: Progress) -> Probed | str:
         """Or why there is none."""
@@ -121,7 +126,7 @@ class Plane(OfData):
         if plane is None:
             return
         rows = chosen_of(self.chosen, len(found))
-        planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.space]
+        planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.near(of)]
         known, right = int(found.known.sum()), int(found.right.sum())
         near = plane.purity, plane.chance, by
         said = on_the_map(found.model, right, known, planted, *near, classifies=found.classifies)

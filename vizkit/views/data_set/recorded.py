@@ -14,11 +14,14 @@ from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.contact_sheet import contact_sheet
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation.classes import EvaluationError
+from vizkit.evaluation.data_set.explained import explained
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded, record
+from vizkit.explanations.table import Explanations, is_run
+from vizkit.explanations.written import checked
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES, Scale
-from vizkit.image import RGB, data_url, seen
+from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
@@ -30,6 +33,10 @@ from vizkit.views.view import View
 
 PLANTED, TAUGHT = "digits:faulty", "bundled:digits_faulty"  # a set whose faults are known, and who learned from it
 NAMES = WORDS | {PLANTED: "digits with planted faults"}
+UNREAD = (
+    "What vizkit explain wrote holds answers and maps, not what the last layer reads: choose the folder of images, "
+    "or look at Map or Shortcuts."
+)
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE = 12  # pictures beside one another
 SIDE_PX = 112  # of one
@@ -60,7 +67,8 @@ class OfData(View):
         offered,
         "Digits whose faults are known, shown by the model that learned from them: of those to train on a tenth has a "
         "wrong label, 20 are copies, half of the eights have a mark in the corner; of those to test some threes have "
-        "it. Test images that come with vizkit. Or all of a folder with a folder of images for each class.",
+        "it. Test images that come with vizkit. Or all of a folder with a folder of images for each class, "
+        "or what vizkit explain wrote of some.",
         default=PLANTED,
         words=NAMES,
         key="data_set",
@@ -80,6 +88,7 @@ class OfData(View):
 
     alone: ClassVar = True
     overlays: ClassVar = False
+    reads_features: ClassVar = False  # whether it needs what the last layer reads, which `vizkit explain` does not keep
 
     @property
     def split(self) -> str:
@@ -92,6 +101,16 @@ class OfData(View):
     def source(self, of: Subject) -> str:
         """As a set is opened."""
         return of.folders.get(self.folder, "") if self.data == FOLDER else self.data
+
+    def run(self, of: Subject) -> Explanations | None:
+        """What `vizkit explain` wrote, where the folder is that. NotApplicable for one that is damaged."""
+        source = self.source(of)
+        return run_at(source) if self.data == FOLDER and source and is_run(source) else None
+
+    def called(self, of: Subject) -> str:
+        """The model whose answers and maps are shown."""
+        run = self.run(of)
+        return run.manifest["model"] if run else of.name
 
     def key(self, of: Subject) -> tuple[str | int, ...]:
         source = self.source(of)
@@ -118,10 +137,15 @@ class OfData(View):
         some of the images stand there, which need no model."""
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
-        key, count = self.key(of), None if self.data == PLANTED else int(self.images)
+        key, count, run = self.key(of), None if self.data == PLANTED else int(self.images), self.run(of)
         words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} images"
         opened = partial(images_of, of, self.source(of), self.split, count)
         first = Job(OfModel(key), words, partial(recorded, of, opened))
+        if run is not None:
+            if self.reads_features:
+                raise NotApplicable(UNREAD)
+            work = partial(of_run, run, int(self.images), partial(allowed, of))
+            first = Job(OfModel(key), "Opening the images", work)
         rest = [
             Job(OfModel((*key, *step.name)), step.words, partial(after, of, first, step.work), step.rough)
             for step in steps
@@ -135,17 +159,34 @@ class OfData(View):
                 words = f"Some of the images that {of.name} looks at now"
                 yield Picture(results[sheet.key], words, f"{words}; what it makes of them follows.")
 
-        yield Later(of, (sheet, first, *rest), shown)
+        yield Later(of, (first, *rest) if run else (sheet, first, *rest), shown)
 
 
 def images_of(of: Subject, source: str, split: str, count: int | None) -> ImageSet:
     with refused():
-        return open_labelled(source, split, images=count, size_px=side_of(of))
+        return open_labelled(source, split, images=count, size_px=side_of(of.loaded.preprocessing))
 
 
-def side_of(of: Subject) -> int:
-    """In pixels, of images that are drawn for this model."""
-    return min(512, max(32, *of.loaded.preprocessing.size_hw))
+def run_at(path: str) -> Explanations:
+    """Raises NotApplicable with a sentence that names no path."""
+    try:
+        return checked(path)
+    except ValueError:
+        raise NotApplicable("This folder was not written by vizkit explain, or is damaged.") from None
+
+
+def of_run(run: Explanations, count: int, may: Callable[[str], bool], progress: Progress) -> Recorded:
+    with refused():
+        return explained(run, count, may, progress)
+
+
+def allowed(of: Subject, source: str) -> bool:
+    """Whether a page may open what a manifest, which anybody may have written, calls its images: what is drawn here
+    or comes with vizkit, and what lies in the folders at hand."""
+    if source.partition(":")[0] in ("insects", "digits"):
+        return True
+    path = Path(source.partition("*")[0]).resolve()
+    return any(path.is_relative_to(Path(each).resolve()) for each in of.folders.values())
 
 
 def recorded(of: Subject, opened: Callable[[], ImageSet], progress: Progress) -> Recorded:
@@ -185,7 +226,7 @@ def written_ns(source: str) -> int:
 def pair(of: Subject, found: Recorded, row: int) -> RGB:
     """What the model saw of an image, and beside it where it looked. ValueError, as DatasetError, of one that has
     gone."""
-    rgb = seen(found.picture(row), of.loaded.preprocessing)
+    rgb = seen(found.picture(row), found.needs)
     zoom = max(1, -(-SIDE_PX // max(rgb.shape[:2])))
     rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)
     heat = found.maps[row]

@@ -47,13 +47,13 @@ class Shortcuts(OfData):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Shortcuts of {of.name}"
+        return f"Shortcuts of {self.called(of)}"
 
     def show(self, of: Subject) -> Blocks:
         steps = (
             Step(STEP, "Comparing where it looked", lambda found, progress: shortcuts(found)),
             Step(("hidden",), "Covering the shared places", partial(self.hidden, of)),
-        )
+        )[: 1 if self.run(of) else 2]
         yield from self.later(of, partial(self.drawn, of), *steps)
 
     def hidden(self, of: Subject, found: Recorded, progress: Progress) -> list[Hidden | None]:
@@ -65,7 +65,11 @@ class Shortcuts(OfData):
         return done
 
     def drawn(
-        self, of: Subject, found: Recorded, clusters: tuple[Cluster, ...] | None, hidden: list[Hidden | None] | None
+        self,
+        of: Subject,
+        found: Recorded,
+        clusters: tuple[Cluster, ...] | None,
+        hidden: Sequence[Hidden | None] | None = None,
     ) -> Blocks:
         if clusters is None:
             return
@@ -84,7 +88,7 @@ class Shortcuts(OfData):
         where = place_in_words(cluster.place)
         words = f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
         both = Picture(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
-        yield side_by_side(both, self.numbers(tried, hidden is None), widths=(3, 2))
+        yield side_by_side(both, self.numbers(tried, hidden is None and not self.run(of)), widths=(3, 2))
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
         if tried is not None:

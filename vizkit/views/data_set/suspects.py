@@ -11,10 +11,10 @@ from vizkit.analysis.remarks.data_set import planted as of_truth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
-from vizkit.image import data_url
+from vizkit.image import data_url, side_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
 from vizkit.views.controls import choice, number, text
-from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step, side_of
+from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step
 from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.rules import words
 from vizkit.views.subject import OfModel, Subject
@@ -66,6 +66,7 @@ class Suspects(OfData):
         inside=True,
     )
 
+    reads_features = True
     how = How(
         "A label is suspect where probes that have not seen the image are surer of another one than is usual of that "
         "one. Copies are alike pixel by pixel, perhaps mirrored; a stranger lies farther from its nearest than three "
@@ -77,7 +78,7 @@ class Suspects(OfData):
     )
 
     def title(self, of: Subject) -> str:
-        return f"Suspects, {NAMES[self.kind]}, as {of.name} sees them"
+        return f"Suspects, {NAMES[self.kind]}, as {self.called(of)} sees them"
 
     def show(self, of: Subject) -> Blocks:
         yield from self.later(of, partial(self.drawn, of), Step(STEP, "Looking for suspects", self.looked_for))
@@ -107,7 +108,7 @@ class Suspects(OfData):
         elif every:
             yield Line(f"No image is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
-            facts = self.source(of), self.split, side_of(of), found.name, of.source
+            facts = self.source(of), self.split, side_of(found.needs), found.name, of.source
             yield Process("processes.mended", Mend(*facts, decided))
         yield from self.notes(found)
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))

@@ -37,6 +37,7 @@ class Taught(OfData):
 
     error: int = number("Error", 1, errors, 1, "Of the wrong answers the surest first.", follows=True, key="data_error")
 
+    reads_features = True
     how = How(
         "A training image that pulls the last layer towards what this image's label needs speaks for it, one that "
         "pulls the other way speaks for the error. They stand in the order of the cosine of two gradients of the "
