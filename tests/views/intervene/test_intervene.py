@@ -285,7 +285,7 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     assert chart(blocks, "CKA").data[0].customdata[0][5] == ["blocks.0", "blocks.5"]
     values = numbers(blocks)["cka"]
     assert np.diagonal(values) == pytest.approx(1)
-    other = shown(LayerSimilarity("Swin · digits"), of)
+    other = shown(LayerSimilarity(other="Swin · digits"), of)
     assert "The most alike are layer" in said(other)
     assert chart(other, "CKA").data[0].customdata[0][5] == ["blocks.0", "layers.1.blocks.3"]
 
