@@ -86,7 +86,9 @@ def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     ready(page)
     with suppress(TimeoutError):  # a quick machine may be done before it is clicked
         stop.click(timeout=3_000)
+    all_answers = page.locator(".st-key-evaluated input[value^='yours: digits, 359']")
     expect(stop).to_have_count(0, timeout=LONG_MS)
+    expect(again.or_(all_answers).first).to_be_visible(timeout=LONG_MS)  # the run that took Stop away has drawn
     ready(page)
     if again.is_visible():
         again.click()
